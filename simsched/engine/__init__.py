@@ -1,0 +1,1 @@
+"""Engines: the reference backend and the native one."""

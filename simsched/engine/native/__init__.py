@@ -1,0 +1,1 @@
+"""Backend `native`: the C kernel and its binding."""

@@ -1,0 +1,6 @@
+#include "ssk.h"
+
+const char *ssk_version(void)
+{
+    return "0.1.0";
+}

@@ -1,0 +1,214 @@
+"""Bring .venv and the compiled kernel up to date; `make run` and `make test` begin here.
+
+Every step can be repeated. Each leaves a stamp, written last, with a fingerprint of what
+went into it: a step that was interrupted has no stamp and is done again, and a step whose
+stamp fits is skipped, so that nothing here needs the network once everything is installed.
+
+The package is made importable by a `.pth` file that names this checkout, and the extension
+is copied into the source tree. A new module is importable at once and importing never starts a
+compiler, however many processes import at the same time.
+"""
+
+import base64
+import contextlib
+import fcntl
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+if sys.version_info < (3, 11):  # the Makefile says so more kindly
+    sys.exit("simsched needs Python 3.11 or newer")
+
+import tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+BUILD = ROOT / "build" / "inplace"
+EXTRAS = ("dask", "notebook", "test", "dev")
+
+
+def main() -> None:
+    """Run the three steps under a lock, so that two `make` at once do not collide."""
+    check_host()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    with locked(ROOT / "build" / "bootstrap.lock"):
+        install_dependencies(project)
+        build_extension(project)
+        install_package(project)
+
+
+def check_host() -> None:
+    """Stop with advice if something is missing that pip cannot bring."""
+    if shutil.which(os.environ.get("CC", "cc").split()[0]) is None:
+        sys.exit(
+            "simsched needs a C11 compiler and found none.\n"
+            "Install one (Debian, Ubuntu: apt install gcc libc6-dev; Fedora: dnf install gcc; "
+            "macOS: xcode-select --install) or name it in CC."
+        )
+    missing = [name for name in ("venv", "ensurepip") if importlib.util.find_spec(name) is None]
+    if missing:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        sys.exit(
+            f"{sys.executable} lacks the standard module {missing[0]!r}, needed for .venv.\n"
+            f"Install it (Debian, Ubuntu: apt install python{version}-venv) "
+            "or name another Python: make PYTHON=..."
+        )
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock; the system drops it if this process dies."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def fingerprint(*parts: object) -> str:
+    """Return a hash of what a step depends on."""
+    return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()
+
+
+def requirements(project: dict[str, Any]) -> list[str]:
+    """Return what the build, the package and its extras ask for."""
+    extras: dict[str, list[str]] = project["project"]["optional-dependencies"]
+    found = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    for extra in EXTRAS:
+        found += extras[extra]
+    return found
+
+
+def install_dependencies(project: dict[str, Any]) -> None:
+    """Create `.venv` if it is missing or broken and install the requirements into it."""
+    stamp = VENV / "dependencies.stamp"
+    wanted = fingerprint(*requirements(project), sys.version_info[:2], VENV)
+    if stamp_fits(stamp, wanted) and runs(PYTHON, "-c", "pass"):
+        return
+    stamp.unlink(missing_ok=True)
+    if not runs(PYTHON, "-m", "pip", "--version") or venv_version() != sys.version_info[:2]:
+        announce("creating .venv")
+        call(sys.executable, "-m", "venv", "--clear", VENV)
+    announce("installing dependencies into .venv")
+    call(PYTHON, "-m", "pip", "install", "--quiet", *requirements(project))
+    stamp.write_text(wanted, encoding="utf-8")
+
+
+def venv_version() -> tuple[int, int]:
+    """Return the Python version of `.venv`."""
+    code = "import sys; print(*sys.version_info[:2])"
+    major, minor = subprocess.check_output([PYTHON, "-c", code], text=True).split()
+    return int(major), int(minor)
+
+
+def build_extension(project: dict[str, Any]) -> None:
+    """Configure once, compile what changed, and copy the extension beside its sources."""
+    stamp = BUILD / "configured.stamp"
+    wanted = fingerprint(*requirements(project), sys.version_info, ROOT, os.environ.get("CC"))
+    if not stamp_fits(stamp, wanted):
+        announce("configuring the C kernel")
+        shutil.rmtree(BUILD, ignore_errors=True)
+        call(PYTHON, "-m", "mesonbuild.mesonmain", "setup", BUILD, ROOT)
+        stamp.write_text(wanted, encoding="utf-8")
+    ninja = ["-m", "ninja", "-C", BUILD, "--quiet"]
+    call(PYTHON, *ninja)
+    plan = json.loads((BUILD / "meson-info" / "intro-install_plan.json").read_text("utf-8"))
+    for built, entry in plan["targets"].items():
+        copy_if_newer(Path(built), ROOT / entry["destination"].removeprefix("{py_platlib}/"))
+
+
+def copy_if_newer(source: Path, target: Path) -> None:
+    """Replace `target` in one step, so that a process importing it sees the old or the new."""
+    if target.exists() and target.stat().st_mtime_ns == source.stat().st_mtime_ns:
+        return
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.copy2(source, temporary)
+    temporary.replace(target)
+
+
+def install_package(project: dict[str, Any]) -> None:
+    """Install metadata, the `simsched` command and the path of this checkout into `.venv`."""
+    stamp = VENV / "package.stamp"
+    wanted = fingerprint(json.dumps(project["project"]), ROOT)
+    if stamp_fits(stamp, wanted) and (VENV / "bin" / "simsched").exists():
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = write_path_wheel(project["project"], Path(folder))
+        options = ["--quiet", "--no-index", "--no-deps", "--force-reinstall"]
+        call(PYTHON, "-m", "pip", "install", *options, wheel)
+    stamp.write_text(wanted, encoding="utf-8")
+
+
+def write_path_wheel(table: dict[str, Any], folder: Path) -> Path:
+    """Write a wheel that holds no code, only metadata and a `.pth` file naming this checkout."""
+    name, version = table["name"], table["version"]
+    info = f"{name}-{version}.dist-info"
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    metadata += [f"Requires-Dist: {requirement}" for requirement in table["dependencies"]]
+    groups = {"console_scripts": table.get("scripts", {}), **table.get("entry-points", {})}
+    entry_points = [
+        line
+        for group, entries in groups.items()
+        for line in (f"[{group}]", *(f"{key} = {value}" for key, value in entries.items()))
+    ]
+    members = {
+        f"{name}_checkout.pth": f"{ROOT}\n",
+        f"{info}/METADATA": "\n".join(metadata) + "\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": "\n".join(entry_points) + "\n",
+    }
+    record = [f"{path},sha256={digest(text)},{len(text.encode())}" for path, text in members.items()]
+    members[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,"]) + "\n"
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path, text in members.items():
+            archive.writestr(path, text)
+    return wheel
+
+
+def digest(text: str) -> str:
+    """Return the hash of one member as a wheel's RECORD spells it."""
+    raw = hashlib.sha256(text.encode()).digest()
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def stamp_fits(stamp: Path, wanted: str) -> bool:
+    """Tell whether a step was finished with the same inputs."""
+    return stamp.exists() and stamp.read_text(encoding="utf-8") == wanted
+
+
+def runs(*command: object) -> bool:
+    """Tell whether a command exists and succeeds."""
+    try:
+        done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def call(*command: object) -> None:
+    """Run a command with the tools of `.venv` first on the path; stop if it fails."""
+    path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+    done = subprocess.run(
+        [str(part) for part in command], env={**os.environ, "PATH": path}, cwd=ROOT, check=False
+    )
+    if done.returncode != 0:
+        sys.exit(f"failed ({done.returncode}): {' '.join(str(part) for part in command)}")
+
+
+def announce(text: str) -> None:
+    """Say what takes time."""
+    print(f"simsched: {text}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
