@@ -1,0 +1,75 @@
+"""Exceptions of simsched and the wording that every message shares.
+
+Every error that a user can cause derives from :class:`SimschedError`; the command line prints its message and
+ends with exit code 2. A message says where, what was found, what is accepted and, for a name, the nearest valid one.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SimschedError(Exception):
+    """Base of every error a user can cause."""
+
+
+class ConfigurationError(SimschedError):
+    """A YAML file, a parameter or a command-line value is wrong."""
+
+
+class GraphError(SimschedError):
+    """A task graph is malformed or a graph file cannot be read."""
+
+
+class PolicyError(SimschedError):
+    """A policy is misconfigured or has taken a decision that is not allowed."""
+
+
+class ModelError(SimschedError):
+    """Machine, workload and policy do not fit together (memory too small, no processor of a kind)."""
+
+
+class StalledError(SimschedError):
+    """Nothing can ever proceed again although tasks remain."""
+
+
+class KernelError(SimschedError):
+    """The native engine failed (out of memory or a violated invariant)."""
+
+
+def nearest(name: str, accepted: Iterable[str]) -> str | None:
+    """Return the accepted name closest to `name`, or None when nothing is close.
+
+    Parameters
+    ----------
+    name : str
+        What was found.
+    accepted : iterable of str
+        The valid names.
+    """
+    matches = difflib.get_close_matches(name, sorted(accepted), n=1, cutoff=0.5)
+    return matches[0] if matches else None
+
+
+def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
+    """Return the message for an unknown name: what was found, the nearest name and the accepted ones.
+
+    Parameters
+    ----------
+    what : str
+        The kind of thing, for instance ``"policy"``.
+    name : str
+        What was found.
+    accepted : iterable of str
+        The valid names.
+
+    Examples
+    --------
+    >>> unknown_name("policy", "batz", ["bats", "cilk"])
+    "unknown policy 'batz'; did you mean 'bats'? accepted: bats, cilk"
+    """
+    names = sorted(accepted)
+    close = nearest(name, names)
+    hint = f"; did you mean {close!r}?" if close else ";"
+    return f"unknown {what} {name!r}{hint} accepted: {', '.join(names)}"

@@ -1,0 +1,330 @@
+"""The resolved machine model: plain numbers, indices instead of names, picoseconds and bytes per second.
+
+`simsched.machine.load` turns a YAML file into a :class:`Machine`; engines, policies and reports read only this.
+
+Indices
+-------
+thread : hardware thread; core : core; domain : NUMA domain; socket : package or cluster;
+node : memory node; link : interconnect link. All are dense and start at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ModelError, unknown_name
+
+IntArray = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class CoreGroup:
+    """Cores of one kind.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the machine.
+    kind : str
+        Processor kind that task costs refer to, ``"cpu"`` for ordinary cores.
+    ops_per_s : float
+        Operations per second of one core with one busy hardware thread (clock times instructions per cycle).
+    smt_throughput : tuple of float
+        Throughput of the core, relative to one busy thread, with 1, 2, ... busy threads; its length is the number of
+        hardware threads of a core. Non-decreasing, starts with 1.
+    """
+
+    name: str
+    kind: str
+    ops_per_s: float
+    smt_throughput: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True)
+class MemorySideCache:
+    """Direct-mapped cache in front of one memory node (KNL cache mode).
+
+    Parameters
+    ----------
+    capacity_bytes : int
+        Size of the cache.
+    granule_bytes : int
+        Size of the pieces of memory that are mapped; a multiple of the line size chosen for speed.
+    bandwidth_bytes_per_s : float
+        Bandwidth shared by hits and by the fills that misses cause.
+    hit_latency_ps, miss_latency_ps : int
+        Latency of an access that hits, and of one that goes on to the node behind.
+    mapping : str
+        ``"random"``: granules have random physical addresses (seeded); ``"contiguous"``: consecutive ones.
+    """
+
+    capacity_bytes: int
+    granule_bytes: int
+    bandwidth_bytes_per_s: float
+    hit_latency_ps: int
+    miss_latency_ps: int
+    mapping: str = "random"
+
+
+@dataclass(frozen=True)
+class MemoryNode:
+    """A memory node with its controller.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the machine.
+    kind : str
+        ``"DRAM"``, ``"HBM"``, ``"NVM"`` or ``"GPU"``.
+    capacity_bytes : int
+        Bytes that blocks may occupy.
+    bandwidth_bytes_per_s : float
+        Sustained bandwidth of the controller.
+    peak_bandwidth_bytes_per_s : float
+        Data-sheet bandwidth; policies that read data sheets see this one.
+    domain : int or None
+        NUMA domain the node belongs to; None when it is equally far from all.
+    bandwidth_curve : tuple of float
+        Optional sustained bandwidth (bytes/s) with 1, 2, ... concurrent flows; the last value holds beyond the end.
+    page_bytes : int
+        Page size, for migration and hotness sampling.
+    memory_side_cache : MemorySideCache or None
+        Cache in front of this node.
+    """
+
+    name: str
+    kind: str
+    capacity_bytes: int
+    bandwidth_bytes_per_s: float
+    peak_bandwidth_bytes_per_s: float
+    domain: int | None = None
+    bandwidth_curve: tuple[float, ...] = ()
+    page_bytes: int = 4096
+    memory_side_cache: MemorySideCache | None = None
+
+
+@dataclass(frozen=True)
+class Link:
+    """An interconnect link: a bandwidth shared by all flows that cross it."""
+
+    name: str
+    bandwidth_bytes_per_s: float
+
+
+@dataclass(frozen=True)
+class Path:
+    """How the cores of one domain reach one memory node.
+
+    Parameters
+    ----------
+    latency_ps : int
+        Latency of the first byte; charged once per memory flow.
+    core_cap_bytes_per_s : tuple of float
+        Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds beyond the end.
+    links : tuple of int
+        Links crossed, each loaded with weight 1.
+    node_weight : float
+        Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs more.
+    """
+
+    latency_ps: int
+    core_cap_bytes_per_s: tuple[float, ...]
+    links: tuple[int, ...] = ()
+    node_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class CacheLevel:
+    """One level of processor caches.
+
+    Parameters
+    ----------
+    name : str
+        ``"L1"``, ``"L2"``, ...
+    capacity_bytes : int
+        Capacity of each instance.
+    bandwidth_bytes_per_s : float
+        Rate at which one core reads hits.
+    latency_ps : int
+        Latency of a hit, charged once per access.
+    core_instance : ndarray of int32, shape (n_cores,)
+        The instance that each core uses.
+    """
+
+    name: str
+    capacity_bytes: int
+    bandwidth_bytes_per_s: float
+    latency_ps: int
+    core_instance: IntArray
+
+
+@dataclass(frozen=True)
+class RuntimeCosts:
+    """What the task runtime and the operating system charge, in picoseconds.
+
+    Costs "by distance" are indexed by :meth:`Machine.thread_distance`: 0 the same core, 1 the same domain,
+    1 + h another domain h hops away; the last value holds beyond the end.
+    """
+
+    spawn_child_first_ps: int = 0
+    spawn_parent_first_ps: int = 0
+    pop_ps: int = 0
+    push_ps: int = 0
+    steal_probe_ps: tuple[int, ...] = (0,)
+    steal_ps: tuple[int, ...] = (0,)
+    lock_hold_ps: int = 0
+    barrier_ps: int = 0
+    context_switch_ps: int = 0
+    page_migration_ps: int = 0
+    hotness_sample_ps: int = 0
+    kernel_launch_ps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A resolved machine.
+
+    Parameters
+    ----------
+    name, description : str
+        Identification.
+    core_groups : tuple of CoreGroup
+        Kinds of cores.
+    thread_core : ndarray of int32, shape (n_threads,)
+        Core of each hardware thread. Threads are numbered so that the first thread of every core comes before the
+        second thread of any core; inside a rank, by core.
+    core_group, core_domain : ndarray of int32, shape (n_cores,)
+        Group and domain of each core.
+    domain_socket : ndarray of int32, shape (n_domains,)
+        Socket of each domain.
+    domain_hops : ndarray of int32, shape (n_domains, n_domains)
+        Interconnect hops between domains; 0 on the diagonal.
+    nodes : tuple of MemoryNode
+        Memory nodes in operating-system numbering.
+    links : tuple of Link
+        Interconnect links.
+    paths : tuple of tuple of Path, shape (n_domains, n_nodes)
+        How each domain reaches each node.
+    touch_order : ndarray of int32, shape (n_domains, n_nodes)
+        Nodes by increasing operating-system distance from each domain: the order in which first touch tries them.
+    caches : tuple of CacheLevel
+        From the level nearest the core outwards.
+    costs : RuntimeCosts
+        Costs of the task runtime.
+    sources : dict of str to str
+        Where each number comes from, keyed by its YAML path.
+    """
+
+    name: str
+    description: str
+    core_groups: tuple[CoreGroup, ...]
+    thread_core: IntArray
+    core_group: IntArray
+    core_domain: IntArray
+    domain_socket: IntArray
+    domain_hops: IntArray
+    nodes: tuple[MemoryNode, ...]
+    links: tuple[Link, ...]
+    paths: tuple[tuple[Path, ...], ...]
+    touch_order: IntArray
+    caches: tuple[CacheLevel, ...] = ()
+    costs: RuntimeCosts = field(default_factory=RuntimeCosts)
+    sources: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def n_threads(self) -> int:
+        """Number of hardware threads."""
+        return len(self.thread_core)
+
+    @property
+    def n_cores(self) -> int:
+        """Number of cores."""
+        return len(self.core_group)
+
+    @property
+    def n_domains(self) -> int:
+        """Number of NUMA domains."""
+        return len(self.domain_socket)
+
+    @property
+    def n_sockets(self) -> int:
+        """Number of sockets."""
+        return int(self.domain_socket.max()) + 1
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Processor kinds present, in order of first appearance."""
+        return tuple(dict.fromkeys(group.kind for group in self.core_groups))
+
+    def nodes_of_kind(self, kind: str) -> list[int]:
+        """Return the indices of the memory nodes of one kind, ascending.
+
+        Raises
+        ------
+        ModelError
+            When the machine has no node of this kind.
+        """
+        found = [i for i, node in enumerate(self.nodes) if node.kind == kind]
+        if not found:
+            kinds = {node.kind for node in self.nodes}
+            raise ModelError(f"machine {self.name}: {unknown_name('memory kind', kind, kinds)}")
+        return found
+
+    def thread_distance(self, thread: int, other: int) -> int:
+        """Return the distance class of two hardware threads: 0 same core, 1 same domain, 1 + hops otherwise."""
+        core, other_core = int(self.thread_core[thread]), int(self.thread_core[other])
+        if core == other_core:
+            return 0
+        return 1 + int(self.domain_hops[self.core_domain[core], self.core_domain[other_core]])
+
+    def place_workers(self, n_workers: int | None = None, pinning: str = "scatter") -> IntArray:
+        """Return the hardware thread of each worker.
+
+        Workers are numbered domain by domain, core by core, thread by thread, so that neighbouring worker numbers are
+        neighbours in the machine.
+
+        Parameters
+        ----------
+        n_workers : int, optional
+            Number of workers; by default one per hardware thread.
+        pinning : {"scatter", "compact"}
+            With fewer workers than threads: spread them evenly over domains and cores, or fill cores in order.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_workers,)
+
+        Raises
+        ------
+        ModelError
+            When there are more workers than hardware threads, or fewer than one.
+        """
+        count = self.n_threads if n_workers is None else n_workers
+        if not 1 <= count <= self.n_threads:
+            raise ModelError(
+                f"machine {self.name}: workers: found {count}, accepted 1 to {self.n_threads} (hardware threads)"
+            )
+        cores = self.thread_core
+        rank = np.zeros(self.n_threads, dtype=np.int64)  # 0 for the first thread of its core, 1 for the second, ...
+        seen: dict[int, int] = {}
+        for thread, core in enumerate(cores.tolist()):
+            rank[thread] = seen.get(core, 0)
+            seen[core] = seen.get(core, 0) + 1
+        domain = self.core_domain[cores]
+        if pinning == "compact":
+            chosen = np.lexsort((rank, cores, domain))[:count]
+        elif pinning == "scatter":
+            # Position of each core inside its domain, so that a round takes one core of every domain.
+            position = np.zeros(self.n_cores, dtype=np.int64)
+            fill: dict[int, int] = {}
+            for core, dom in enumerate(self.core_domain.tolist()):
+                position[core] = fill.get(dom, 0)
+                fill[dom] = fill.get(dom, 0) + 1
+            chosen = np.lexsort((domain, position[cores], rank))[:count]
+        else:
+            raise ModelError(f"machine {self.name}: {unknown_name('pinning', pinning, ['compact', 'scatter'])}")
+        chosen = chosen[np.lexsort((rank[chosen], cores[chosen], domain[chosen]))]
+        return chosen.astype(np.int32)

@@ -1,0 +1,138 @@
+"""The one trace schema: what engines and measured runs record.
+
+An event is seven integers. Times are picoseconds of simulated (or measured) time since the start of the run. The
+meaning of `arg0` and `arg1` depends on the kind and is given beside each kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+NONE = -1  #: in a trace column: no worker or no task is concerned
+
+
+class EventKind(IntEnum):
+    """Kinds of trace events, with the meaning of (arg0, arg1)."""
+
+    ITERATION_START = 0  #: (number of tasks, 0)
+    ITERATION_END = 1  #: (0, 0)
+    TASK_READY = 2  #: (pool group, pool instance)
+    ACQUIRE = 3  #: a worker takes a task or continuation: (pool group * 2**32 + pool instance, cost in ps)
+    STEAL = 4  #: an acquisition from a pool that is not the worker's own: (victim instance, distance class)
+    TASK_START = 5  #: (0, 0)
+    ACCESS = 6  #: start of one access: (block, bytes that go to memory)
+    FLOW_END = 7  #: a memory flow has ended: (path, bytes moved)
+    TASK_SUSPEND = 8  #: at sync with children outstanding: (children outstanding, 0)
+    TASK_RESUME = 9  #: the body or join resumes, after sync or after a move: (0, 0)
+    TASK_END = 10  #: (0, 0)
+    PARK = 11  #: the worker finds nothing and waits: (0, 0)
+    WAKE = 12  #: a waiting worker is woken: (workers waiting at that moment, 0)
+    MIGRATE_START = 13  #: copy of a block between nodes: (block, destination node)
+    MIGRATE_END = 14  #: (block, destination node)
+    FIRST_TOUCH = 15  #: a block gets its home: (block, node)
+    PREEMPT = 16  #: a running task is taken off its worker: (0, worker that takes it or -1)
+    TIMER = 17  #: the policy's timer has fired: (0, 0)
+    SPAWN = 18  #: `task` creates a child: (child, 0 child-first / 1 parent-first)
+
+
+#: Columns of the event table and their dtypes.
+EVENT_COLUMNS: dict[str, str] = {
+    "time_ps": "int64",
+    "kind": "int32",
+    "worker": "int32",
+    "task": "int32",
+    "iteration": "int32",
+    "arg0": "int64",
+    "arg1": "int64",
+}
+
+
+@dataclass(eq=False)
+class Trace:
+    """Events of one run in the order in which they happened.
+
+    Parameters
+    ----------
+    events : dict of str to ndarray, each of shape (n_events,)
+        The columns of `EVENT_COLUMNS`.
+    """
+
+    events: dict[str, NDArray[np.int64] | NDArray[np.int32]]
+
+    def __len__(self) -> int:
+        return len(self.events["time_ps"])
+
+
+@dataclass(eq=False)
+class Summary:
+    """Counters that every run records, event trace or not.
+
+    Shapes use I iterations, W workers, D domains, N memory nodes, L cache levels, K distance classes. Iteration 0 is
+    the initialisation when the workload has one.
+
+    Parameters
+    ----------
+    makespan_ps : int
+        End of the last iteration.
+    iteration : ndarray of int32, shape (I,)
+        Iteration numbers.
+    iteration_start_ps, iteration_end_ps : ndarray of int64, shape (I,)
+        First task may start; last task has ended (the barrier and migrations that follow are not included).
+    worker_busy_ps : ndarray of int64, shape (W,)
+        Time inside tasks (segments).
+    worker_spawn_ps : ndarray of int64, shape (W,)
+        Time spent creating tasks and releasing successors.
+    worker_acquire_ps : ndarray of int64, shape (W,)
+        Time spent on pops and successful or failed steals, and on locks.
+    worker_migrate_ps : ndarray of int64, shape (W,)
+        Time spent copying blocks.
+    tasks_per_worker : ndarray of int64, shape (W,)
+        Tasks ended by each worker.
+    node_bytes : ndarray of int64, shape (I, D, N)
+        Bytes moved between domain and node by task accesses.
+    cache_hit_bytes : ndarray of int64, shape (L,)
+        Bytes served by each cache level.
+    cache_hits, cache_misses : ndarray of int64, shape (L,)
+        Accesses that found all of their bytes, or not, at each level.
+    memory_side_hit_bytes : int
+        Bytes served by memory-side caches.
+    requested_bytes : int
+        Bytes that tasks asked for (hits and memory together).
+    steals : ndarray of int64, shape (K,)
+        Successful steals by distance class.
+    failed_probes : ndarray of int64, shape (K,)
+        Probes of empty pools by distance class.
+    migrations, migrated_bytes : int
+        Blocks moved between nodes.
+    iteration_overhead_ps : ndarray of int64, shape (I,)
+        Time after each iteration that went into the barrier, policy work and migrations.
+    n_tasks, n_events : int
+        Tasks ended and trace events produced (counted even when not kept).
+    """
+
+    makespan_ps: int
+    iteration: NDArray[np.int32]
+    iteration_start_ps: NDArray[np.int64]
+    iteration_end_ps: NDArray[np.int64]
+    iteration_overhead_ps: NDArray[np.int64]
+    worker_busy_ps: NDArray[np.int64]
+    worker_spawn_ps: NDArray[np.int64]
+    worker_acquire_ps: NDArray[np.int64]
+    worker_migrate_ps: NDArray[np.int64]
+    tasks_per_worker: NDArray[np.int64]
+    node_bytes: NDArray[np.int64]
+    cache_hit_bytes: NDArray[np.int64]
+    cache_hits: NDArray[np.int64]
+    cache_misses: NDArray[np.int64]
+    memory_side_hit_bytes: int
+    requested_bytes: int
+    steals: NDArray[np.int64]
+    failed_probes: NDArray[np.int64]
+    migrations: int
+    migrated_bytes: int
+    n_tasks: int
+    n_events: int

@@ -1,0 +1,176 @@
+"""Task graphs as arrays.
+
+A :class:`TaskGraph` describes one iteration; a :class:`Workload` repeats it. Nothing here is one Python object per
+task: all per-task data are NumPy arrays, adjacency is in compressed sparse row form (``ptr`` and ``index`` arrays).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import GraphError
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskGraph:
+    """Tasks of one iteration with their spawn tree, dataflow edges and accesses.
+
+    A task has a *body* and, if it spawns children, a *join* that runs after all of them have ended. A task may start
+    when it has been created (by its parent, or at the start of the iteration when it has none), all its dataflow
+    predecessors have ended and its arrival time has come. It ends when its body, its children and its join have ended.
+
+    Parameters
+    ----------
+    ops : ndarray of float64, shape (n_kinds, n_tasks)
+        Operations of the body on each processor kind; infinity where the task cannot run.
+    join_ops : ndarray of float64, shape (n_kinds, n_tasks)
+        Operations of the join.
+    kinds : tuple of str
+        Processor kinds, in the order of the rows of `ops`.
+    task_class : ndarray of int32, shape (n_tasks,)
+        Class of each task, an index into `class_names`.
+    class_names : tuple of str
+        Names of the task classes.
+    child_ptr, child : ndarray of int64, shape (n_tasks + 1,); ndarray of int32
+        Children of each task in spawn order.
+    succ_ptr, succ : ndarray of int64, shape (n_tasks + 1,); ndarray of int32
+        Dataflow successors of each task in edge order.
+    access_ptr : ndarray of int64, shape (n_tasks + 1,)
+        Accesses of each task, body first.
+    join_access : ndarray of int64, shape (n_tasks,)
+        Index of the first access that belongs to the join; `access_ptr[t + 1]` when there is none.
+    access_block : ndarray of int32, shape (n_accesses,)
+        Block of each access.
+    read_bytes, written_bytes : ndarray of int64, shape (n_accesses,)
+        Bytes moved by each access.
+    block_bytes : ndarray of int64, shape (n_blocks,)
+        Size of each block, the unit of data placement.
+    creation_ops : ndarray of float64, shape (n_tasks,)
+        Operations that the parent spends on creating each task, on top of the machine's spawn cost; 0 when only the
+        machine's cost applies. Measured task graphs carry it.
+    arrival_ps : ndarray of int64, shape (n_tasks,)
+        Earliest creation of tasks without a parent, from the start of the iteration.
+    """
+
+    ops: FloatArray
+    join_ops: FloatArray
+    kinds: tuple[str, ...]
+    task_class: Int32Array
+    class_names: tuple[str, ...]
+    child_ptr: Int64Array
+    child: Int32Array
+    succ_ptr: Int64Array
+    succ: Int32Array
+    access_ptr: Int64Array
+    join_access: Int64Array
+    access_block: Int32Array
+    read_bytes: Int64Array
+    written_bytes: Int64Array
+    block_bytes: Int64Array
+    creation_ops: FloatArray
+    arrival_ps: Int64Array
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return int(self.ops.shape[1])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of dataflow edges."""
+        return len(self.succ)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.block_bytes)
+
+    @property
+    def n_accesses(self) -> int:
+        """Number of accesses."""
+        return len(self.access_block)
+
+    @property
+    def access_bytes(self) -> int:
+        """Bytes that all accesses of one iteration move."""
+        return int(self.read_bytes.sum()) + int(self.written_bytes.sum())
+
+    @cached_property
+    def parent(self) -> Int32Array:
+        """Parent of each task in the spawn tree, -1 for tasks without one; shape (n_tasks,)."""
+        parent = np.full(self.n_tasks, -1, dtype=np.int32)
+        counts = np.diff(self.child_ptr)
+        parent[self.child] = np.repeat(np.arange(self.n_tasks, dtype=np.int32), counts)
+        return parent
+
+    @cached_property
+    def in_degree(self) -> Int32Array:
+        """Number of dataflow predecessors of each task; shape (n_tasks,)."""
+        return np.bincount(self.succ, minlength=self.n_tasks).astype(np.int32)
+
+    @cached_property
+    def leaves(self) -> Int32Array:
+        """Tasks that spawn nothing, ascending."""
+        return np.flatnonzero(np.diff(self.child_ptr) == 0).astype(np.int32)
+
+    def validate(self) -> None:
+        """Check that the arrays are consistent and the graph can be executed.
+
+        Raises
+        ------
+        GraphError
+            No tasks, wrong lengths, NaN or negative costs, negative bytes, an edge or access that points nowhere, a
+            task with two parents, a self-loop or a cycle through dataflow edges and the spawn tree.
+        """
+        from simsched.workload.validate import validate_graph
+
+        validate_graph(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """A program: an optional initialisation and a graph that is repeated.
+
+    Parameters
+    ----------
+    name : str
+        Name for tables and files.
+    graph : TaskGraph
+        One iteration.
+    iterations : int
+        How often `graph` runs; a barrier separates iterations.
+    init : TaskGraph, optional
+        Initialisation, run once before as iteration 0. It uses the same blocks as `graph`.
+    parameters : dict
+        What the generator or importer was called with, for provenance.
+    """
+
+    name: str
+    graph: TaskGraph
+    iterations: int = 1
+    init: TaskGraph | None = None
+    parameters: dict[str, object] = field(default_factory=dict)
+
+    def validate(self) -> None:
+        """Check both graphs and that they share their blocks.
+
+        Raises
+        ------
+        GraphError
+            As :meth:`TaskGraph.validate`; also for fewer than one iteration or different blocks.
+        """
+        if self.iterations < 1:
+            raise GraphError(f"workload {self.name}: iterations: found {self.iterations}, accepted 1 or more")
+        self.graph.validate()
+        if self.init is not None:
+            self.init.validate()
+            if not np.array_equal(self.init.block_bytes, self.graph.block_bytes):
+                raise GraphError(f"workload {self.name}: initialisation and iteration have different blocks")
