@@ -1,0 +1,153 @@
+"""Small regular machines made in one call, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from simsched.machine.model import (
+    CacheLevel,
+    CoreGroup,
+    Link,
+    Machine,
+    MemoryNode,
+    MemorySideCache,
+    Path,
+    RuntimeCosts,
+)
+from simsched.machine.topology import default_touch_order, number_threads
+
+GIB = 2**30
+
+
+def make_machine(
+    *,
+    name: str = "synthetic",
+    domains: int = 2,
+    cores_per_domain: int = 2,
+    domains_per_socket: int = 1,
+    smt_throughput: tuple[float, ...] = (1.0,),
+    ops_per_s: float = 1e9,
+    dram_bandwidth_bytes_per_s: float = 10e9,
+    dram_capacity_bytes: int = 4 * GIB,
+    hbm_per_domain: bool = False,
+    hbm_bandwidth_bytes_per_s: float = 40e9,
+    hbm_capacity_bytes: int = GIB,
+    core_cap_bytes_per_s: float | tuple[float, ...] | None = None,
+    remote_weight: float = 1.0,
+    link_bandwidth_bytes_per_s: float | None = None,
+    local_latency_ps: int = 0,
+    remote_latency_ps: int = 0,
+    caches: Sequence[tuple[str, int, float, int, int]] = (),
+    memory_side_cache: MemorySideCache | None = None,
+    page_bytes: int = 4096,
+    costs: RuntimeCosts | None = None,
+) -> Machine:
+    """Return a regular machine: equal domains, each with one DRAM node and on request one HBM node.
+
+    Nodes 0 to `domains` - 1 are DRAM, one per domain; the next `domains` nodes are HBM. Different
+    domains are one hop apart. First touch tries DRAM before HBM and near before far.
+
+    Parameters
+    ----------
+    name : str
+        Name of the machine.
+    domains, cores_per_domain : int
+        NUMA domains, and cores in each.
+    domains_per_socket : int
+        Domains that share a socket.
+    smt_throughput : tuple of float
+        Throughput of a core with 1, 2, ... busy hardware threads; its length is the number of
+        threads per core.
+    ops_per_s : float
+        Operations per second of a core.
+    dram_bandwidth_bytes_per_s, hbm_bandwidth_bytes_per_s : float
+        Bandwidth of each node, peak and sustained.
+    dram_capacity_bytes, hbm_capacity_bytes : int
+        Capacity of each node.
+    hbm_per_domain : bool
+        Whether every domain has an HBM node.
+    core_cap_bytes_per_s : float or tuple of float, optional
+        Most that one core can draw (with 1, 2, ... busy threads); unbounded by default.
+    remote_weight : float
+        Load of a remote byte on the memory controller.
+    link_bandwidth_bytes_per_s : float, optional
+        When given, one crossbar of this bandwidth is crossed by every remote path.
+    local_latency_ps, remote_latency_ps : int
+        Latency of the first byte.
+    caches : sequence of tuple
+        Cache levels from the core outwards, each (name, capacity_bytes, bandwidth_bytes_per_s,
+        latency_ps, cores_per_instance); consecutive cores share an instance.
+    memory_side_cache : MemorySideCache, optional
+        Cache in front of every DRAM node.
+    page_bytes : int
+        Page size of every node.
+    costs : RuntimeCosts, optional
+        Runtime costs; all zero by default.
+
+    Returns
+    -------
+    Machine
+
+    Examples
+    --------
+    >>> machine = make_machine(domains=4, smt_throughput=(1.0, 1.2), hbm_per_domain=True)
+    >>> machine.n_cores, machine.n_threads, len(machine.nodes)
+    (8, 16, 8)
+    """
+    n_cores = domains * cores_per_domain
+    nodes = [
+        MemoryNode(
+            name=f"{kind.lower()}{domain}",
+            kind=kind,
+            capacity_bytes=capacity,
+            bandwidth_bytes_per_s=bandwidth,
+            peak_bandwidth_bytes_per_s=bandwidth,
+            domain=domain,
+            page_bytes=page_bytes,
+            memory_side_cache=memory_side_cache if kind == "DRAM" else None,
+        )
+        for kind, capacity, bandwidth in (
+            ("DRAM", dram_capacity_bytes, dram_bandwidth_bytes_per_s),
+            ("HBM", hbm_capacity_bytes, hbm_bandwidth_bytes_per_s),
+        )
+        if kind == "DRAM" or hbm_per_domain
+        for domain in range(domains)
+    ]
+    links = (
+        ()
+        if link_bandwidth_bytes_per_s is None
+        else (Link("crossbar", link_bandwidth_bytes_per_s),)
+    )
+    cap = math.inf if core_cap_bytes_per_s is None else core_cap_bytes_per_s
+    caps = cap if isinstance(cap, tuple) else (cap,)
+    local = Path(local_latency_ps, caps)
+    remote = Path(
+        remote_latency_ps, caps, links=tuple(range(len(links))), node_weight=remote_weight
+    )
+    hops = (1 - np.eye(domains, dtype=np.int32)).astype(np.int32)
+    cores = np.arange(n_cores, dtype=np.int32)
+    return Machine(
+        name=name,
+        description=f"{domains} domains of {cores_per_domain} cores",
+        core_groups=(CoreGroup("core", "cpu", ops_per_s, smt_throughput),),
+        thread_core=number_threads([len(smt_throughput)] * n_cores),
+        core_group=np.zeros(n_cores, dtype=np.int32),
+        core_domain=cores // np.int32(cores_per_domain),
+        domain_socket=np.arange(domains, dtype=np.int32) // np.int32(domains_per_socket),
+        domain_hops=hops,
+        nodes=tuple(nodes),
+        links=links,
+        paths=tuple(
+            tuple(local if node.domain == domain else remote for node in nodes)
+            for domain in range(domains)
+        ),
+        touch_order=default_touch_order(nodes, hops),
+        caches=tuple(
+            CacheLevel(level, capacity, bandwidth, latency, cores // np.int32(per_instance))
+            for level, capacity, bandwidth, latency, per_instance in caches
+        ),
+        costs=RuntimeCosts() if costs is None else costs,
+    )
