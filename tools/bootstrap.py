@@ -20,15 +20,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-if sys.version_info < (3, 11):  # the Makefile says so more kindly
-    sys.exit("simsched needs Python 3.11 or newer")
-
-import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -95,7 +91,7 @@ def install_dependencies(project: dict[str, Any]) -> None:
     if stamp_fits(stamp, wanted) and runs(PYTHON, "-c", "pass"):
         return
     stamp.unlink(missing_ok=True)
-    if not runs(PYTHON, "-m", "pip", "--version") or venv_version() != sys.version_info[:2]:
+    if not venv_is_sound():
         announce("creating .venv")
         call(sys.executable, "-m", "venv", "--clear", VENV)
     announce("installing dependencies into .venv")
@@ -103,24 +99,25 @@ def install_dependencies(project: dict[str, Any]) -> None:
     stamp.write_text(wanted, encoding="utf-8")
 
 
-def venv_version() -> tuple[int, int]:
-    """Return the Python version of `.venv`."""
-    code = "import sys; print(*sys.version_info[:2])"
-    major, minor = subprocess.check_output([PYTHON, "-c", code], text=True).split()
-    return int(major), int(minor)
+def venv_is_sound() -> bool:
+    """Tell whether `.venv` works, fits this Python, and holds no half-installed package."""
+    probe = ROOT / "tools" / "check_installed.py"
+    version = ".".join(str(part) for part in sys.version_info[:2])
+    return runs(PYTHON, "-m", "pip", "--version") and runs(PYTHON, probe, version)
 
 
 def build_extension(project: dict[str, Any]) -> None:
     """Configure once, compile what changed, and copy the extension beside its sources."""
     stamp = BUILD / "configured.stamp"
-    wanted = fingerprint(*requirements(project), sys.version_info, ROOT, os.environ.get("CC"))
+    options = os.environ.get("SIMSCHED_MESON_ARGS", "").split()
+    needs = requirements(project)
+    wanted = fingerprint(*needs, sys.version_info, ROOT, os.environ.get("CC"), *options)
     if not stamp_fits(stamp, wanted):
         announce("configuring the C kernel")
         shutil.rmtree(BUILD, ignore_errors=True)
-        call(PYTHON, "-m", "mesonbuild.mesonmain", "setup", BUILD, ROOT)
+        call(PYTHON, "-m", "mesonbuild.mesonmain", "setup", *options, BUILD, ROOT, quiet=True)
         stamp.write_text(wanted, encoding="utf-8")
-    ninja = ["-m", "ninja", "-C", BUILD, "--quiet"]
-    call(PYTHON, *ninja)
+    call(PYTHON, "-m", "ninja", "-C", BUILD, quiet=True)
     plan = json.loads((BUILD / "meson-info" / "intro-install_plan.json").read_text("utf-8"))
     for built, entry in plan["targets"].items():
         copy_if_newer(Path(built), ROOT / entry["destination"].removeprefix("{py_platlib}/"))
@@ -166,7 +163,9 @@ def write_path_wheel(table: dict[str, Any], folder: Path) -> Path:
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": "\n".join(entry_points) + "\n",
     }
-    record = [f"{path},sha256={digest(text)},{len(text.encode())}" for path, text in members.items()]
+    record = [
+        f"{path},sha256={digest(text)},{len(text.encode())}" for path, text in members.items()
+    ]
     members[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,"]) + "\n"
     wheel = folder / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -195,13 +194,22 @@ def runs(*command: object) -> bool:
     return done.returncode == 0
 
 
-def call(*command: object) -> None:
-    """Run a command with the tools of `.venv` first on the path; stop if it fails."""
-    path = f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
+def call(*command: object, quiet: bool = False) -> None:
+    """Run a command with the tools of `.venv` first on the path; stop if it fails.
+
+    A quiet command shows what it printed only if it fails.
+    """
     done = subprocess.run(
-        [str(part) for part in command], env={**os.environ, "PATH": path}, cwd=ROOT, check=False
+        [str(part) for part in command],
+        env={**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"},
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.STDOUT if quiet else None,
+        text=True,
     )
     if done.returncode != 0:
+        print(done.stdout or "", end="")
         sys.exit(f"failed ({done.returncode}): {' '.join(str(part) for part in command)}")
 
 

@@ -1,0 +1,69 @@
+# make run   build what is missing and run the quickstart experiment
+# make test  build what is missing and run the tests that are not slow
+#
+# Everything else is below; tools/bootstrap.py keeps .venv and the compiled kernel up to date and
+# can be interrupted at any moment.
+
+PYTHON ?= python3
+PYTEST_ARGS ?= -n 2
+BIN := .venv/bin
+CODE := $(wildcard simsched tests tools benchmarks)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test test-all lint format bench wheel clean distclean
+
+help:
+	@echo "make run        run experiments/quickstart.yaml"
+	@echo "make test       run the tests that are not slow"
+	@echo "make test-all   run every test"
+	@echo "make lint       check style, types, import order and sizes"
+	@echo "make format     let ruff format the code"
+	@echo "make bench      measure the engines"
+	@echo "make wheel      build a wheel into dist/"
+	@echo "make clean      remove what was built;  make distclean: .venv too"
+	@echo "PYTHON=...      the Python (3.11 or newer) that .venv is made from"
+
+setup:
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+	  echo "simsched needs Python 3.11 or newer; '$(PYTHON)' is not on the path." \
+	       "Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "simsched needs Python 3.11 or newer; '$(PYTHON)' is" \
+	       "$$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) tools/bootstrap.py
+
+run: setup
+	@$(BIN)/simsched run experiments/quickstart.yaml
+
+test: setup
+	@$(BIN)/python -m pytest -q -m "not slow" $(PYTEST_ARGS)
+
+test-all: setup
+	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/check_sizes.py $(CODE)
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	@test -d benchmarks || { echo "There is no benchmarks/ yet." >&2; exit 1; }
+	@$(BIN)/python -m benchmarks
+
+wheel: setup
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find simsched tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find simsched -name '*.so' -delete
+
+distclean: clean
+	rm -rf .venv
