@@ -1,0 +1,477 @@
+"""The contract between policies and engines.
+
+A policy is a frozen dataclass whose fields are its parameters. It makes up to three kinds of decisions:
+
+1. Before the run: :meth:`Policy.prepare` (the port of the program it runs), :meth:`Policy.place` (home nodes of
+   blocks) and :meth:`Policy.plan` (a :class:`Plan`: pools, spawn order, acquire order), which either backend executes
+   by itself.
+2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an :class:`Update`.
+3. Fine hooks (`on_ready`, `on_idle`, `on_finish`, `on_timer`), called only when a class overrides them.
+
+Rules
+-----
+* Hooks return decisions; only the engine changes anything.
+* A policy reads the machine, the workload and the counters that it asked for through its :class:`View`, nothing else.
+* State that a policy builds up during a run lives in an object it creates in :meth:`Policy.start` and receives back
+  in every call, so that a policy instance can serve many runs.
+* Ties are broken by the policy itself, by index; random choices draw from ``view.rng``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.machine.model import Machine
+from simsched.workload.graph import TaskGraph, Workload
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+
+SCOPES = ("worker", "domain", "socket", "machine")
+WHERES = ("own", "same_domain", "other_domains", "anywhere")
+TAKES = ("newest", "oldest")
+CONDITIONS = ("head_worker", "domain_inactive")
+CHILD_FIRST, PARENT_FIRST = 0, 1
+
+
+@dataclass(frozen=True)
+class PoolGroup:
+    """A family of task pools, one instance per worker, domain, socket or for the whole machine.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the plan.
+    scope : {"worker", "domain", "socket", "machine"}
+        What owns an instance. Instances are numbered like their owners.
+    locked : bool
+        Whether every push and pop holds the pool's lock; otherwise only steals do.
+    marks_active : bool
+        Whether a task taken from this group keeps its worker's domain *active* until the task (with all its
+        descendants) has ended; see the condition ``"domain_inactive"``.
+    """
+
+    name: str
+    scope: str = "worker"
+    locked: bool = False
+    marks_active: bool = False
+
+
+@dataclass(frozen=True)
+class AcquireStep:
+    """One step of the search for work.
+
+    Parameters
+    ----------
+    group : str
+        Name of the pool group that is searched.
+    where : {"own", "same_domain", "other_domains", "anywhere"}
+        The worker's own instance, or a uniformly random one among the other instances that belong to its domain, to
+        other domains, or to any.
+    take : {"newest", "oldest"}
+        End of the pool from which the task comes.
+    when : tuple of {"head_worker", "domain_inactive"}
+        Conditions that must all hold: the worker is the lowest-numbered active one of its domain; no task marked
+        active is unfinished in its domain.
+    """
+
+    group: str
+    where: str = "own"
+    take: str = "newest"
+    when: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Monitor:
+    """Sampling of page access bits while an iteration runs.
+
+    Parameters
+    ----------
+    period_ps : int
+        Length of one polling loop. A sampled page counts at most once per loop.
+    sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
+        Offset of every sampled page in its block; an access touches it when it moves more bytes than the offset.
+    """
+
+    period_ps: int
+    sample_offset_bytes: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What the engine executes by itself until the plan is replaced.
+
+    The first pool group must have scope "worker": continuations go there.
+
+    Parameters
+    ----------
+    acquire : tuple of AcquireStep
+        Tried in order by a worker that looks for work.
+    pool_groups : tuple of PoolGroup
+        All pools.
+    spawn_order : ndarray of uint8, shape (n_tasks,), or int
+        For each task, how its parent creates it: `CHILD_FIRST` or `PARENT_FIRST`.
+    group_of : ndarray of int8, shape (n_tasks,), optional
+        Pool group that each task enters when it is ready; group 0 by default.
+    instance_of : ndarray of int32, shape (n_tasks,), optional
+        Pool instance; -1 (the default) is the instance of the worker that makes the task ready.
+    roots : {"first", "round_robin"}
+        Where tasks without a parent go that have no instance: to the first active worker, or to active workers in
+        turn.
+    active_workers : ndarray of bool, shape (n_workers,), optional
+        Workers that take part; all by default.
+    counter_group : ndarray of int32, shape (n_tasks,), optional
+        Group under which each task's memory accesses are counted; -1 for none.
+    monitor : Monitor, optional
+        Page sampling.
+    """
+
+    acquire: tuple[AcquireStep, ...]
+    pool_groups: tuple[PoolGroup, ...] = (PoolGroup("worker"),)
+    spawn_order: NDArray[np.uint8] | int = CHILD_FIRST
+    group_of: NDArray[np.int8] | None = None
+    instance_of: Int32Array | None = None
+    roots: str = "round_robin"
+    active_workers: NDArray[np.bool_] | None = None
+    counter_group: Int32Array | None = None
+    monitor: Monitor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where blocks live.
+
+    Parameters
+    ----------
+    home : ndarray of int32, shape (n_blocks,)
+        Memory node of each block; -1 for first touch.
+    touch_order : ndarray of int32, shape (n_domains, n_allowed)
+        Nodes that first touch from each domain tries, in order. A block that fits none of them is an error.
+    """
+
+    home: Int32Array
+    touch_order: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Counters:
+    """What an iteration has measured, as far as the plan asked for it.
+
+    Parameters
+    ----------
+    iteration : int
+        The iteration that has just ended; 0 is the initialisation.
+    duration_s : float
+        Its length.
+    group_bytes : ndarray of int64, shape (n_groups, n_memory_kinds, 2)
+        Bytes moved per counter group, memory kind (order of `View.memory_kinds`) and local (0) or remote (1).
+    samples : ndarray of int64, shape (n_blocks, n_samples)
+        For every sampled page, in how many polling loops it was accessed.
+    block_home : ndarray of int32, shape (n_blocks,)
+        Present home of each block; -1 when it has none yet.
+    node_used_bytes : ndarray of int64, shape (n_nodes,)
+        Bytes of blocks on each node.
+    executed_by : ndarray of int32, shape (n_tasks,)
+        Worker on which each task ended.
+    """
+
+    iteration: int
+    duration_s: float
+    group_bytes: Int64Array
+    samples: Int64Array
+    block_home: Int32Array
+    node_used_bytes: Int64Array
+    executed_by: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What a policy changes between two iterations.
+
+    Parameters
+    ----------
+    plan : Plan, optional
+        The new plan; the old one stays when it is None.
+    move_block, move_node : ndarray of int32, shape (n_moves,)
+        Blocks to migrate, in this order, and their new nodes.
+    migrating_workers : int
+        Number of workers that copy blocks at the same time.
+    overhead_s : float
+        Time that the policy's own work takes before the next iteration may start.
+    """
+
+    plan: Plan | None = None
+    move_block: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    move_node: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    migrating_workers: int = 1
+    overhead_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Decision of `on_ready`: the pool that the task enters."""
+
+    group: int
+    instance: int
+
+
+@dataclass(frozen=True)
+class Preempt:
+    """Decision of `on_idle` and `on_timer`: take the running task off a worker.
+
+    Parameters
+    ----------
+    worker : int
+        Worker that must be inside a task's segments.
+    to : int, optional
+        Waiting worker that continues the task with its remaining work (snatching); None puts the task back into its
+        pool.
+    """
+
+    worker: int
+    to: int | None = None
+
+
+class EngineState(Protocol):
+    """What fine hooks may look at while a run is going on; both backends provide it."""
+
+    def now_ps(self) -> int:
+        """Return the simulated time."""
+
+    def queue_length(self, group: int, instance: int) -> int:
+        """Return the number of entries in a pool."""
+
+    def running_task(self, worker: int) -> int:
+        """Return the task whose segments the worker is executing, -1 when there is none."""
+
+    def is_waiting(self, worker: int) -> bool:
+        """Return whether the worker is parked."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a policy may know.
+
+    Parameters
+    ----------
+    machine : Machine
+        Published description of the machine.
+    workload : Workload
+        Program with its sizes; costs are to be read through :meth:`estimated_ops`.
+    worker_thread, worker_domain : ndarray of int32, shape (n_workers,)
+        Hardware thread and domain of each worker.
+    rng : numpy.random.Generator
+        The policy's own random stream.
+    information : {"exact", "class_mean", "blind"}
+        What the policy knows about durations.
+    state : EngineState or None
+        Live state, for fine hooks only.
+    """
+
+    machine: Machine
+    workload: Workload
+    worker_thread: Int32Array
+    worker_domain: Int32Array
+    rng: np.random.Generator
+    information: str = "exact"
+    state: EngineState | None = None
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return len(self.worker_thread)
+
+    @property
+    def memory_kinds(self) -> tuple[str, ...]:
+        """Kinds of memory nodes, in order of first appearance."""
+        return tuple(dict.fromkeys(node.kind for node in self.machine.nodes))
+
+    def estimated_ops(self, graph: TaskGraph) -> NDArray[np.float64]:
+        """Return what the policy knows of the operations of every task body; shape (n_kinds, n_tasks).
+
+        Exact values, the mean of each task's class, or ones, according to `information`.
+        """
+        if self.information == "exact":
+            return graph.ops
+        if self.information == "blind":
+            return np.ones_like(graph.ops)
+        counts = np.bincount(graph.task_class, minlength=len(graph.class_names))
+        rows = []
+        for row in graph.ops:
+            total = np.bincount(graph.task_class, weights=row, minlength=len(graph.class_names))
+            rows.append((total / np.maximum(counts, 1))[graph.task_class])
+        return np.array(rows)
+
+
+INFORMATION_MODES = ("exact", "class_mean", "blind")
+
+
+def param(
+    default: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[Any, ...] | None = None,
+) -> Any:
+    """Return a dataclass field for a policy parameter with its accepted values.
+
+    Parameters
+    ----------
+    default : object
+        Default value; its type is the accepted type (an int is accepted for a float).
+    low, high : float, optional
+        Inclusive bounds.
+    choices : tuple, optional
+        The only accepted values.
+    """
+    return field(default=default, metadata={"low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Base of all policies; see the module docstring for the contract.
+
+    Subclasses are frozen keyword-only dataclasses; a parameter is declared with :func:`param`.
+    """
+
+    name: ClassVar[str] = ""
+    #: Period of `on_timer` in seconds; 0 switches the timer off.
+    timer_period_s: ClassVar[float] = 0.0
+
+    information: str = param("exact", choices=INFORMATION_MODES)
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            _check_parameter(type(self).name or type(self).__name__, f.name, getattr(self, f.name), f)
+
+    def start(self, view: View) -> Any:
+        """Return the policy's own state for one run; passed to every later call."""
+        return None
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program as this policy's runtime would run it; the same workload by default."""
+        return view.workload
+
+    def place(self, view: View, state: Any) -> Placement:
+        """Return where blocks live at the start of the run."""
+        raise NotImplementedError
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan for the initialisation or for the first iteration, whichever `graph` is."""
+        raise NotImplementedError
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        """Return what changes before the next iteration; called after each one except the last."""
+        return None
+
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+        """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan."""
+        return None
+
+    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | None:
+        """Return a task to snatch for a worker that found nothing; None lets it wait."""
+        return None
+
+    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+        """Observe the end of a task."""
+
+    def on_timer(self, view: View, state: Any) -> tuple[Preempt, ...]:
+        """Return preemptions; called every `timer_period_s`."""
+        return ()
+
+    def overrides(self, hook: str) -> bool:
+        """Return whether this class defines the named hook itself."""
+        return getattr(type(self), hook) is not getattr(Policy, hook)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return all parameters by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _check_parameter(policy: str, name: str, value: Any, f: Any) -> None:
+    """Raise ConfigurationError unless `value` has the type of the default and lies in the declared range."""
+    where = f"policy {policy}: parameter {name}"
+    choices, low, high = (f.metadata.get(key) for key in ("choices", "low", "high"))
+    if choices is not None:
+        if value not in choices:
+            raise ConfigurationError(f"{where}: {unknown_name('value', str(value), map(str, choices))}")
+        return
+    kind = type(f.default)
+    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        raise ConfigurationError(f"{where}: found {value!r}, accepted a value of type {kind.__name__}")
+    if kind in (int, float):
+        bounds = f"{'-inf' if low is None else low} to {'inf' if high is None else high}"
+        if value != value or (low is not None and value < low) or (high is not None and value > high):
+            raise ConfigurationError(f"{where}: found {value!r}, accepted {bounds}")
+
+
+def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int) -> None:
+    """Check a plan against the graph and the machine.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    graph : TaskGraph
+        The graph it is for.
+    instances : dict of str to int
+        Number of pool instances for each scope.
+    n_workers : int
+        Number of workers.
+
+    Raises
+    ------
+    PolicyError
+        When a name is unknown, an array has the wrong length, an index is out of range or nobody is active.
+    """
+    names = [group.name for group in plan.pool_groups]
+    if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
+        raise PolicyError("plan: pool groups need unique names and the first must have scope 'worker'")
+    for group in plan.pool_groups:
+        if group.scope not in SCOPES:
+            raise PolicyError(f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}")
+    for step in plan.acquire:
+        for what, value, accepted in (
+            ("pool group", step.group, names),
+            ("where", step.where, WHERES),
+            ("take", step.take, TAKES),
+            *(("condition", condition, CONDITIONS) for condition in step.when),
+        ):
+            if value not in accepted:
+                raise PolicyError(f"plan: acquire step: {unknown_name(what, value, accepted)}")
+    if plan.roots not in ("first", "round_robin"):
+        raise PolicyError(f"plan: {unknown_name('roots', plan.roots, ['first', 'round_robin'])}")
+    for what, array, length in (
+        ("spawn_order", plan.spawn_order, graph.n_tasks),
+        ("group_of", plan.group_of, graph.n_tasks),
+        ("instance_of", plan.instance_of, graph.n_tasks),
+        ("counter_group", plan.counter_group, graph.n_tasks),
+        ("active_workers", plan.active_workers, n_workers),
+    ):
+        if array is not None and not isinstance(array, int) and len(array) != length:
+            raise PolicyError(f"plan: {what}: found length {len(array)}, accepted {length}")
+    _validate_pools(plan, graph, instances)
+    if plan.active_workers is not None and not plan.active_workers.any():
+        raise PolicyError("plan: active_workers: no worker is active")
+
+
+def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> None:
+    """Check that every task's pool exists."""
+    group_of = np.zeros(graph.n_tasks, np.int8) if plan.group_of is None else plan.group_of
+    if group_of.size and not 0 <= group_of.min() <= group_of.max() < len(plan.pool_groups):
+        raise PolicyError(f"plan: group_of: accepted 0 to {len(plan.pool_groups) - 1}")
+    if plan.instance_of is not None:
+        limits = np.array([instances[group.scope] for group in plan.pool_groups])[group_of]
+        bad = np.flatnonzero((plan.instance_of < -1) | (plan.instance_of >= limits))
+        if len(bad):
+            task = int(bad[0])
+            raise PolicyError(
+                f"plan: instance_of: task {task}: found {int(plan.instance_of[task])}, "
+                f"accepted -1 to {int(limits[task]) - 1}"
+            )
