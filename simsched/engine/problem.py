@@ -1,0 +1,447 @@
+"""What both backends execute: machine, workers, graph and plan as plain arrays in picoseconds and bytes.
+
+Names are resolved here, once; backends see indices only. Rates are per picosecond.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ModelError, unknown_name
+from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
+from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, Placement, Plan, validate_plan
+from simsched.workload.graph import TaskGraph, Workload
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+PER_PS = 1e-12  #: converts a rate per second into a rate per picosecond
+
+
+def random_stream(seed: int, purpose: str) -> np.random.PCG64:
+    """Return the bit generator of one purpose; see docs/semantics.md."""
+    return np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]))
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Ways for bytes: from each domain to each node, through memory-side caches, and between nodes.
+
+    Flow class c is ``path * n_smt + (k - 1)`` for k busy threads on the core of the flow.
+
+    Parameters
+    ----------
+    latency_ps : ndarray of int64, shape (n_paths,)
+    cap : ndarray of float64, shape (n_paths, n_smt)
+        Bytes per ps of one thread when k threads of its core are busy.
+    resource_ptr, resource, weight : CSR over paths
+        Resources crossed (ascending) and the load per byte on each.
+    access : ndarray of int32, shape (n_domains, n_nodes)
+        Path of accesses (of misses, where the node has a memory-side cache).
+    hit : ndarray of int32, shape (n_domains, n_nodes)
+        Path of memory-side cache hits; -1 where the node has none.
+    copy : ndarray of int32, shape (n_nodes, n_nodes)
+        Path of migrations from the first to the second node.
+    """
+
+    latency_ps: Int64Array
+    cap: FloatArray
+    resource_ptr: Int32Array
+    resource: Int32Array
+    weight: FloatArray
+    access: Int32Array
+    hit: Int32Array
+    copy: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Everything that stays the same during a run.
+
+    Parameters
+    ----------
+    n_smt : int
+        Largest number of workers on one core, at least 1.
+    worker_core, worker_domain : ndarray of int32, shape (n_workers,)
+        Core (dense numbering of cores that carry workers) and domain of each worker.
+    worker_kind : ndarray of int32, shape (n_workers,)
+        Row of the graphs' `ops` that holds for each worker.
+    worker_rate : ndarray of float64, shape (n_workers, n_smt)
+        Operations per ps of each worker when k workers of its core are busy.
+    domain_hops : ndarray of int32, shape (n_domains, n_domains)
+    domain_socket : ndarray of int32, shape (n_domains,)
+    paths : Paths
+    resource_capacity : ndarray of float64, shape (n_resources,)
+        Bytes per ps. Resources are the memory nodes, then their memory-side caches, then the links.
+    curve_ptr, curve : CSR over resources
+        Capacity with 1, 2, ... flows; empty for most.
+    node_capacity_bytes : ndarray of int64, shape (n_nodes,)
+    node_domain : ndarray of int32, shape (n_nodes,)
+        -1 for a node that is local to all domains.
+    node_kind : ndarray of int32, shape (n_nodes,)
+        Index of the memory kind, in order of first appearance.
+    cache_capacity_bytes, cache_latency_ps : ndarray of int64, shape (n_levels,)
+    cache_rate : ndarray of float64, shape (n_levels,)
+        Bytes per ps of a hit.
+    cache_instance : ndarray of int32, shape (n_levels, n_workers)
+    n_cache_instances : ndarray of int32, shape (n_levels,)
+    granule_ptr : ndarray of int64, shape (n_blocks + 1,)
+        Granules of each block for memory-side caches; all zero without such caches.
+    granule_frame : ndarray of int64, shape (n_granules,)
+        Physical frame of each granule; its slot is ``frame % slots``.
+    node_slots : ndarray of int64, shape (n_nodes,)
+        Slots of each node's memory-side cache; 0 without.
+    block_bytes : ndarray of int64, shape (n_blocks,)
+    home : ndarray of int32, shape (n_blocks,)
+        Home at the start; -1 for first touch.
+    touch_order : ndarray of int32, shape (n_domains, n_allowed)
+    costs : RuntimeCosts
+    timer_period_ps : int
+        Period of the policy's timer; 0 for none.
+    victim_stream, wake_stream : numpy.random.PCG64
+    """
+
+    n_smt: int
+    worker_core: Int32Array
+    worker_domain: Int32Array
+    worker_kind: Int32Array
+    worker_rate: FloatArray
+    domain_hops: Int32Array
+    domain_socket: Int32Array
+    paths: Paths
+    resource_capacity: FloatArray
+    curve_ptr: Int32Array
+    curve: FloatArray
+    node_capacity_bytes: Int64Array
+    node_domain: Int32Array
+    node_kind: Int32Array
+    cache_capacity_bytes: Int64Array
+    cache_latency_ps: Int64Array
+    cache_rate: FloatArray
+    cache_instance: Int32Array
+    n_cache_instances: Int32Array
+    granule_ptr: Int64Array
+    granule_frame: Int64Array
+    node_slots: Int64Array
+    block_bytes: Int64Array
+    home: Int32Array
+    touch_order: Int32Array
+    costs: RuntimeCosts
+    timer_period_ps: int
+    victim_stream: np.random.PCG64
+    wake_stream: np.random.PCG64
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return len(self.worker_core)
+
+    @property
+    def n_domains(self) -> int:
+        """Number of NUMA domains."""
+        return len(self.domain_socket)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of memory nodes."""
+        return len(self.node_capacity_bytes)
+
+    @property
+    def n_distances(self) -> int:
+        """Number of distance classes that can occur."""
+        return 2 + int(self.domain_hops.max())
+
+    def instances(self) -> dict[str, int]:
+        """Return the number of pool instances of each scope."""
+        n_sockets = int(self.domain_socket.max()) + 1
+        return {"worker": self.n_workers, "domain": self.n_domains, "socket": n_sockets, "machine": 1}
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedPlan:
+    """A plan with names replaced by codes, defaults filled in.
+
+    Parameters
+    ----------
+    group_scope : ndarray of int32, shape (n_groups,)
+        Index into SCOPES.
+    group_locked, group_marks_active : ndarray of uint8, shape (n_groups,)
+    step_group, step_where, step_take : ndarray of int32, shape (n_steps,)
+        Group index; index into WHERES; index into TAKES.
+    step_when : ndarray of int32, shape (n_steps,)
+        Bit i set when condition CONDITIONS[i] is required.
+    spawn_order : ndarray of uint8, shape (n_tasks,)
+    group_of : ndarray of int8, shape (n_tasks,)
+    instance_of : ndarray of int32, shape (n_tasks,)
+    counter_group : ndarray of int32, shape (n_tasks,)
+    n_counter_groups : int
+    active : ndarray of uint8, shape (n_workers,)
+    round_robin_roots : bool
+    monitor_period_ps : int
+        0 without a monitor.
+    sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
+    """
+
+    group_scope: Int32Array
+    group_locked: NDArray[np.uint8]
+    group_marks_active: NDArray[np.uint8]
+    step_group: Int32Array
+    step_where: Int32Array
+    step_take: Int32Array
+    step_when: Int32Array
+    spawn_order: NDArray[np.uint8]
+    group_of: NDArray[np.int8]
+    instance_of: Int32Array
+    counter_group: Int32Array
+    n_counter_groups: int
+    active: NDArray[np.uint8]
+    round_robin_roots: bool
+    monitor_period_ps: int
+    sample_offset_bytes: Int64Array
+
+
+def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan:
+    """Return the plan as arrays.
+
+    Raises
+    ------
+    PolicyError
+        When the plan does not fit the graph or the machine.
+    """
+    validate_plan(plan, graph, problem.instances(), problem.n_workers)
+    n = graph.n_tasks
+    names = [group.name for group in plan.pool_groups]
+    order = plan.spawn_order
+    counter_group = np.full(n, -1, np.int32) if plan.counter_group is None else plan.counter_group.astype(np.int32)
+    active = np.ones(problem.n_workers) if plan.active_workers is None else plan.active_workers
+    monitor = plan.monitor
+    return ResolvedPlan(
+        group_scope=np.array([SCOPES.index(group.scope) for group in plan.pool_groups], np.int32),
+        group_locked=np.array([group.locked for group in plan.pool_groups], np.uint8),
+        group_marks_active=np.array([group.marks_active for group in plan.pool_groups], np.uint8),
+        step_group=np.array([names.index(step.group) for step in plan.acquire], np.int32),
+        step_where=np.array([WHERES.index(step.where) for step in plan.acquire], np.int32),
+        step_take=np.array([TAKES.index(step.take) for step in plan.acquire], np.int32),
+        step_when=np.array([sum(1 << CONDITIONS.index(c) for c in step.when) for step in plan.acquire], np.int32),
+        spawn_order=np.full(n, order, np.uint8) if isinstance(order, int) else order.astype(np.uint8),
+        group_of=np.zeros(n, np.int8) if plan.group_of is None else plan.group_of.astype(np.int8),
+        instance_of=np.full(n, -1, np.int32) if plan.instance_of is None else plan.instance_of.astype(np.int32),
+        counter_group=counter_group,
+        n_counter_groups=int(counter_group.max(initial=-1)) + 1,
+        active=active.astype(np.uint8),
+        round_robin_roots=plan.roots == "round_robin",
+        monitor_period_ps=0 if monitor is None else monitor.period_ps,
+        sample_offset_bytes=np.zeros((graph.n_blocks, 0), np.int64)
+        if monitor is None
+        else np.ascontiguousarray(monitor.sample_offset_bytes, np.int64),
+    )
+
+
+def make_problem(
+    machine: Machine,
+    workload: Workload,
+    placement: Placement,
+    worker_thread: Int32Array,
+    *,
+    seed: int,
+    timer_period_s: float = 0.0,
+) -> Problem:
+    """Return the arrays for one run.
+
+    Parameters
+    ----------
+    machine, workload, placement : Machine, Workload, Placement
+        What is simulated.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    seed : int
+        Seed of the random streams.
+    timer_period_s : float
+        Period of the policy's timer; 0 for none.
+
+    Raises
+    ------
+    ModelError
+        When the data do not fit into memory or no worker can run the tasks.
+    """
+    core_of_worker = machine.thread_core[worker_thread]
+    cores, worker_core, per_core = np.unique(core_of_worker, return_inverse=True, return_counts=True)
+    n_smt = int(per_core.max())
+    groups = [machine.core_groups[machine.core_group[core]] for core in core_of_worker]
+    graph = workload.graph
+    for group in groups:
+        if group.kind not in graph.kinds:
+            raise ModelError(
+                f"workload {workload.name}: costs for processor kind {group.kind!r} of machine {machine.name} "
+                f"are missing; {unknown_name('kind', group.kind, graph.kinds)}"
+            )
+    capacity, curve_ptr, curve = _resources(machine)
+    check_capacity(machine, workload, placement)
+    granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
+    kinds = list(dict.fromkeys(node.kind for node in machine.nodes))
+    instances = [np.unique(level.core_instance[core_of_worker], return_inverse=True) for level in machine.caches]
+    return Problem(
+        n_smt=n_smt,
+        worker_core=worker_core.astype(np.int32),
+        worker_domain=machine.core_domain[core_of_worker].astype(np.int32),
+        worker_kind=np.array([graph.kinds.index(group.kind) for group in groups], np.int32),
+        worker_rate=np.array(
+            [
+                [g.ops_per_s * PER_PS * _held(g.smt_throughput, k) / (k + 1) for k in range(n_smt)]
+                for g in groups
+            ]
+        ),
+        domain_hops=np.ascontiguousarray(machine.domain_hops, np.int32),
+        domain_socket=np.ascontiguousarray(machine.domain_socket, np.int32),
+        paths=_paths(machine, n_smt),
+        resource_capacity=capacity,
+        curve_ptr=curve_ptr,
+        curve=curve,
+        node_capacity_bytes=np.array([node.capacity_bytes for node in machine.nodes], np.int64),
+        node_domain=np.array([-1 if n.domain is None else n.domain for n in machine.nodes], np.int32),
+        node_kind=np.array([kinds.index(node.kind) for node in machine.nodes], np.int32),
+        cache_capacity_bytes=np.array([level.capacity_bytes for level in machine.caches], np.int64),
+        cache_latency_ps=np.array([level.latency_ps for level in machine.caches], np.int64),
+        cache_rate=np.array([level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64),
+        cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(-1, len(worker_thread)),
+        n_cache_instances=np.array([len(found) for found, _ in instances], np.int32),
+        granule_ptr=granule_ptr,
+        granule_frame=frames,
+        node_slots=slots,
+        block_bytes=np.ascontiguousarray(graph.block_bytes, np.int64),
+        home=np.ascontiguousarray(placement.home, np.int32),
+        touch_order=np.ascontiguousarray(placement.touch_order, np.int32),
+        costs=machine.costs,
+        timer_period_ps=round(timer_period_s / PER_PS),
+        victim_stream=random_stream(seed, "victim"),
+        wake_stream=random_stream(seed, "wake"),
+    )
+
+
+def _held(table: tuple[float, ...], index: int) -> float:
+    """Return the table's entry; the last one holds beyond its end."""
+    return table[min(index, len(table) - 1)]
+
+
+def _resources(machine: Machine) -> tuple[FloatArray, Int32Array, FloatArray]:
+    """Return the capacities of nodes, memory-side caches and links, and the nodes' bandwidth curves."""
+    caches = [node.memory_side_cache for node in machine.nodes if node.memory_side_cache is not None]
+    rates = [node.bandwidth_bytes_per_s for node in machine.nodes]
+    rates += [cache.bandwidth_bytes_per_s for cache in caches]
+    rates += [link.bandwidth_bytes_per_s for link in machine.links]
+    curves = [node.bandwidth_curve for node in machine.nodes] + [()] * (len(caches) + len(machine.links))
+    ptr = np.zeros(len(rates) + 1, np.int32)
+    np.cumsum([len(curve) for curve in curves], out=ptr[1:])
+    flat = [value * PER_PS for curve in curves for value in curve]
+    return np.array(rates, np.float64) * PER_PS, ptr, np.array(flat, np.float64)
+
+
+def _paths(machine: Machine, n_smt: int) -> Paths:
+    """Return all paths: accesses (misses), memory-side hits, copies."""
+    n_domains, n_nodes = machine.n_domains, len(machine.nodes)
+    with_cache = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
+    cache_resource = {node: n_nodes + i for i, node in enumerate(with_cache)}
+    first_link = n_nodes + len(with_cache)
+    latency: list[int] = []
+    cap: list[list[float]] = []
+    loads: list[list[tuple[int, float]]] = []
+
+    def add(latency_ps: int, caps: list[float], load: list[tuple[int, float]]) -> int:
+        latency.append(latency_ps)
+        cap.append(caps)
+        merged: dict[int, float] = {}
+        for resource, weight in load:
+            merged[resource] = merged.get(resource, 0.0) + weight
+        loads.append(sorted(merged.items()))
+        return len(latency) - 1
+
+    access = np.zeros((n_domains, n_nodes), np.int32)
+    hit = np.full((n_domains, n_nodes), -1, np.int32)
+    for domain in range(n_domains):
+        for node in range(n_nodes):
+            path = machine.paths[domain][node]
+            caps = [_held(path.core_cap_bytes_per_s, k) * PER_PS / (k + 1) for k in range(n_smt)]
+            links = [(first_link + link, 1.0) for link in path.links]
+            own = [(node, path.node_weight)]
+            cache = machine.nodes[node].memory_side_cache
+            if cache is None:
+                access[domain, node] = add(path.latency_ps, caps, own + links)
+            else:
+                front = [(cache_resource[node], path.node_weight)]
+                access[domain, node] = add(cache.miss_latency_ps, caps, own + front + links)
+                hit[domain, node] = add(cache.hit_latency_ps, caps, front + links)
+    copy = np.zeros((n_nodes, n_nodes), np.int32)
+    page_ps = machine.costs.page_migration_ps
+    for source in range(n_nodes):
+        for target in range(n_nodes):
+            domain = machine.nodes[target].domain
+            links = () if domain is None else machine.paths[domain][source].links
+            page = machine.nodes[source].page_bytes
+            rate = page / page_ps if page_ps > 0 else float("inf")
+            load = [(source, 1.0), (target, 1.0)] + [(first_link + link, 1.0) for link in links]
+            copy[source, target] = add(0, [rate] * n_smt, load)
+    ptr = np.zeros(len(loads) + 1, np.int32)
+    np.cumsum([len(load) for load in loads], out=ptr[1:])
+    return Paths(
+        latency_ps=np.array(latency, np.int64),
+        cap=np.array(cap, np.float64),
+        resource_ptr=ptr,
+        resource=np.array([resource for load in loads for resource, _ in load], np.int32),
+        weight=np.array([weight for load in loads for _, weight in load], np.float64),
+        access=access,
+        hit=hit,
+        copy=copy,
+    )
+
+
+def _memory_side_granules(
+    machine: Machine, block_bytes: Int64Array, seed: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return granules of blocks, their physical frames and the slots of each node's memory-side cache.
+
+    Frames are numbered through all memory, so that blocks on different nodes never share one.
+    """
+    caches = [node.memory_side_cache for node in machine.nodes]
+    present: list[MemorySideCache] = [cache for cache in caches if cache is not None]
+    ptr = np.zeros(len(block_bytes) + 1, np.int64)
+    slots = np.zeros(len(caches), np.int64)
+    if not present:
+        return ptr, np.zeros(0, np.int64), slots
+    granule = present[0].granule_bytes
+    if any(cache.granule_bytes != granule for cache in present):
+        raise ModelError(f"machine {machine.name}: memory-side caches must share one granule size")
+    slots[:] = [0 if cache is None else max(1, cache.capacity_bytes // granule) for cache in caches]
+    np.cumsum(-(-block_bytes // granule), out=ptr[1:])
+    total = int(ptr[-1])
+    if present[0].mapping == "contiguous":
+        return ptr, np.arange(total, dtype=np.int64), slots
+    frames = max(total, sum(node.capacity_bytes for node in machine.nodes) // granule)
+    rng = np.random.Generator(random_stream(seed, "memory-side-cache"))
+    return ptr, rng.permutation(frames)[:total].astype(np.int64), slots
+
+
+def check_capacity(machine: Machine, workload: Workload, placement: Placement) -> None:
+    """Raise ModelError when blocks cannot fit on the nodes that the placement allows."""
+    sizes = workload.graph.block_bytes
+    capacity = [node.capacity_bytes for node in machine.nodes]
+    used = np.zeros(len(capacity), np.int64)
+    placed = placement.home >= 0
+    np.add.at(used, placement.home[placed], sizes[placed])
+    for node, (need, have) in enumerate(zip(used.tolist(), capacity, strict=True)):
+        if need > have:
+            raise ModelError(
+                f"workload {workload.name}: memory node {machine.nodes[node].name} of machine {machine.name}: "
+                f"found {need} bytes placed, accepted at most {have}"
+            )
+    room = sum(capacity[node] - int(used[node]) for node in np.unique(placement.touch_order).tolist())
+    need = int(sizes[~placed].sum())
+    if need > room:
+        raise ModelError(
+            f"workload {workload.name}: found {need} bytes for first touch, accepted at most {room}: "
+            f"the free memory of machine {machine.name} that the placement allows"
+        )
