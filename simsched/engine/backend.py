@@ -1,0 +1,85 @@
+"""What every backend offers to the driver in `simsched.engine.run`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.policy.base import EngineState
+from simsched.trace.schema import Summary, Trace
+from simsched.workload.graph import TaskGraph
+
+NOBODY = -1  #: worker argument of hooks when no worker is concerned
+
+
+class Hooks(Protocol):
+    """The fine hooks of a policy, as indices. `wants_*` tells which ones the policy overrides."""
+
+    wants_on_ready: bool
+    wants_on_idle: bool
+    wants_on_finish: bool
+    wants_on_timer: bool
+
+    def attach(self, state: EngineState) -> None:
+        """Receive the backend's live state, before the first event."""
+
+    def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
+        """Return (group, instance), or None to follow the plan."""
+
+    def on_idle(self, worker: int) -> tuple[int, int] | None:
+        """Return (victim, worker) to snatch the victim's task, or None."""
+
+    def on_finish(self, task: int, worker: int) -> None:
+        """Observe the end of a task."""
+
+    def on_timer(self) -> list[tuple[int, int]]:
+        """Return (victim, taker or NOBODY) pairs, carried out in order."""
+
+
+@dataclass(frozen=True, eq=False)
+class IterationCounters:
+    """Measurements of the iteration that has just ended; see `simsched.policy.base.Counters` for the shapes."""
+
+    start_ps: int
+    end_ps: int
+    group_bytes: NDArray[np.int64]
+    samples: NDArray[np.int64]
+    block_home: NDArray[np.int32]
+    node_used_bytes: NDArray[np.int64]
+    executed_by: NDArray[np.int32]
+
+
+class Backend(Protocol):
+    """An engine that executes one run, iteration by iteration."""
+
+    def __init__(self, problem: Problem, hooks: Hooks, *, events: bool) -> None:
+        """Prepare a run; `events` keeps the event trace."""
+
+    def run_iteration(self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool) -> None:
+        """Start an iteration now and handle events until it has ended and, unless `last`, its barrier has passed.
+
+        Raises
+        ------
+        StalledError
+            When tasks remain and nothing can happen any more.
+        ModelError
+            When a block finds no room on first touch or a task has no processor.
+        PolicyError
+            When a hook's decision is not allowed.
+        """
+
+    def counters(self) -> IterationCounters:
+        """Return what the last iteration has measured."""
+
+    def migrate(self, overhead_ps: int, blocks: NDArray[np.int32], nodes: NDArray[np.int32], workers: int) -> None:
+        """Wait for the policy's overhead, then carry out migrations; returns when the last copy has ended."""
+
+    def summary(self) -> Summary:
+        """Return the counters of the whole run."""
+
+    def trace(self) -> Trace | None:
+        """Return the event trace, or None when it was not kept."""
