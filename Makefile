@@ -63,7 +63,7 @@ wheel: setup
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find simsched tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
-	find simsched -name '*.so' -delete
+	find simsched \( -name '*.so' -o -name '.*.so.*' \) -delete
 
 distclean: clean
 	rm -rf .venv

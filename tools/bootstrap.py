@@ -107,17 +107,22 @@ def venv_is_sound() -> bool:
 
 
 def build_extension(project: dict[str, Any]) -> None:
-    """Configure once, compile what changed, and copy the extension beside its sources."""
+    """Configure once, compile what changed, and copy the extension beside its sources.
+
+    A build that fails in an old build directory is tried again in a new one, because the old
+    one may be what an interruption left.
+    """
     stamp = BUILD / "configured.stamp"
     options = os.environ.get("SIMSCHED_MESON_ARGS", "").split()
     needs = requirements(project)
     wanted = fingerprint(*needs, sys.version_info, ROOT, os.environ.get("CC"), *options)
-    if not stamp_fits(stamp, wanted):
-        announce("configuring the C kernel")
+    ninja = (PYTHON, "-m", "ninja", "-C", BUILD, "all")
+    if not (stamp_fits(stamp, wanted) and runs(*ninja)):
+        announce("building the C kernel")
         shutil.rmtree(BUILD, ignore_errors=True)
         call(PYTHON, "-m", "mesonbuild.mesonmain", "setup", *options, BUILD, ROOT, quiet=True)
+        call(*ninja, quiet=True)
         stamp.write_text(wanted, encoding="utf-8")
-    call(PYTHON, "-m", "ninja", "-C", BUILD, quiet=True)
     plan = json.loads((BUILD / "meson-info" / "intro-install_plan.json").read_text("utf-8"))
     for built, entry in plan["targets"].items():
         copy_if_newer(Path(built), ROOT / entry["destination"].removeprefix("{py_platlib}/"))
@@ -188,18 +193,22 @@ def stamp_fits(stamp: Path, wanted: str) -> bool:
 def runs(*command: object) -> bool:
     """Tell whether a command exists and succeeds."""
     try:
-        done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
+        return execute(command, quiet=True).returncode == 0
     except OSError:
         return False
-    return done.returncode == 0
 
 
 def call(*command: object, quiet: bool = False) -> None:
-    """Run a command with the tools of `.venv` first on the path; stop if it fails.
+    """Run a command and stop if it fails; a quiet one shows its output only then."""
+    done = execute(command, quiet=quiet)
+    if done.returncode != 0:
+        print(done.stdout or "", end="")
+        sys.exit(f"failed ({done.returncode}): {' '.join(str(part) for part in command)}")
 
-    A quiet command shows what it printed only if it fails.
-    """
-    done = subprocess.run(
+
+def execute(command: tuple[object, ...], *, quiet: bool) -> subprocess.CompletedProcess[str]:
+    """Run a command in the checkout with the tools of `.venv` first on the path."""
+    return subprocess.run(
         [str(part) for part in command],
         env={**os.environ, "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"},
         cwd=ROOT,
@@ -208,9 +217,6 @@ def call(*command: object, quiet: bool = False) -> None:
         stderr=subprocess.STDOUT if quiet else None,
         text=True,
     )
-    if done.returncode != 0:
-        print(done.stdout or "", end="")
-        sys.exit(f"failed ({done.returncode}): {' '.join(str(part) for part in command)}")
 
 
 def announce(text: str) -> None:
