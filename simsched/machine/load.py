@@ -1,0 +1,175 @@
+"""Finding, reading and checking machine files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.resolve import resolve
+from simsched.machine.schema import MachineFile, source_key, sourced_values
+from simsched.resources import data_dir
+from simsched.units import format_bandwidth, format_time
+from simsched.yaml_reader import Document, FieldError, read_document, validate_document
+
+
+def list_machines() -> list[str]:
+    """Return the names of the machines that ship with simsched, sorted."""
+    return sorted(path.stem for path in data_dir("machines").glob("*.yaml"))
+
+
+def load_machine(name_or_path: str | Path) -> Machine:
+    """Return a machine.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a shipped machine, or a YAML file (a path that ends in ``.yaml`` or ``.yml``).
+
+    Raises
+    ------
+    ConfigurationError
+        When there is no such machine or its file is wrong; the message names file, line and key.
+    """
+    return _load(_find(name_or_path))[2]
+
+
+def check_machine(name_or_path: str | Path) -> list[str]:
+    """Return warnings about a machine file: what is allowed but looks like a mistake.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Name of a shipped machine, or a YAML file.
+
+    Raises
+    ------
+    ConfigurationError
+        When the file is wrong.
+    """
+    document, file, machine = _load(_find(name_or_path))
+    return [
+        *_unused_sources(document, file),
+        *_unreachable_bandwidth(machine),
+        *_odd_latencies(machine),
+        *_missing_costs(file),
+    ]
+
+
+def _find(name_or_path: str | Path) -> Path:
+    """Return the file of a machine."""
+    path = Path(name_or_path)
+    if isinstance(name_or_path, Path) or path.suffix in {".yaml", ".yml"}:
+        return path
+    names = list_machines()
+    if name_or_path not in names:
+        message = unknown_name("machine", name_or_path, names)
+        raise ConfigurationError(f"{message}, or the path of a .yaml file")
+    return data_dir("machines") / f"{name_or_path}.yaml"
+
+
+def _load(path: Path) -> tuple[Document, MachineFile, Machine]:
+    document = _read_extended(path, ())
+    file = validate_document(document, MachineFile)
+    try:
+        return document, file, resolve(file, path.stem)
+    except FieldError as error:
+        document.fail(error.loc, str(error))
+
+
+def _read_extended(path: Path, below: tuple[Path, ...]) -> Document:
+    """Return a file laid over the one it extends.
+
+    Each top-level section of the file replaces that section of its base; only `sources` are merged,
+    because the inherited sections still refer to the base's.
+    """
+    document = read_document(path)
+    if not isinstance(document.data, dict) or "extends" not in document.data:
+        return document
+    base_name = document.data.pop("extends")
+    if not isinstance(base_name, str):
+        document.fail(
+            ("extends",), f"found {base_name!r}, accepted: a machine name or a .yaml file"
+        )
+    seen = (*below, path.resolve())
+    try:
+        base_path = _find(base_name)
+    except ConfigurationError as error:
+        document.fail(("extends",), str(error))
+    if base_path.suffix and not base_path.is_absolute():
+        base_path = path.parent / base_path
+    if base_path.resolve() in seen:
+        document.fail(
+            ("extends",), f"found {base_name!r}, accepted: a machine that does not extend this one"
+        )
+    base = _read_extended(base_path, seen)
+    if not isinstance(base.data, dict):
+        base.fail((), "accepted: a mapping of keys to values")
+    data = {**base.data, **document.data}
+    kept = {
+        loc: place
+        for loc, place in base.places.items()
+        if loc and (loc[0] == "sources" or loc[0] not in document.data)
+    }
+    sources = (base.data.get("sources"), document.data.get("sources"))
+    if all(isinstance(part, dict) for part in sources):
+        data["sources"] = {**base.data["sources"], **document.data["sources"]}
+    return Document(path, data, {**kept, **document.places})
+
+
+def _unused_sources(document: Document, file: MachineFile) -> Iterator[str]:
+    used = {source_key(item.source) for _, item in sourced_values(file)}
+    for key in file.sources:
+        place = document.places[("sources", key)]
+        if key not in used and place[0] == document.path:
+            yield f"{place[0]}:{place[1]}: sources.{key}: not used by any value"
+
+
+def _unreachable_bandwidth(machine: Machine) -> Iterator[str]:
+    cores = np.bincount(machine.core_domain)
+    for index, node in enumerate(machine.nodes):
+        reach = math.fsum(
+            count * max(machine.paths[domain][index].core_cap_bytes_per_s)
+            for domain, count in enumerate(cores.tolist())
+        )
+        if reach < node.bandwidth_bytes_per_s:
+            yield (
+                f"{machine.name}: {node.name}: all cores together draw {format_bandwidth(reach)},"
+                f" less than its {format_bandwidth(node.bandwidth_bytes_per_s)}"
+            )
+
+
+def _odd_latencies(machine: Machine) -> Iterator[str]:
+    for inner, outer in pairwise(machine.caches):
+        if outer.latency_ps < inner.latency_ps:
+            yield f"{machine.name}: cache {outer.name} answers sooner than {inner.name} inside it"
+    for domain, row in enumerate(machine.paths):
+        for node, path in zip(machine.nodes, row, strict=True):
+            if node.domain is None or node.domain == domain:
+                continue
+            own = [
+                mine.latency_ps
+                for near, mine in zip(machine.nodes, row, strict=True)
+                if near.domain == domain and near.kind == node.kind
+            ]
+            if own and path.latency_ps < min(own):
+                yield (
+                    f"{machine.name}: domain {domain} reaches {node.name} in"
+                    f" {format_time(path.latency_ps)},"
+                    f" its own {node.kind} in {format_time(min(own))}"
+                )
+
+
+def _missing_costs(file: MachineFile) -> Iterator[str]:
+    names = [item.name.removesuffix("_ps") for item in fields(RuntimeCosts)]
+    missing = [
+        name for name in names if getattr(file.costs, name) is None and name != "kernel_launch"
+    ]
+    if missing:
+        yield f"costs: taken as zero: {', '.join(missing)}"

@@ -1,0 +1,425 @@
+"""From a validated machine file to indices and plain numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from simsched.errors import unknown_name
+from simsched.machine import schema
+from simsched.machine.model import (
+    CacheLevel,
+    CoreGroup,
+    IntArray,
+    Link,
+    Machine,
+    MemoryNode,
+    MemorySideCache,
+    Path,
+    RuntimeCosts,
+)
+from simsched.machine.topology import default_touch_order, number_threads
+from simsched.yaml_reader import FieldError, key_path
+
+_PATH_VALUES = ("latency", "core_cap", "node_weight", "os_distance")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Cores, domains and sockets as index arrays."""
+
+    groups: list[str]
+    core_group: IntArray
+    core_domain: IntArray
+    domain_socket: IntArray
+
+
+@dataclass(frozen=True)
+class _Wires:
+    """Links, the ones that data crosses between two domains, and those that many paths cross."""
+
+    links: tuple[Link, ...]
+    routes: dict[tuple[int, int], tuple[int, ...]]
+    crossed_by_all: tuple[int, ...]
+    crossed_by_remote: tuple[int, ...]
+
+
+def resolve(file: schema.MachineFile, name: str) -> Machine:
+    """Return the machine that a file describes.
+
+    Parameters
+    ----------
+    file : MachineFile
+        The validated file.
+    name : str
+        Name of the machine.
+
+    Raises
+    ------
+    FieldError
+        When values do not fit together; it names the place in the file.
+    """
+    layout = _lay_out(file)
+    n_domains = len(layout.domain_socket)
+    graph = _link_graph(file, n_domains)
+    hops = _hops(file, graph, n_domains)
+    wires = _wires(file, graph)
+    entries, nodes = _nodes(file, n_domains)
+    paths, distances, origin = _paths(file, layout, hops, entries, nodes, wires)
+    groups = [_core_group(group, file.cores[group]) for group in layout.groups]
+    sources = {
+        key_path(loc): _explain(file, item.source) for loc, item in schema.sourced_values(file)
+    }
+    sources.update({place: _explain(file, source) for place, source in origin.items()})
+    return Machine(
+        name=name,
+        description=file.description,
+        core_groups=tuple(groups),
+        thread_core=number_threads(
+            [len(groups[index].smt_throughput) for index in layout.core_group]
+        ),
+        core_group=layout.core_group,
+        core_domain=layout.core_domain,
+        domain_socket=layout.domain_socket,
+        domain_hops=hops,
+        nodes=tuple(nodes),
+        links=wires.links,
+        paths=paths,
+        touch_order=_touch_order(distances, nodes, hops),
+        caches=tuple(_cache(level, cache, layout) for level, cache in file.caches.items()),
+        costs=_costs(file.costs),
+        sources=sources,
+    )
+
+
+def _explain(file: schema.MachineFile, text: str) -> str:
+    """Return a source as ``key detail (kind: reference)``."""
+    source = file.sources[schema.source_key(text)]
+    calibration = f"; calibrated on {source.calibrated_on}" if source.calibrated_on else ""
+    return f"{text} ({source.kind}: {source.reference}{calibration})"
+
+
+def _lay_out(file: schema.MachineFile) -> _Layout:
+    groups = list(file.cores)
+    core_group: list[int] = []
+    core_domain: list[int] = []
+    domain_socket: list[int] = []
+    socket = 0
+    for block in file.sockets:
+        for _ in range(block.count.value):
+            for _ in range(block.domains.value):
+                for group, count in block.cores.items():
+                    core_group += [groups.index(group)] * count.value
+                    core_domain += [len(domain_socket)] * count.value
+                domain_socket.append(socket)
+            socket += 1
+    for index, group in enumerate(groups):
+        if index not in core_group:
+            raise FieldError(
+                ("cores", group), "found no socket with such cores, accepted: kinds in use"
+            )
+    return _Layout(
+        groups,
+        np.array(core_group, dtype=np.int32),
+        np.array(core_domain, dtype=np.int32),
+        np.array(domain_socket, dtype=np.int32),
+    )
+
+
+def _core_group(name: str, cores: schema.Cores) -> CoreGroup:
+    throughput = cores.smt_throughput.value if cores.smt_throughput else [1.0]
+    return CoreGroup(
+        name=name,
+        kind=cores.processor,
+        ops_per_s=cores.clock.value * cores.ops_per_cycle.value,
+        smt_throughput=tuple(float(value) for value in throughput),
+    )
+
+
+def _link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:
+    """Return the domains and the links between them; an edge holds name, bandwidth and duplex."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(n_domains))
+    for name, link in file.links.items():
+        for position, pair in enumerate(link.connects.value if link.connects else []):
+            loc = ("links", name, "connects", 0, position)
+            _check_domains(pair, n_domains, loc)
+            left, right = pair
+            if graph.has_edge(left, right):
+                raise FieldError(loc, f"found domains {left} and {right} connected twice")
+            shared = link.duplex == "half"
+            graph.add_edge(
+                left, right, link=f"{name}{left}-{right}" if shared else f"{name}{left}>{right}"
+            )
+            graph.add_edge(
+                right, left, link=f"{name}{left}-{right}" if shared else f"{name}{right}>{left}"
+            )
+            graph[left][right]["bandwidth"] = graph[right][left]["bandwidth"] = link.bandwidth.value
+    return graph
+
+
+def _check_domains(domains: list[int], n_domains: int, loc: tuple[str | int, ...]) -> None:
+    for domain in domains:
+        if domain >= n_domains:
+            raise FieldError(loc, f"found domain {domain}, accepted: 0 to {n_domains - 1}")
+
+
+def _hops(file: schema.MachineFile, graph: nx.DiGraph[int], n_domains: int) -> IntArray:
+    """Return the hop matrix: as given, or over the links, or one hop between any two domains."""
+    if file.hops is not None:
+        rows = file.hops.value
+        loc = ("hops", 0)
+        if len(rows) != n_domains or any(len(row) != n_domains for row in rows):
+            raise FieldError(
+                loc, f"accepted: {n_domains} rows of {n_domains} numbers, one per domain"
+            )
+        for one in range(n_domains):
+            for other in range(n_domains):
+                if (rows[one][other] == 0) != (one == other):
+                    message = "accepted: zero on the diagonal and nowhere else"
+                    raise FieldError((*loc, one, other), f"found {rows[one][other]}, {message}")
+                if rows[one][other] != rows[other][one]:
+                    message = f"found {rows[one][other]} there and {rows[other][one]} back"
+                    raise FieldError((*loc, one, other), f"{message}, accepted: a symmetric matrix")
+        return np.array(rows, dtype=np.int32)
+    if graph.number_of_edges() == 0:
+        return np.array(1 - np.eye(n_domains), dtype=np.int32)
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    for domain in range(n_domains):
+        if domain not in lengths[0]:
+            raise FieldError(("links",), f"found no way from domain 0 to domain {domain}")
+    rows = [[lengths[one][other] for other in range(n_domains)] for one in range(n_domains)]
+    return np.array(rows, dtype=np.int32)
+
+
+def _wires(file: schema.MachineFile, graph: nx.DiGraph[int]) -> _Wires:
+    """Return the numbered links and the routes between all pairs of domains that links connect.
+
+    Routes are shortest; among those, each pair in turn, near pairs first, takes the route whose
+    links have the fewest routes so far, so that regular networks come out evenly loaded.
+    """
+    links: list[Link] = []
+    index: dict[str, int] = {}
+    crossed: dict[str, list[int]] = {"all": [], "remote": []}
+    for name, spec in file.links.items():
+        if spec.crossed_by is not None:
+            crossed[spec.crossed_by].append(len(links))
+            links.append(Link(name, spec.bandwidth.value))
+    for _, _, edge in graph.edges(data=True):
+        if edge["link"] not in index:
+            index[edge["link"]] = len(links)
+            links.append(Link(edge["link"], edge["bandwidth"]))
+        edge["routes"] = 0
+    many = 1 + len(graph) ** 3  # more than the routes that can meet on a path, so hops count first
+    lengths = dict(nx.all_pairs_shortest_path_length(graph))
+    pairs = sorted(
+        (hops, one, other) for one in lengths for other, hops in lengths[one].items() if hops
+    )
+    routes: dict[tuple[int, int], tuple[int, ...]] = {}
+    for _, one, other in pairs:
+        way = nx.dijkstra_path(graph, one, other, weight=lambda _u, _v, edge: many + edge["routes"])
+        edges = [graph[here][there] for here, there in pairwise(way)]
+        for edge in edges:
+            edge["routes"] += 1
+        routes[one, other] = tuple(index[edge["link"]] for edge in edges)
+    return _Wires(tuple(links), routes, tuple(crossed["all"]), tuple(crossed["remote"]))
+
+
+def _nodes(file: schema.MachineFile, n_domains: int) -> tuple[list[str], list[MemoryNode]]:
+    """Return the memory entry and the model of every node, in operating-system numbering."""
+    entries: list[str] = []
+    nodes: list[MemoryNode] = []
+    for entry, memory in file.memory.items():
+        domains: list[int | None] = [None]
+        if memory.at == "each domain":
+            domains = list(range(n_domains))
+        elif memory.at != "machine":
+            _check_domains(memory.at, n_domains, ("memory", entry, "at"))
+            domains = list(memory.at)
+        for domain in domains:
+            name = entry if domain is None else f"{entry}{domain}"
+            if any(node.name == name for node in nodes):
+                raise FieldError(
+                    ("memory", entry), f"found a second node {name!r}, accepted: unique names"
+                )
+            entries.append(entry)
+            nodes.append(_node(name, memory, domain))
+    return entries, nodes
+
+
+def _node(name: str, memory: schema.Memory, domain: int | None) -> MemoryNode:
+    peak = memory.peak_bandwidth or memory.bandwidth
+    cache = memory.cache
+    return MemoryNode(
+        name=name,
+        kind=memory.kind,
+        capacity_bytes=memory.capacity.value,
+        bandwidth_bytes_per_s=memory.bandwidth.value,
+        peak_bandwidth_bytes_per_s=peak.value,
+        domain=domain,
+        bandwidth_curve=tuple(memory.bandwidth_by_flows.value) if memory.bandwidth_by_flows else (),
+        page_bytes=memory.page.value,
+        memory_side_cache=None
+        if cache is None
+        else MemorySideCache(
+            capacity_bytes=cache.capacity.value,
+            granule_bytes=cache.granule.value,
+            bandwidth_bytes_per_s=cache.bandwidth.value,
+            hit_latency_ps=cache.hit_latency.value,
+            miss_latency_ps=cache.miss_latency.value,
+            mapping=cache.mapping,
+        ),
+    )
+
+
+def _paths(
+    file: schema.MachineFile,
+    layout: _Layout,
+    hops: IntArray,
+    entries: list[str],
+    nodes: list[MemoryNode],
+    wires: _Wires,
+) -> tuple[tuple[tuple[Path, ...], ...], dict[tuple[int, int], int], dict[str, str]]:
+    """Return the paths, the given operating-system distances, and the source of every value."""
+    _check_rules(file, layout, hops, entries, nodes)
+    distances: dict[tuple[int, int], int] = {}
+    origin: dict[str, str] = {}
+    rows = []
+    for domain in range(len(hops)):
+        row = []
+        for index, node in enumerate(nodes):
+            found: dict[str, schema.Sourced[Any]] = {}
+            for rule in file.paths.values():
+                if _selects(rule, domain, entries[index], node, hops, layout.domain_socket):
+                    given = {key: getattr(rule, key) for key in _PATH_VALUES}
+                    found.update({key: value for key, value in given.items() if value is not None})
+            for key in ("latency", "core_cap"):
+                if key not in found:
+                    raise FieldError(
+                        ("paths",), f"no rule gives {key} from domain {domain} to {node.name}"
+                    )
+            for key, value in found.items():
+                origin[path_source_key(domain, node.name, key)] = value.source
+            if "os_distance" in found:
+                distances[domain, index] = found["os_distance"].value
+            remote = node.domain is not None and node.domain != domain
+            route = wires.routes.get((node.domain, domain), ()) if node.domain is not None else ()
+            row.append(
+                Path(
+                    latency_ps=found["latency"].value,
+                    core_cap_bytes_per_s=tuple(found["core_cap"].value),
+                    links=wires.crossed_by_all
+                    + (wires.crossed_by_remote if remote else ())
+                    + route,
+                    node_weight=float(found["node_weight"].value)
+                    if "node_weight" in found
+                    else 1.0,
+                )
+            )
+        rows.append(tuple(row))
+    if distances and len(distances) != len(hops) * len(nodes):
+        raise FieldError(("paths",), "found os_distance for some paths, accepted: for all or none")
+    return tuple(rows), distances, origin
+
+
+def path_source_key(domain: int, node: str, value: str) -> str:
+    """Return the key in :attr:`Machine.sources` of a value of one path.
+
+    Examples
+    --------
+    >>> path_source_key(0, "dram1", "latency")
+    'path.0.dram1.latency'
+    """
+    return f"path.{domain}.{node}.{value}"
+
+
+def _check_rules(
+    file: schema.MachineFile,
+    layout: _Layout,
+    hops: IntArray,
+    entries: list[str],
+    nodes: list[MemoryNode],
+) -> None:
+    """Refuse rules with unknown names or domains, and rules that select nothing."""
+    names = {node.kind for node in nodes} | {node.name for node in nodes} | set(entries)
+    for key, rule in file.paths.items():
+        for position, name in enumerate(rule.to or []):
+            if name not in names:
+                raise FieldError(
+                    ("paths", key, "to", position), unknown_name("memory", name, names)
+                )
+        _check_domains(rule.domains or [], len(hops), ("paths", key, "domains"))
+        if not any(
+            _selects(rule, domain, entry, node, hops, layout.domain_socket)
+            for domain in range(len(hops))
+            for entry, node in zip(entries, nodes, strict=True)
+        ):
+            message = f"selects no path, accepted: hops 0 to {int(hops.max())} and existing nodes"
+            raise FieldError(("paths", key), message)
+
+
+def _selects(
+    rule: schema.PathRule,
+    domain: int,
+    entry: str,
+    node: MemoryNode,
+    hops: IntArray,
+    domain_socket: IntArray,
+) -> bool:
+    """Return whether a rule holds for the path from a domain to a node."""
+    home = domain if node.domain is None else node.domain
+    distance = int(hops[domain, home])
+    wanted_hops = rule.hops is None or (
+        distance > 0 if rule.hops == "remote" else distance in rule.hops
+    )
+    same_socket = bool(domain_socket[domain] == domain_socket[home])
+    return (
+        wanted_hops
+        and (rule.to is None or not {node.kind, node.name, entry}.isdisjoint(rule.to))
+        and (rule.domains is None or domain in rule.domains)
+        and (rule.socket is None or same_socket == (rule.socket == "same"))
+    )
+
+
+def _touch_order(
+    distances: dict[tuple[int, int], int], nodes: list[MemoryNode], hops: IntArray
+) -> IntArray:
+    if not distances:
+        return default_touch_order(nodes, hops)
+    order = [
+        sorted(range(len(nodes)), key=lambda node: (distances[domain, node], node))
+        for domain in range(len(hops))
+    ]
+    return np.array(order, dtype=np.int32)
+
+
+def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
+    share = cache.shared_by.value
+    core_socket = layout.domain_socket[layout.core_domain]
+    for socket, cores in enumerate(np.bincount(core_socket).tolist()):
+        if cores % share:
+            message = f"found {share}, accepted: a divisor of the {cores} cores of socket {socket}"
+            raise FieldError(("caches", name, "shared_by", 0), message)
+    return CacheLevel(
+        name=name,
+        capacity_bytes=cache.capacity.value,
+        bandwidth_bytes_per_s=cache.bandwidth.value,
+        latency_ps=cache.latency.value,
+        core_instance=np.arange(len(layout.core_group), dtype=np.int32) // np.int32(share),
+    )
+
+
+def _costs(costs: schema.Costs) -> RuntimeCosts:
+    def values() -> Iterator[tuple[str, int | tuple[int, ...]]]:
+        for item in fields(RuntimeCosts):
+            given = getattr(costs, item.name.removesuffix("_ps"))
+            if given is not None:
+                value = given.value
+                yield item.name, tuple(value) if isinstance(value, list) else value
+
+    return RuntimeCosts(**dict(values()))  # type: ignore[arg-type]  # each as its field says

@@ -1,0 +1,344 @@
+"""The shape of a machine file.
+
+Every quantity is written as ``[value, source]``: the value with its unit, and a text whose first
+word is a key of the file's ``sources``. Names, selectors and positions are not quantities and stand
+alone. See ``docs/adding-a-machine.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
+
+from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from simsched.errors import unknown_name
+from simsched.units import parse_bandwidth, parse_frequency, parse_size, parse_time
+from simsched.yaml_reader import FieldError, KeyPath, Section
+
+Value = TypeVar("Value")
+
+
+class Sourced(Generic[Value]):
+    """A value and where it comes from, written ``[value, source]``."""
+
+    def __init__(self, value: Value, source: str) -> None:
+        self.value = value
+        self.source = source
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source_type: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the schema that checks the pair, then its parts, then builds the object."""
+        (value_type,) = get_args(source_type)
+        pair = core_schema.tuple_positional_schema(
+            [handler.generate_schema(value_type), core_schema.str_schema(min_length=1)],
+            strict=False,
+        )
+        return core_schema.chain_schema(
+            [
+                core_schema.no_info_plain_validator_function(_check_pair),
+                pair,
+                core_schema.no_info_plain_validator_function(lambda parts: cls(*parts)),
+            ]
+        )
+
+
+def _check_pair(data: object) -> object:
+    if isinstance(data, list) and len(data) == 2 and isinstance(data[1], str) and data[1].strip():
+        return data
+    raise PydanticCustomError(
+        "sourced", "Input should be [value, source]: every value has a source"
+    )
+
+
+def _positive(value: int) -> int:
+    if value <= 0:
+        raise ValueError("found zero, accepted: more than zero")
+    return value
+
+
+Bandwidth = Annotated[float, BeforeValidator(parse_bandwidth)]
+Frequency = Annotated[float, BeforeValidator(parse_frequency)]
+Time = Annotated[int, BeforeValidator(parse_time)]
+Size = Annotated[int, BeforeValidator(lambda text: _positive(parse_size(text)))]
+Count = Annotated[int, Field(ge=1, le=65536)]
+Index = Annotated[int, Field(ge=0)]
+Factor = Annotated[float, Field(gt=0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=64)]
+
+
+def _as_list(data: object) -> object:
+    return data if isinstance(data, list) else [data]
+
+
+Bandwidths = Annotated[list[Bandwidth], BeforeValidator(_as_list), Field(min_length=1)]
+Times = Annotated[list[Time], BeforeValidator(_as_list), Field(min_length=1)]
+Indices = Annotated[list[Index], BeforeValidator(_as_list), Field(min_length=1)]
+
+
+class Source(Section):
+    """Where values come from.
+
+    Parameters
+    ----------
+    kind : str
+        ``published`` (paper or book), ``datasheet``, ``measured``, ``derived`` (arithmetic on the
+        others), ``assumed`` or ``calibrated``.
+    reference : str
+        Citation, or the reason of an assumption.
+    calibrated_on : str, optional
+        The data it was fitted to; required when calibrated.
+    """
+
+    kind: Literal["published", "datasheet", "measured", "derived", "assumed", "calibrated"]
+    reference: Annotated[str, Field(min_length=1)]
+    calibrated_on: str | None = None
+
+    @model_validator(mode="after")
+    def _name_calibration(self) -> Self:
+        if self.kind == "calibrated" and not (self.calibrated_on or "").strip():
+            message = "missing, accepted: the data that a calibrated value was fitted to"
+            raise FieldError(("calibrated_on",), message)
+        if self.kind != "calibrated" and self.calibrated_on is not None:
+            raise FieldError(
+                ("calibrated_on",),
+                f"found in a {self.kind} source, accepted: only in calibrated ones",
+            )
+        return self
+
+
+class Cores(Section):
+    """One kind of core: how fast it computes, alone and with its hardware threads."""
+
+    processor: Name = "cpu"
+    clock: Sourced[Frequency]
+    ops_per_cycle: Sourced[Factor]
+    smt_throughput: Sourced[list[Factor]] | None = None
+
+    @model_validator(mode="after")
+    def _check_smt(self) -> Self:
+        if self.smt_throughput is not None:
+            values = self.smt_throughput.value
+            if not values or values[0] != 1 or sorted(values) != values:
+                message = f"found {values}, accepted: non-decreasing numbers that start with 1"
+                raise FieldError(("smt_throughput", 0), message)
+        return self
+
+
+class Sockets(Section):
+    """Equal sockets: domains in each, and cores of each kind in a domain."""
+
+    count: Sourced[Count]
+    domains: Sourced[Count]
+    cores: Annotated[dict[Name, Sourced[Count]], Field(min_length=1)]
+
+
+class Cache(Section):
+    """A level of processor caches; consecutive cores share an instance."""
+
+    capacity: Sourced[Size]
+    bandwidth: Sourced[Bandwidth]
+    latency: Sourced[Time]
+    shared_by: Sourced[Count]
+
+
+class SideCache(Section):
+    """A direct-mapped cache in front of a memory node."""
+
+    capacity: Sourced[Size]
+    granule: Sourced[Size]
+    bandwidth: Sourced[Bandwidth]
+    hit_latency: Sourced[Time]
+    miss_latency: Sourced[Time]
+    mapping: Literal["random", "contiguous"] = "random"
+
+    @model_validator(mode="after")
+    def _check_granule(self) -> Self:
+        if self.capacity.value % self.granule.value:
+            message = f"found {self.granule.value} bytes, accepted: a divisor of the capacity"
+            raise FieldError(("granule", 0), message)
+        if self.miss_latency.value < self.hit_latency.value:
+            raise FieldError(
+                ("miss_latency", 0), "found less than hit_latency, accepted: at least that"
+            )
+        return self
+
+
+class Memory(Section):
+    """Equal memory nodes: one at each domain, at some domains, or one for the whole machine."""
+
+    kind: Literal["DRAM", "HBM", "NVM", "GPU"]
+    at: Literal["each domain", "machine"] | Annotated[list[Index], Field(min_length=1)] = (
+        "each domain"
+    )
+    capacity: Sourced[Size]
+    bandwidth: Sourced[Bandwidth]
+    peak_bandwidth: Sourced[Bandwidth] | None = None
+    bandwidth_by_flows: Sourced[Bandwidths] | None = None
+    page: Sourced[Size]
+    cache: SideCache | None = None
+
+    @model_validator(mode="after")
+    def _check_peak(self) -> Self:
+        if self.peak_bandwidth is None:
+            return self
+        peak = self.peak_bandwidth.value
+        for key, values in (
+            ("bandwidth", [self.bandwidth.value]),
+            (
+                "bandwidth_by_flows",
+                self.bandwidth_by_flows.value if self.bandwidth_by_flows else [],
+            ),
+        ):
+            if any(value > peak for value in values):
+                raise FieldError((key, 0), "found more than peak_bandwidth, accepted: at most that")
+        return self
+
+
+class LinkSpec(Section):
+    """Links between pairs of domains, or one link that many paths share.
+
+    Parameters
+    ----------
+    bandwidth : bandwidth
+        Of each link; of each direction when `duplex` is full.
+    connects : list of pairs of int
+        One link per pair of domains; routes are the shortest over all of them.
+    crossed_by : {"remote", "all"}
+        One shared link, crossed by the paths to other domains' nodes or by all paths.
+    duplex : {"full", "half"}
+        Whether `connects` makes one link per direction or one for both.
+    """
+
+    bandwidth: Sourced[Bandwidth]
+    connects: (
+        Sourced[
+            Annotated[
+                list[Annotated[list[Index], Field(min_length=2, max_length=2)]], Field(min_length=1)
+            ]
+        ]
+        | None
+    ) = None
+    crossed_by: Literal["remote", "all"] | None = None
+    duplex: Literal["full", "half"] = "full"
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> Self:
+        if (self.connects is None) == (self.crossed_by is None):
+            raise FieldError(
+                (), "found both or neither of connects and crossed_by, accepted: one of them"
+            )
+        for position, (left, right) in enumerate(self.connects.value if self.connects else []):
+            if left == right:
+                raise FieldError(("connects", 0, position), f"found domain {left} linked to itself")
+        return self
+
+
+class PathRule(Section):
+    """Values for the paths that it selects; later rules override earlier ones, value by value.
+
+    Parameters
+    ----------
+    to : list of str, optional
+        Memory kinds or names of memory entries (``HBM``, ``dram``) or single nodes (``dram2``).
+    domains : list of int, optional
+        Domains that the path starts from.
+    hops : list of int, or {"remote"}, optional
+        Hops from the domain to the node.
+    socket : {"same", "other"}, optional
+        Whether the node is in the domain's own socket.
+    latency, core_cap, node_weight, os_distance
+        The values; see :class:`simsched.machine.model.Path`. `os_distance` orders first touch.
+    """
+
+    to: Annotated[list[Name], BeforeValidator(_as_list), Field(min_length=1)] | None = None
+    domains: Indices | None = None
+    hops: Literal["remote"] | Indices | None = None
+    socket: Literal["same", "other"] | None = None
+    latency: Sourced[Time] | None = None
+    core_cap: Sourced[Bandwidths] | None = None
+    node_weight: Sourced[Factor] | None = None
+    os_distance: Sourced[Count] | None = None
+
+
+class Costs(Section):
+    """Costs of the task runtime; lists are by distance: same core, same domain, 1 hop, 2 hops, ...
+
+    A cost that is left out is zero.
+    """
+
+    spawn_child_first: Sourced[Time] | None = None
+    spawn_parent_first: Sourced[Time] | None = None
+    pop: Sourced[Time] | None = None
+    push: Sourced[Time] | None = None
+    steal_probe: Sourced[Times] | None = None
+    steal: Sourced[Times] | None = None
+    lock_hold: Sourced[Time] | None = None
+    barrier: Sourced[Time] | None = None
+    context_switch: Sourced[Time] | None = None
+    page_migration: Sourced[Time] | None = None
+    hotness_sample: Sourced[Time] | None = None
+    kernel_launch: Sourced[Time] | None = None
+
+
+class MachineFile(Section):
+    """A machine file."""
+
+    description: Annotated[str, Field(min_length=1)]
+    sources: Annotated[dict[Name, Source], Field(min_length=1)]
+    cores: Annotated[dict[Name, Cores], Field(min_length=1)]
+    sockets: Annotated[list[Sockets], Field(min_length=1)]
+    caches: dict[Name, Cache] = Field(default_factory=dict)
+    memory: Annotated[dict[Name, Memory], Field(min_length=1)]
+    links: dict[Name, LinkSpec] = Field(default_factory=dict)
+    hops: Sourced[list[list[Index]]] | None = None
+    paths: Annotated[dict[Name, PathRule], Field(min_length=1)]
+    costs: Costs = Field(default_factory=Costs)
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        for loc, item in sourced_values(self):
+            key = source_key(item.source)
+            if key not in self.sources:
+                raise FieldError((*loc, 1), unknown_name("source", key, self.sources))
+        for position, block in enumerate(self.sockets):
+            for name in block.cores:
+                if name not in self.cores:
+                    raise FieldError(
+                        ("sockets", position, "cores", name),
+                        unknown_name("core kind", name, self.cores),
+                    )
+        return self
+
+
+def source_key(text: str) -> str:
+    """Return the key of a source text: its first word.
+
+    Examples
+    --------
+    >>> source_key("paper, section 9.1")
+    'paper'
+    """
+    return text.split()[0].rstrip(":,;")
+
+
+def sourced_values(section: Section, loc: KeyPath = ()) -> Iterator[tuple[KeyPath, Sourced[Any]]]:
+    """Yield every sourced value below a section with its keys and positions."""
+    for name in type(section).model_fields:
+        yield from _sourced_in(getattr(section, name), (*loc, name))
+
+
+def _sourced_in(value: object, loc: KeyPath) -> Iterator[tuple[KeyPath, Sourced[Any]]]:
+    if isinstance(value, Sourced):
+        yield loc, value
+    elif isinstance(value, Section):
+        yield from sourced_values(value, loc)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _sourced_in(item, (*loc, key))
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            yield from _sourced_in(item, (*loc, position))
