@@ -57,7 +57,7 @@ bench: setup
 	@$(BIN)/python -m benchmarks
 
 wheel: setup
-	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 
 clean:
