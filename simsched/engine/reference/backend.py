@@ -1,0 +1,373 @@
+"""Backend `simpy`: the executable form of docs/semantics.md.
+
+Every worker is a SimPy process that yields whenever it waits. SimPy supplies the clock and the waiting; which of the
+pending events comes next is decided by :meth:`SimpyBackend._dispatch` alone, in the order that the law prescribes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import numpy as np
+import simpy
+from numpy.typing import NDArray
+
+from simsched.engine.backend import NOBODY, Hooks, IterationCounters
+from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.reference.pools import Pools, draw_below, held
+from simsched.engine.reference.record import Record
+from simsched.engine.reference.segments import Memory, Remaining, Segment
+from simsched.engine.reference.sharing import NEVER, Sharing
+from simsched.engine.reference.worker import Worker
+from simsched.engine.stall import ENDED, NOT_STARTED, explain_stall
+from simsched.errors import ModelError, PolicyError, StalledError
+from simsched.trace.schema import NONE, EventKind, Summary, Trace
+from simsched.workload.graph import TaskGraph
+
+FLOW, TIMER, ARRIVAL, BOUNDARY, POLICY_TIMER = range(5)  #: kinds of pending events, in order
+
+
+@dataclass
+class Tasks:
+    """State of the tasks of one iteration."""
+
+    graph: TaskGraph
+    pending: list[int] = field(init=False)  # unfinished predecessors, plus 1 until created
+    outstanding: list[int] = field(init=False)  # children that have not ended
+    next_child: list[int] = field(init=False)
+    started: list[int] = field(init=False)
+    executed_by: list[int] = field(init=False)
+    n_ended: int = 0
+    joining: set[int] = field(default_factory=set)
+    suspended: set[int] = field(default_factory=set)
+    saved: dict[int, Segment] = field(default_factory=dict)  # preempted segments
+    remaining: dict[int, Remaining] = field(default_factory=dict)
+    marked_domain: dict[int, int] = field(default_factory=dict)  # domain that the task keeps active
+
+    def __post_init__(self) -> None:
+        n = self.graph.n_tasks
+        self.pending = (self.graph.in_degree + 1).tolist()
+        self.outstanding = np.diff(self.graph.child_ptr).tolist()
+        self.next_child = [0] * n
+        self.started = [NOT_STARTED] * n
+        self.executed_by = [NONE] * n
+
+    def end(self, task: int, worker: int) -> int | None:
+        """Note the end of a task; return its parent."""
+        self.started[task] = ENDED
+        self.executed_by[task] = worker
+        self.n_ended += 1
+        parent = int(self.graph.parent[task])
+        if parent < 0:
+            return None
+        self.outstanding[parent] -= 1
+        return parent
+
+
+class SimpyBackend:
+    """Reference engine; see :class:`simsched.engine.backend.Backend`."""
+
+    graph: TaskGraph
+    plan: ResolvedPlan
+    pools: Pools
+    tasks: Tasks
+
+    def __init__(self, problem: Problem, hooks: Hooks, *, events: bool) -> None:
+        self.problem = problem
+        self.env = simpy.Environment()
+        self.record = Record(problem, events=events)
+        self.memory = Memory(problem, self.record)
+        self.sharing = Sharing(problem)
+        self.timers: dict[int, int] = {}  # worker -> time
+        self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
+        self.copying = 0
+        self._hooks = hooks
+        self._arrivals: dict[int, int] = {}  # task -> time
+        self._boundary_ps: int | None = None
+        self._policy_timer_ps = problem.timer_period_ps
+        self._moves: list[tuple[int, int]] = []
+        self._roots_placed = 0
+        self.workers = [Worker(self, index) for index in range(problem.n_workers)]
+        self.env.run(until=self.env.timeout(0))  # every worker reaches its first wait
+        hooks.attach(self)
+
+    @property
+    def now(self) -> int:
+        """Simulated time in ps."""
+        return int(self.env.now)
+
+    # ------------------------------------------------------------------------------------------- driver's side
+
+    def run_iteration(self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool) -> None:
+        """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
+        self.graph, self.plan, self._last = graph, plan, last
+        self.pools = Pools(self.problem, plan)
+        self.tasks = Tasks(graph)
+        self.record.start_iteration(number, self.now)
+        self.memory.start_iteration(plan, self.now)
+        self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
+        self._ended = False
+        self._roots_placed = 0
+        for task in np.flatnonzero(graph.parent < 0).tolist():
+            if graph.arrival_ps[task] > 0:
+                self._arrivals[task] = self.now + int(graph.arrival_ps[task])
+            else:
+                self.create(task, None, at=self.now)
+        self.env.run(until=self.env.process(self._dispatch()))
+
+    def counters(self) -> IterationCounters:
+        """Return what the last iteration has measured."""
+        return IterationCounters(
+            start_ps=self.record.start_ps[-1],
+            end_ps=self.record.end_ps[-1],
+            group_bytes=self.memory.group_bytes.copy(),
+            samples=self.memory.samples.copy(),
+            block_home=self.memory.home.copy(),
+            node_used_bytes=self.memory.used_bytes.copy(),
+            executed_by=np.array(self.tasks.executed_by, np.int32),
+        )
+
+    def migrate(self, overhead_ps: int, blocks: NDArray[np.int32], nodes: NDArray[np.int32], workers: int) -> None:
+        """Wait for the policy's overhead, then carry out migrations."""
+        if overhead_ps > 0:
+            self._boundary_ps = self.now + overhead_ps
+            self.env.run(until=self.env.process(self._dispatch()))
+        self._moves = list(zip(blocks.tolist(), nodes.tolist(), strict=True))[::-1]
+        chosen = [self.workers[w] for w in self.pools.active_workers[:workers]] if self._moves else []
+        self.copying = len(chosen)
+        for worker in chosen:
+            worker.parked, worker.copies = False, True
+        if chosen:
+            self.env.run(until=self.env.process(self._dispatch(chosen)))
+
+    def summary(self) -> Summary:
+        """Return the counters of the whole run."""
+        return self.record.summary()
+
+    def trace(self) -> Trace | None:
+        """Return the event trace, or None when it was not kept."""
+        return self.record.trace()
+
+    # ------------------------------------------------------------------------------------------- order of events
+
+    def _dispatch(self, first: list[Worker] | None = None) -> Generator[simpy.Event, None, None]:
+        """Let `first` workers go on, then handle pending events in order until a boundary or the end."""
+        for worker in first or []:
+            worker.go_on()
+            yield self.env.timeout(0)
+        copying = bool(first)
+        while not ((copying and self.copying == 0) or (self._ended and self._last)):
+            time, kind, entity = self._next_event()
+            if time > self.now and self.sharing.is_stale():
+                self.sharing.update_rates(self.now)
+                continue
+            if time == NEVER:
+                raise StalledError(self._explain_stall())
+            yield self.env.timeout(time - self.now)
+            if kind in (FLOW, TIMER):
+                if kind == FLOW:
+                    self.sharing.stop(entity, self.now)
+                else:
+                    del self.timers[entity]
+                self.workers[entity].go_on()
+                yield self.env.timeout(0)  # the worker's process runs until it waits again
+            elif kind == ARRIVAL:
+                del self._arrivals[entity]
+                self.create(entity, None, at=self.now)
+            elif kind == BOUNDARY:
+                self._boundary_ps = None
+                return
+            else:
+                self._fire_policy_timer()
+
+    def _next_event(self) -> tuple[int, int, int]:
+        """Return (time, kind, entity) of the pending event that comes first; time NEVER when there is none."""
+        pending = [(time, TIMER, worker) for worker, time in self.timers.items()]
+        pending += [(time, ARRIVAL, task) for task, time in self._arrivals.items()]
+        flow = self.sharing.next_end(self.now)
+        if flow is not None:
+            pending.append((flow[0], FLOW, flow[1]))
+        if self._boundary_ps is not None:
+            pending.append((self._boundary_ps, BOUNDARY, 0))
+        if not pending:
+            return NEVER, BOUNDARY, 0
+        if self._policy_timer_ps > 0:
+            pending.append((self._policy_timer_ps, POLICY_TIMER, 0))
+        return min(pending)
+
+    def end_iteration_if_done(self) -> None:
+        """End the iteration when its last task has ended."""
+        if self.tasks.n_ended == self.graph.n_tasks:
+            self._ended = True
+            self.record.event(self.now, EventKind.ITERATION_END, NONE, NONE)
+            self.record.end_ps.append(self.now)
+            if not self._last:
+                self._boundary_ps = self.now + self.problem.costs.barrier_ps
+
+    def next_move(self) -> tuple[int, int] | None:
+        """Return the next (block, node) to migrate; a block that is there already or nowhere yet is skipped."""
+        while self._moves:
+            block, node = self._moves.pop()
+            if self.memory.home[block] in (NONE, node):
+                continue
+            if not self.memory.has_room(node, block):
+                size = int(self.problem.block_bytes[block])
+                raise PolicyError(f"migration: block {block} ({size} bytes) does not fit on node {node}")
+            return block, node
+        return None
+
+    # ------------------------------------------------------------------------------------------- tasks and pools
+
+    def create(self, task: int, worker: Worker | None, *, at: int) -> int:
+        """Create a task and push it if it is ready; return when the pusher has its lock behind it."""
+        self.tasks.pending[task] -= 1
+        return self.push(task, worker, at=at) if self.tasks.pending[task] == 0 else at
+
+    def push(self, task: int, worker: Worker | None, *, at: int, continuation: bool = False) -> int:
+        """Put a task into its pool and wake a worker; return when a pusher whose clock shows `at` may go on."""
+        pusher = NOBODY if worker is None else worker.index
+        group, instance = (0, pusher) if continuation else self._pool_of(task, pusher)
+        self.record.event(self.now, EventKind.TASK_READY, pusher, task, group, instance)
+        self.pools.content[group][instance].append(task)
+        if worker is not None and self.pools.is_locked(group):
+            at = self.pools.lock(group, instance, at)
+        self._wake_for(group, instance)
+        return at
+
+    def _pool_of(self, task: int, pusher: int) -> tuple[int, int]:
+        """Return the pool that a ready task enters."""
+        if self._hooks.wants_on_ready:
+            chosen = self._hooks.on_ready(task, pusher)
+            if chosen is not None:
+                group, instance = chosen
+                if not (0 <= group < len(self.pools.content) and 0 <= instance < len(self.pools.content[group])):
+                    raise PolicyError(f"on_ready: task {task}: no pool with group {group}, instance {instance}")
+                return group, instance
+        group, instance = int(self.plan.group_of[task]), int(self.plan.instance_of[task])
+        if instance < 0:
+            if pusher == NOBODY:
+                active = self.pools.active_workers
+                pusher = active[self._roots_placed % len(active)] if self.plan.round_robin_roots else active[0]
+                self._roots_placed += 1
+            instance = self.pools.own_instance(group, pusher)
+        return group, instance
+
+    def _wake_for(self, group: int, instance: int) -> None:
+        """Wake one of the parked workers that may take from a pool."""
+        able = [w for w in self.workers if self._can_wake(w) and self.pools.may_take(w.index, group, instance)]
+        if able:
+            pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
+            self._wake(able[pick], len(able))
+
+    def _can_wake(self, worker: Worker) -> bool:
+        return worker.parked and bool(self.plan.active[worker.index])
+
+    def _wake(self, worker: Worker, party: int) -> None:
+        """Let a parked worker look for work in this instant."""
+        worker.parked = False
+        worker.party = party
+        self.timers[worker.index] = self.now
+        self.record.event(self.now, EventKind.WAKE, worker.index, NONE, party)
+
+    def mark_active(self, task: int, group: int, domain: int) -> None:
+        """Keep a domain active if the task comes from a group that marks."""
+        if self.plan.group_marks_active[group] and task not in self.tasks.marked_domain:
+            self.tasks.marked_domain[task] = domain
+            self.pools.active_tasks[domain] += 1
+
+    def after_end(self, task: int, worker: int) -> None:
+        """Tell the policy that a task has ended and release its domain."""
+        if self._hooks.wants_on_finish:
+            self._hooks.on_finish(task, worker)
+        domain = self.tasks.marked_domain.pop(task, None)
+        if domain is not None:
+            self.pools.active_tasks[domain] -= 1
+            if self.pools.active_tasks[domain] == 0:
+                for other in self.workers:
+                    if other.domain == domain and self._can_wake(other):
+                        self._wake(other, 1)
+
+    # ------------------------------------------------------------------------------------------- policy's side
+
+    def now_ps(self) -> int:
+        """Return the simulated time."""
+        return self.now
+
+    def queue_length(self, group: int, instance: int) -> int:
+        """Return the number of entries in a pool."""
+        return len(self.pools.content[group][instance])
+
+    def running_task(self, worker: int) -> int:
+        """Return the task whose segments the worker is executing, -1 when there is none."""
+        segment = self.workers[worker].segment
+        return NONE if segment is None else segment.task
+
+    def is_waiting(self, worker: int) -> bool:
+        """Return whether the worker is parked and active."""
+        return self._can_wake(self.workers[worker])
+
+    def ask_on_idle(self, worker: Worker) -> tuple[int, int] | None:
+        """Return (task, cost) if the policy lets the worker snatch a running task."""
+        if not self._hooks.wants_on_idle:
+            return None
+        decision = self._hooks.on_idle(worker.index)
+        if decision is None:
+            return None
+        victim, taker = decision
+        if taker != worker.index:
+            raise PolicyError(f"on_idle: worker {worker.index} asked, found a task for {taker}")
+        return self._preempt(victim, taker, "on_idle")
+
+    def _fire_policy_timer(self) -> None:
+        """Carry out what the policy's timer decides."""
+        self._policy_timer_ps += self.problem.timer_period_ps
+        self.record.event(self.now, EventKind.TIMER, NONE, NONE)
+        for victim, taker in self._hooks.on_timer() if self._hooks.wants_on_timer else []:
+            if taker == NOBODY:
+                self._preempt(victim, taker, "on_timer")
+                continue
+            if not (0 <= taker < len(self.workers) and self.is_waiting(taker)):
+                raise PolicyError(f"on_timer: worker {taker} cannot take a task: it is not waiting")
+            worker = self.workers[taker]
+            worker.gift = gift = self._preempt(victim, taker, "on_timer")
+            worker.parked = False
+            self.record.acquire_ps[taker] += gift[1]
+            self.timers[taker] = self.now + gift[1]
+
+    def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
+        """Take the running task off a worker; return the task and what continuing it costs the taker."""
+        if not (0 <= victim < len(self.workers)) or self.workers[victim].segment is None:
+            raise PolicyError(f"{hook}: worker {victim} is not executing a task")
+        task = self.workers[victim].take_away()
+        self.record.event(self.now, EventKind.PREEMPT, victim, task, 0, taker)
+        if taker == NOBODY:
+            self.push(task, self.workers[victim], at=self.now)
+            return task, 0
+        self.workers[taker].become_busy()
+        costs = self.problem.costs
+        return task, costs.context_switch_ps + held(costs.steal_ps, self.pools.distance(taker, 0, victim))
+
+    # ------------------------------------------------------------------------------------------- errors
+
+    def no_processor(self, task: int, worker: int) -> None:
+        """Raise the error for a task on a worker whose processor kind cannot run it."""
+        kind = self.graph.kinds[int(self.problem.worker_kind[worker])]
+        raise ModelError(f"task {task} cannot run on worker {worker}: it has no cost for processor kind {kind!r}")
+
+    def _explain_stall(self) -> str:
+        """Return why nothing can happen any more."""
+        n = self.graph.n_tasks
+        group, place = np.full(n, NONE, np.int32), np.full(n, NONE, np.int32)
+        for g, instances in enumerate(self.pools.content):
+            for i, content in enumerate(instances):
+                group[list(content)], place[list(content)] = g, i
+        return explain_stall(
+            self.graph,
+            np.array(self.tasks.pending, np.int32),
+            np.array(self.tasks.outstanding, np.int32),
+            np.array(self.tasks.started, np.uint8),
+            group,
+            place,
+            self.now,
+        )

@@ -1,0 +1,196 @@
+"""Task pools and the search for work; docs/semantics.md, "Pools and the search for work"."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES
+
+OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
+NEWEST = TAKES.index("newest")
+HEAD_WORKER, DOMAIN_INACTIVE = (1 << CONDITIONS.index(c) for c in ("head_worker", "domain_inactive"))
+
+
+def draw_below(stream: np.random.PCG64, n: int) -> int:
+    """Return a uniform integer in [0, n) from the next 64 bits of a stream."""
+    return ((int(stream.random_raw()) >> 32) * n) >> 32
+
+
+@dataclass(frozen=True)
+class Found:
+    """A task taken from a pool: where, how far away, and what the search and the taking cost."""
+
+    task: int
+    group: int
+    instance: int
+    distance: int | None  # None: the own instance
+    cost_ps: int
+    failed_probes: list[int]  # by distance class
+
+
+class Pools:
+    """The pools of one iteration's plan."""
+
+    def __init__(self, problem: Problem, plan: ResolvedPlan) -> None:
+        self._problem = problem
+        self._plan = plan
+        scopes = [SCOPES[code] for code in plan.group_scope.tolist()]
+        counts = problem.instances()
+        self.content: list[list[deque[int]]] = [[deque() for _ in range(counts[s])] for s in scopes]
+        self._lock_free = [[0] * counts[s] for s in scopes]
+        self._domain_of = [self._instance_domains(s) for s in scopes]
+        self._scopes = scopes
+        self.active_tasks = [0] * problem.n_domains  # unfinished marked tasks per domain
+        active = plan.active.tolist()
+        self.active_workers = [w for w in range(problem.n_workers) if active[w]]
+        self._heads = {int(problem.worker_domain[w]): w for w in reversed(self.active_workers)}
+
+    def _instance_domains(self, scope: str) -> list[int]:
+        """Return the (first) domain of every instance of a scope."""
+        problem = self._problem
+        sockets = problem.domain_socket.tolist()
+        return {
+            "worker": problem.worker_domain.tolist(),
+            "domain": list(range(problem.n_domains)),
+            "socket": [sockets.index(s) for s in range(max(sockets) + 1)],
+            "machine": [0],
+        }[scope]
+
+    def own_instance(self, group: int, worker: int) -> int:
+        """Return the instance of a group that belongs to a worker."""
+        domain = int(self._problem.worker_domain[worker])
+        return {
+            "worker": worker,
+            "domain": domain,
+            "socket": int(self._problem.domain_socket[domain]),
+            "machine": 0,
+        }[self._scopes[group]]
+
+    def lock(self, group: int, instance: int, at: int) -> int:
+        """Wait for a pool's lock from time `at` on and hold it; return when it is free again."""
+        start = max(at, self._lock_free[group][instance])
+        self._lock_free[group][instance] = start + self._problem.costs.lock_hold_ps
+        return self._lock_free[group][instance]
+
+    def is_locked(self, group: int) -> bool:
+        """Return whether all operations on the group take the lock."""
+        return bool(self._plan.group_locked[group])
+
+    def distance(self, worker: int, group: int, instance: int) -> int:
+        """Return the distance class from a worker to a pool instance."""
+        problem = self._problem
+        if self._scopes[group] == "worker" and problem.worker_core[worker] == problem.worker_core[instance]:
+            return 0
+        other = self._domain_of[group][instance]
+        return 1 + int(problem.domain_hops[problem.worker_domain[worker], other])
+
+    def conditions_hold(self, step: int, worker: int) -> bool:
+        """Return whether a worker may use a step now."""
+        when = int(self._plan.step_when[step])
+        domain = int(self._problem.worker_domain[worker])
+        if when & HEAD_WORKER and self._heads.get(domain) != worker:
+            return False
+        return not (when & DOMAIN_INACTIVE and self.active_tasks[domain] > 0)
+
+    def candidates(self, step: int, worker: int) -> list[int]:
+        """Return the instances a step that is not `own` may draw from, by (domain, instance)."""
+        group, where = int(self._plan.step_group[step]), int(self._plan.step_where[step])
+        domains = self._domain_of[group]
+        own, home = self.own_instance(group, worker), int(self._problem.worker_domain[worker])
+        instances = self.active_workers if self._scopes[group] == "worker" else range(len(domains))
+        return sorted(
+            (
+                i
+                for i in instances
+                if i != own
+                and (where != SAME_DOMAIN or domains[i] == home)
+                and (where != OTHER_DOMAINS or domains[i] != home)
+            ),
+            key=lambda i: (domains[i], i),
+        )
+
+    def may_take(self, worker: int, group: int, instance: int) -> bool:
+        """Return whether some step lets the worker take from this pool now."""
+        for step in range(len(self._plan.step_group)):
+            if int(self._plan.step_group[step]) == group and self.conditions_hold(step, worker):
+                if int(self._plan.step_where[step]) == OWN:
+                    if self.own_instance(group, worker) == instance:
+                        return True
+                elif instance in self.candidates(step, worker):
+                    return True
+        return False
+
+    def search(self, worker: int, now: int, party: int, stream: np.random.PCG64) -> Found | None:
+        """Return the task that a worker finds and takes, or None.
+
+        Parameters
+        ----------
+        worker : int
+            The searching worker.
+        now : int
+            Present time in ps.
+        party : int
+            Number of workers that were searching at the same time.
+        stream : numpy.random.PCG64
+            Source of victims.
+        """
+        costs = self._problem.costs
+        failed = [0] * self._problem.n_distances
+        for step in range(len(self._plan.step_group)):
+            if not self.conditions_hold(step, worker):
+                continue
+            group = int(self._plan.step_group[step])
+            if int(self._plan.step_where[step]) == OWN:
+                instance = self.own_instance(group, worker)
+                if not self.content[group][instance]:
+                    continue
+                task = self._take(step, group, instance)
+                at = now + self._probe_cost(failed) // party
+                if self.is_locked(group):
+                    at = self.lock(group, instance, at)
+                return Found(task, group, instance, None, at - now + costs.pop_ps, failed)
+            victim = self._draw_victim(step, worker, failed, stream)
+            if victim is not None:
+                distance = self.distance(worker, group, victim)
+                task = self._take(step, group, victim)
+                at = now + self._probe_cost(failed) // party
+                start = self.lock(group, victim, at) - costs.lock_hold_ps
+                cost = start - now + held(costs.steal_ps, distance)
+                return Found(task, group, victim, distance, cost, failed)
+        return None
+
+    def _draw_victim(
+        self, step: int, worker: int, failed: list[int], stream: np.random.PCG64
+    ) -> int | None:
+        """Return a random candidate that is not empty, counting failed probes; None when all are empty."""
+        group = int(self._plan.step_group[step])
+        candidates = self.candidates(step, worker)
+        if not candidates:
+            return None
+        if not any(self.content[group][i] for i in candidates):
+            nearest = 1 if int(self._plan.step_where[step]) == SAME_DOMAIN else 2
+            failed[min(nearest, len(failed) - 1)] += 1
+            return None
+        while True:
+            victim = candidates[draw_below(stream, len(candidates))]
+            if self.content[group][victim]:
+                return victim
+            failed[self.distance(worker, group, victim)] += 1
+
+    def _probe_cost(self, failed: list[int]) -> int:
+        """Return the time that failed probes take."""
+        return sum(n * held(self._problem.costs.steal_probe_ps, d) for d, n in enumerate(failed))
+
+    def _take(self, step: int, group: int, instance: int) -> int:
+        """Take a task from the end that a step names."""
+        pool = self.content[group][instance]
+        return pool.pop() if int(self._plan.step_take[step]) == NEWEST else pool.popleft()
+
+
+def held(table: tuple[int, ...], index: int) -> int:
+    """Return a cost; the last one holds beyond the table's end."""
+    return table[min(index, len(table) - 1)]

@@ -1,0 +1,102 @@
+"""What a reference run records: events and counters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simsched.engine.problem import Problem
+from simsched.trace.schema import EVENT_COLUMNS, EventKind, Summary, Trace
+
+
+class Record:
+    """Event list and counters of one run; see `simsched.trace.schema` for their meaning."""
+
+    def __init__(self, problem: Problem, *, events: bool) -> None:
+        workers, levels = problem.n_workers, len(problem.cache_capacity_bytes)
+        self._keep = events
+        self._rows: list[tuple[int, ...]] = []
+        self._shape = (problem.n_domains, problem.n_nodes)
+        self.n_events = 0
+        self.iteration = 0
+        self.iterations: list[int] = []
+        self.start_ps: list[int] = []
+        self.end_ps: list[int] = []
+        self.node_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        self.busy_ps = [0] * workers
+        self.spawn_ps = [0] * workers
+        self.acquire_ps = [0] * workers
+        self.migrate_ps = [0] * workers
+        self.tasks = [0] * workers
+        self.cache_hit_bytes = [0] * levels
+        self.cache_hits = [0] * levels
+        self.cache_misses = [0] * levels
+        self.memory_side_hit_bytes = 0
+        self.requested_bytes = 0
+        self.steals = [0] * problem.n_distances
+        self.failed_probes = [0] * problem.n_distances
+        self.migrations = 0
+        self.migrated_bytes = 0
+
+    def event(self, now: int, kind: EventKind, worker: int, task: int, arg0: int = 0, arg1: int = 0) -> None:
+        """Record one event."""
+        self.n_events += 1
+        if self._keep:
+            self._rows.append((now, int(kind), worker, task, self.iteration, arg0, arg1))
+
+    def start_iteration(self, number: int, now: int) -> None:
+        """Open the counters of an iteration."""
+        self.iteration = number
+        self.iterations.append(number)
+        self.start_ps.append(now)
+        self.node_bytes.append(np.zeros(self._shape, np.int64))
+
+    def count_cache(self, level: int, hit_bytes: int, missing_bytes: int) -> None:
+        """Count one look-up in a cache level."""
+        self.cache_hit_bytes[level] += hit_bytes
+        if missing_bytes == 0:
+            self.cache_hits[level] += 1
+        else:
+            self.cache_misses[level] += 1
+
+    def trace(self) -> Trace | None:
+        """Return the events, or None when they were not kept."""
+        if not self._keep:
+            return None
+        columns = zip(*self._rows, strict=True) if self._rows else ((),) * len(EVENT_COLUMNS)
+        return Trace(
+            {
+                name: np.array(column, dtype=dtype)
+                for (name, dtype), column in zip(EVENT_COLUMNS.items(), columns, strict=True)
+            }
+        )
+
+    def summary(self) -> Summary:
+        """Return the counters."""
+        starts = np.array(self.start_ps, np.int64)
+        ends = np.array(self.end_ps, np.int64)
+        overhead = np.zeros(len(ends), np.int64)
+        overhead[:-1] = starts[1:] - ends[:-1]
+        return Summary(
+            makespan_ps=self.end_ps[-1],
+            iteration=np.array(self.iterations, np.int32),
+            iteration_start_ps=starts,
+            iteration_end_ps=ends,
+            iteration_overhead_ps=overhead,
+            worker_busy_ps=np.array(self.busy_ps, np.int64),
+            worker_spawn_ps=np.array(self.spawn_ps, np.int64),
+            worker_acquire_ps=np.array(self.acquire_ps, np.int64),
+            worker_migrate_ps=np.array(self.migrate_ps, np.int64),
+            tasks_per_worker=np.array(self.tasks, np.int64),
+            node_bytes=np.array(self.node_bytes, np.int64).reshape(-1, *self._shape),
+            cache_hit_bytes=np.array(self.cache_hit_bytes, np.int64),
+            cache_hits=np.array(self.cache_hits, np.int64),
+            cache_misses=np.array(self.cache_misses, np.int64),
+            memory_side_hit_bytes=self.memory_side_hit_bytes,
+            requested_bytes=self.requested_bytes,
+            steals=np.array(self.steals, np.int64),
+            failed_probes=np.array(self.failed_probes, np.int64),
+            migrations=self.migrations,
+            migrated_bytes=self.migrated_bytes,
+            n_tasks=sum(self.tasks),
+            n_events=self.n_events,
+        )

@@ -1,0 +1,154 @@
+"""Segments: one access and its share of the computation; docs/semantics.md, "Segments"."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.reference.caches import Caches, MemorySideCaches
+from simsched.engine.reference.record import Record
+from simsched.errors import ModelError
+from simsched.trace.schema import EventKind
+from simsched.workload.graph import TaskGraph
+
+
+@dataclass
+class Segment:
+    """What a worker is executing.
+
+    `ops_left` operations remain at time `since` and go on at `rate`; `flows` are the memory flows still to be run, the
+    first one running while `flowing`; after them the segment lasts at least until `tail_end_ps`.
+    """
+
+    task: int
+    ops_left: float
+    rate: float
+    since: int
+    start_ps: int
+    flows: list[tuple[int, bool, int]] = field(default_factory=list)  # (node, memory-side hit, bytes)
+    tail_ps: int = 0
+    flowing: bool = False
+    tail_end_ps: int = 0
+
+    def settle(self, now: int) -> None:
+        """Subtract the operations done since the last change of rate."""
+        self.ops_left = max(0.0, self.ops_left - self.rate * (now - self.since))
+        self.since = now
+
+    def compute_end_ps(self) -> int:
+        """Return when the computation ends at the present rate."""
+        if self.ops_left <= 0.0:
+            return self.since
+        return self.since + math.ceil(self.ops_left / self.rate)
+
+    def end_ps(self) -> int:
+        """Return when the segment ends, once its flows are over."""
+        return max(self.tail_end_ps, self.compute_end_ps())
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """Accesses of a body or join that have not begun: `access` to `last` - 1 of `count`, with the totals of all."""
+
+    access: int
+    last: int
+    count: int
+    total_bytes: int
+    ops: float
+
+
+class Memory:
+    """Homes of blocks, caches and the counters that accesses feed."""
+
+    def __init__(self, problem: Problem, record: Record) -> None:
+        self._problem = problem
+        self._record = record
+        self._caches = Caches(problem, record)
+        self._memory_side = MemorySideCaches(problem)
+        self.home: NDArray[np.int32] = problem.home.copy()
+        self.used_bytes = np.zeros(problem.n_nodes, np.int64)
+        placed = self.home >= 0
+        np.add.at(self.used_bytes, self.home[placed], problem.block_bytes[placed])
+        self.start_iteration(None, 0)
+
+    def start_iteration(self, plan: ResolvedPlan | None, now: int) -> None:
+        """Reset the counters that a plan asks for."""
+        groups = 0 if plan is None else plan.n_counter_groups
+        self.group_bytes = np.zeros((groups, int(self._problem.node_kind.max()) + 1, 2), np.int64)
+        shape = (len(self.home), 0) if plan is None else plan.sample_offset_bytes.shape
+        self.samples = np.zeros(shape, np.int64)
+        self._last_period = np.full(shape, -1, np.int64)
+        self._plan = plan
+        self._start_ps = now
+
+    def has_room(self, node: int, block: int) -> bool:
+        """Return whether a node can take a block."""
+        size = int(self._problem.block_bytes[block])
+        return int(self.used_bytes[node]) + size <= int(self._problem.node_capacity_bytes[node])
+
+    def begin(self, graph: TaskGraph, segment: Segment, access: int, worker: int, now: int) -> None:
+        """Resolve the access of a segment: first touch, caches, flows, counting."""
+        problem = self._problem
+        block = int(graph.access_block[access])
+        written = int(graph.written_bytes[access])
+        n_bytes = int(graph.read_bytes[access]) + written
+        domain = int(problem.worker_domain[worker])
+        if self.home[block] < 0:
+            self._touch(block, domain, worker, segment.task, now)
+        node = int(self.home[block])
+        missing, tail = self._caches.access(worker, block, n_bytes)
+        if written > 0:
+            self._caches.invalidate(worker, block)
+        hit = 0
+        if missing > 0 and problem.node_slots[node] > 0:
+            hit = self._memory_side.access(node, block, missing)
+        segment.flows = [
+            (node, from_cache, size) for from_cache, size in ((True, hit), (False, missing - hit)) if size > 0
+        ]
+        for _, from_cache, _ in segment.flows:
+            table = problem.paths.hit if from_cache else problem.paths.access
+            tail += int(problem.paths.latency_ps[table[domain, node]])
+        segment.tail_ps = tail
+        self._record.requested_bytes += n_bytes
+        self._record.memory_side_hit_bytes += hit
+        self._count(segment.task, block, domain, node, missing)
+        self._sample(block, n_bytes, now)
+        self._record.event(now, EventKind.ACCESS, worker, segment.task, block, missing)
+
+    def _touch(self, block: int, domain: int, worker: int, task: int, now: int) -> None:
+        """Give a block its home."""
+        for node in self._problem.touch_order[domain].tolist():
+            if self.has_room(node, block):
+                self.home[block] = node
+                self.used_bytes[node] += self._problem.block_bytes[block]
+                self._record.event(now, EventKind.FIRST_TOUCH, worker, task, block, node)
+                return
+        raise ModelError(no_room_message(block, int(self._problem.block_bytes[block]), domain))
+
+    def _count(self, task: int, block: int, domain: int, node: int, n_bytes: int) -> None:
+        """Count bytes by domain and node, and per counter group by memory kind and locality."""
+        assert self._plan is not None
+        self._record.node_bytes[-1][domain, node] += n_bytes
+        group = int(self._plan.counter_group[task])
+        if group >= 0:
+            remote = int(self._problem.node_domain[node]) not in (-1, domain)
+            self.group_bytes[group, int(self._problem.node_kind[node]), int(remote)] += n_bytes
+
+    def _sample(self, block: int, n_bytes: int, now: int) -> None:
+        """Set the access bits of sampled pages."""
+        assert self._plan is not None
+        if self._plan.monitor_period_ps > 0:
+            period = (now - self._start_ps) // self._plan.monitor_period_ps
+            touched = self._plan.sample_offset_bytes[block] < n_bytes
+            fresh = touched & (self._last_period[block] != period)
+            self.samples[block][fresh] += 1
+            self._last_period[block][fresh] = period
+
+
+def no_room_message(block: int, n_bytes: int, domain: int) -> str:
+    """Return the message for a block that fits nowhere."""
+    return f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} may touch"

@@ -1,0 +1,131 @@
+"""Memory flows under weighted max-min fair sharing; docs/semantics.md, "Memory flows"."""
+
+from __future__ import annotations
+
+import math
+
+from simsched.engine.problem import Problem
+
+NEVER = 1 << 62  #: later than any event
+
+
+class FlowClass:
+    """All flows with one path and one cap; they share one rate.
+
+    `keys` maps each worker to the finish key of its flow; `virtual` is V at time `since`.
+    """
+
+    def __init__(self, cap: float, loads: list[tuple[int, float]]) -> None:
+        self.cap = cap
+        self.loads = loads
+        self.keys: dict[int, float] = {}
+        self.virtual = 0.0
+        self.since = 0
+        self.rate = 0.0
+
+    def virtual_at(self, now: int) -> float:
+        """Return V now."""
+        return self.virtual + self.rate * (now - self.since)
+
+    def set_rate(self, rate: float, now: int) -> None:
+        """Change the rate from now on."""
+        if rate != self.rate:
+            self.virtual = self.virtual_at(now)
+            self.since = now
+            self.rate = rate
+
+    def next_end(self, now: int) -> tuple[int, int]:
+        """Return (time, worker) of the flow that ends first."""
+        worker = min(self.keys, key=lambda w: (self.keys[w], w))
+        if self.rate <= 0.0:
+            return NEVER, worker
+        time = self.since + math.ceil((self.keys[worker] - self.virtual) / self.rate)
+        return max(time, now), worker
+
+
+class Sharing:
+    """All flow classes of a run."""
+
+    def __init__(self, problem: Problem) -> None:
+        paths = problem.paths
+        self._classes: list[FlowClass] = []
+        for path in range(len(paths.latency_ps)):
+            span = range(int(paths.resource_ptr[path]), int(paths.resource_ptr[path + 1]))
+            loads = [(int(paths.resource[i]), float(paths.weight[i])) for i in span]
+            self._classes += [FlowClass(float(cap), loads) for cap in paths.cap[path]]
+        self._class_of: dict[int, int] = {}
+        self._counts: list[int] = [0] * len(self._classes)
+        self._capacity = [float(c) for c in problem.resource_capacity]
+        ptr = problem.curve_ptr
+        self._curves = [
+            [float(c) for c in problem.curve[ptr[r] : ptr[r + 1]]] for r in range(len(self._capacity))
+        ]
+
+    def start(self, worker: int, flow_class: int, n_bytes: float, now: int) -> None:
+        """Start a flow."""
+        cls = self._classes[flow_class]
+        if not cls.keys:
+            cls.virtual = 0.0
+            cls.since = now
+        cls.keys[worker] = cls.virtual_at(now) + n_bytes
+        self._class_of[worker] = flow_class
+
+    def stop(self, worker: int, now: int) -> float:
+        """Remove a worker's flow and return its remaining bytes."""
+        cls = self._classes[self._class_of.pop(worker)]
+        left = cls.keys.pop(worker) - cls.virtual_at(now)
+        return max(left, 0.0)
+
+    def next_end(self, now: int) -> tuple[int, int] | None:
+        """Return (time, worker) of the next flow to end, or None without flows."""
+        heads = [cls.next_end(now) for cls in self._classes if cls.keys]
+        return min(heads) if heads else None
+
+    def is_stale(self) -> bool:
+        """Return whether some class has gained or lost flows since the last computation of rates."""
+        return self._counts != [len(cls.keys) for cls in self._classes]
+
+    def update_rates(self, now: int) -> None:
+        """Compute all rates."""
+        self._counts = [len(cls.keys) for cls in self._classes]
+        rates = self.fair_rates()
+        for index, cls in enumerate(self._classes):
+            cls.set_rate(rates.get(index, 0.0), now)
+
+    def fair_rates(self) -> dict[int, float]:
+        """Return the weighted max-min fair rate of every class that has flows."""
+        rising = {index: len(cls.keys) for index, cls in enumerate(self._classes) if cls.keys}
+        crossing: dict[int, list[tuple[int, float]]] = {}
+        flows: dict[int, int] = {}
+        for index, count in rising.items():
+            for resource, weight in self._classes[index].loads:
+                crossing.setdefault(resource, []).append((index, count * weight))
+                flows[resource] = flows.get(resource, 0) + count
+        rates: dict[int, float] = {}
+        level = 0.0
+        while rising:
+            levels = {}
+            for resource in sorted(crossing):
+                used = load = 0.0
+                for index, weight in crossing[resource]:
+                    if index in rates:
+                        used += weight * rates[index]
+                    else:
+                        load += weight
+                if load > 0.0:
+                    levels[resource] = max((self._capacity_with(resource, flows[resource]) - used) / load, level)
+            level = min([*levels.values(), *(self._classes[index].cap for index in rising)])
+            stopped = {index: cap for index in rising if (cap := self._classes[index].cap) <= level}
+            for resource, reached in levels.items():
+                if reached <= level:
+                    for index, _ in crossing[resource]:
+                        if index in rising and index not in stopped:
+                            stopped[index] = level
+            rates.update(stopped)
+            for index in stopped:
+                del rising[index]
+        return rates
+
+    def _capacity_with(self, resource: int, flows: int) -> float:
+        curve = self._curves[resource]
+        return curve[min(flows, len(curve)) - 1] if curve else self._capacity[resource]

@@ -1,0 +1,367 @@
+"""A worker as a SimPy process; docs/semantics.md, "Workers", "Life of a task", "Segments", "Preemption"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import simpy
+
+from simsched.engine.reference.segments import Remaining, Segment
+from simsched.engine.stall import NOT_STARTED, STARTED
+from simsched.policy.base import CHILD_FIRST, PARENT_FIRST
+from simsched.trace.schema import NONE, EventKind
+
+if TYPE_CHECKING:
+    from simsched.engine.reference.backend import SimpyBackend
+
+Waiting = Generator[simpy.Event, None, None]
+
+
+class TakenAwayError(Exception):
+    """The task that the worker was executing has been preempted; raised inside the worker's process."""
+
+
+class Worker:
+    """One worker.
+
+    Attributes
+    ----------
+    parked : bool
+        Waits until it is woken.
+    busy : bool
+        Shares its core: from the moment it acquires something until it parks.
+    segment : Segment or None
+        What it is executing.
+    party : int
+        Workers that were searching at the same time when it was woken.
+    gift : (int, int) or None
+        A preempted task handed to it while parked, and what taking it costs.
+    copies : bool
+        It has been chosen to carry out migrations.
+    """
+
+    def __init__(self, sim: SimpyBackend, index: int) -> None:
+        self._sim = sim
+        self.index = index
+        self.core = int(sim.problem.worker_core[index])
+        self.domain = int(sim.problem.worker_domain[index])
+        self.parked = True
+        self.busy = False
+        self.segment: Segment | None = None
+        self.party = 1
+        self.gift: tuple[int, int] | None = None
+        self.copies = False
+        self._taken_away = False
+        self._signal = sim.env.event()
+        sim.env.process(self._life())
+
+    # ------------------------------------------------------------------------------------------- waiting
+
+    def go_on(self) -> None:
+        """End the worker's wait; its process runs at once."""
+        self._signal.succeed()
+
+    def _wait(self) -> Waiting:
+        """Wait for the worker's next event."""
+        self._signal = self._sim.env.event()
+        yield self._signal
+        if self._taken_away:
+            self._taken_away = False
+            raise TakenAwayError
+
+    def _pay(self, cost_ps: int) -> Waiting:
+        """Let time pass for a runtime cost; nothing is waited for when it is 0."""
+        if cost_ps > 0:
+            self._sim.timers[self.index] = self._sim.now + cost_ps
+            yield from self._wait()
+
+    # ------------------------------------------------------------------------------------------- life
+
+    def _life(self) -> Waiting:
+        """Look for work and do it, for ever."""
+        yield from self._wait()
+        while True:
+            if self.copies:
+                yield from self._copy_blocks()
+            elif (task := (yield from self._acquire())) is not None:
+                try:
+                    following: int | None = task
+                    while following is not None:
+                        following = yield from self._advance(following)
+                except TakenAwayError:
+                    pass  # the context switch has been paid: look for work
+                continue
+            else:
+                self._park()
+            yield from self._wait()
+
+    def _park(self) -> None:
+        """Become idle."""
+        self._sim.record.event(self._sim.now, EventKind.PARK, self.index, NONE)
+        self.parked = True
+        self._set_busy(False)
+
+    def _acquire(self) -> Generator[simpy.Event, None, int | None]:
+        """Find a task, pay for it and return it; None when there is nothing to do."""
+        sim = self._sim
+        party, self.party = self.party, 1
+        if self.gift is not None:
+            (task, _), self.gift = self.gift, None  # its cost has passed
+            return task
+        if not sim.plan.active[self.index]:
+            return None
+        found = sim.pools.search(self.index, sim.now, party, sim.problem.victim_stream)
+        if found is None:
+            snatched = sim.ask_on_idle(self)
+            if snatched is None:
+                return None
+            task, cost = snatched
+        else:
+            task, cost = found.task, found.cost_ps
+            pool = (found.group << 32) + found.instance
+            sim.record.event(sim.now, EventKind.ACQUIRE, self.index, task, pool, cost)
+            if found.distance is not None:
+                sim.record.event(sim.now, EventKind.STEAL, self.index, task, found.instance, found.distance)
+                sim.record.steals[found.distance] += 1
+            for distance, probes in enumerate(found.failed_probes):
+                sim.record.failed_probes[distance] += probes
+            sim.mark_active(task, found.group, self.domain)
+            self._set_busy(True)
+        sim.record.acquire_ps[self.index] += cost
+        yield from self._pay(cost)
+        return task
+
+    # ------------------------------------------------------------------------------------------- sharing a core
+
+    def rate(self) -> float:
+        """Return the operations per ps that the worker computes now."""
+        return float(self._sim.problem.worker_rate[self.index, self._sim.busy_on_core[self.core] - 1])
+
+    def _flow_class(self, path: int) -> int:
+        """Return the class of a flow over a path now."""
+        return path * self._sim.problem.n_smt + self._sim.busy_on_core[self.core] - 1
+
+    def _set_busy(self, busy: bool) -> None:
+        """Join or leave the busy workers of the core and adapt the others."""
+        if busy == self.busy:
+            return
+        self.busy = busy
+        self._sim.busy_on_core[self.core] += 1 if busy else -1
+        for other in self._sim.workers:
+            if other.core == self.core and other is not self and other.segment is not None:
+                other.adapt()
+
+    def become_busy(self) -> None:
+        """Join the busy workers of the core."""
+        self._set_busy(True)
+
+    def adapt(self) -> None:
+        """Go on with the present segment at the rate and cap that hold from now on."""
+        sim, segment = self._sim, self.segment
+        assert segment is not None
+        segment.settle(sim.now)
+        segment.rate = self.rate()
+        if segment.flowing:
+            left = sim.sharing.stop(self.index, sim.now)
+            sim.sharing.start(self.index, self._flow_class(self._path(segment)), left, sim.now)
+        else:
+            sim.timers[self.index] = max(sim.now, segment.end_ps())
+
+    def _path(self, segment: Segment) -> int:
+        """Return the path of the segment's first remaining flow."""
+        node, from_cache, _ = segment.flows[0]
+        paths = self._sim.problem.paths
+        return int((paths.hit if from_cache else paths.access)[self.domain, node])
+
+    # ------------------------------------------------------------------------------------------- a task
+
+    def _advance(self, task: int) -> Generator[simpy.Event, None, int | None]:
+        """Start or resume a task; return the task with which the worker goes on, or None."""
+        sim, tasks, graph = self._sim, self._sim.tasks, self._sim.graph
+        saved = tasks.saved.pop(task, None)
+        fresh = tasks.started[task] == NOT_STARTED
+        sim.record.event(sim.now, EventKind.TASK_START if fresh else EventKind.TASK_RESUME, self.index, task)
+        if fresh:
+            tasks.started[task] = STARTED
+        if saved is not None:
+            yield from self._finish_saved(task, saved)
+        elif fresh:
+            first, last = int(graph.access_ptr[task]), int(graph.join_access[task])
+            yield from self._work(task, first, last, float(graph.ops[self._kind(), task]))
+        if task not in tasks.joining:
+            child = yield from self._spawn(task)
+            if child is not None:
+                return child
+            if tasks.outstanding[task] > 0:
+                self._suspend(task)
+                return None
+        if graph.child_ptr[task + 1] > graph.child_ptr[task] and task not in tasks.joining:
+            tasks.joining.add(task)
+            first, last = int(graph.join_access[task]), int(graph.access_ptr[task + 1])
+            yield from self._work(task, first, last, float(graph.join_ops[self._kind(), task]))
+        return (yield from self._end(task))
+
+    def _kind(self) -> int:
+        return int(self._sim.problem.worker_kind[self.index])
+
+    def _suspend(self, task: int) -> None:
+        """Leave a task at its sync."""
+        sim = self._sim
+        sim.tasks.suspended.add(task)
+        outstanding = sim.tasks.outstanding[task]
+        sim.record.event(sim.now, EventKind.TASK_SUSPEND, self.index, task, outstanding)
+
+    def _spawn(self, task: int) -> Generator[simpy.Event, None, int | None]:
+        """Create the remaining children; return the child that the worker starts itself, if any."""
+        sim, tasks, graph = self._sim, self._sim.tasks, self._sim.graph
+        costs = sim.problem.costs
+        last = int(graph.child_ptr[task + 1])
+        while (index := int(graph.child_ptr[task]) + tasks.next_child[task]) < last:
+            child = int(graph.child[index])
+            tasks.next_child[task] += 1
+            dive = int(sim.plan.spawn_order[child]) == CHILD_FIRST and tasks.pending[child] == 1
+            sim.record.event(
+                sim.now, EventKind.SPAWN, self.index, task, child, CHILD_FIRST if dive else PARENT_FIRST
+            )
+            cost = math.ceil(float(graph.creation_ops[child]) / self.rate())
+            if dive:
+                if index + 1 < last:
+                    wait = sim.push(task, self, at=sim.now, continuation=True) - sim.now
+                    cost += wait
+                else:
+                    self._suspend(task)
+                tasks.pending[child] = 0
+                cost += costs.spawn_child_first_ps
+            else:
+                cost += costs.spawn_parent_first_ps
+            sim.record.spawn_ps[self.index] += cost
+            yield from self._pay(cost)
+            if dive:
+                return child
+            wait = sim.create(child, self, at=sim.now) - sim.now
+            sim.record.spawn_ps[self.index] += wait
+            yield from self._pay(wait)
+        return None
+
+    def _end(self, task: int) -> Generator[simpy.Event, None, int | None]:
+        """End a task, release its successors; return the parent when it can go on."""
+        sim, tasks = self._sim, self._sim.tasks
+        sim.record.event(sim.now, EventKind.TASK_END, self.index, task)
+        sim.record.tasks[self.index] += 1
+        parent = tasks.end(task, self.index)
+        sim.after_end(task, self.index)
+        at = sim.now
+        for successor in sim.graph.succ[sim.graph.succ_ptr[task] : sim.graph.succ_ptr[task + 1]].tolist():
+            tasks.pending[successor] -= 1
+            if tasks.pending[successor] == 0:
+                at = sim.push(successor, self, at=at + sim.problem.costs.push_ps)
+        resumed = parent is not None and tasks.outstanding[parent] == 0 and parent in tasks.suspended
+        if resumed:
+            tasks.suspended.discard(parent)
+        sim.end_iteration_if_done()
+        sim.record.spawn_ps[self.index] += at - sim.now
+        yield from self._pay(at - sim.now)
+        return parent if resumed else None
+
+    # ------------------------------------------------------------------------------------------- segments
+
+    def _work(self, task: int, first: int, last: int, ops: float) -> Waiting:
+        """Execute a body or join: the accesses first..last-1, or computation only."""
+        sim, graph = self._sim, self._sim.graph
+        if math.isinf(ops):
+            sim.no_processor(task, self.index)
+        if first == last:
+            if ops > 0.0:
+                yield from self._segment(Segment(task, ops, self.rate(), sim.now, sim.now))
+            return
+        span = slice(first, last)
+        total = int(graph.read_bytes[span].sum()) + int(graph.written_bytes[span].sum())
+        yield from self._access(task, Remaining(first, last, last - first, total, ops))
+
+    def _access(self, task: int, todo: Remaining) -> Waiting:
+        """Execute the remaining accesses of a body or join."""
+        sim, graph = self._sim, self._sim.graph
+        for access in range(todo.access, todo.last):
+            n_bytes = int(graph.read_bytes[access]) + int(graph.written_bytes[access])
+            ops = todo.ops * (n_bytes / todo.total_bytes) if todo.total_bytes > 0 else todo.ops / todo.count
+            segment = Segment(task, ops, self.rate(), sim.now, sim.now)
+            sim.tasks.remaining[task] = replace(todo, access=access + 1)
+            sim.memory.begin(graph, segment, access, self.index, sim.now)
+            yield from self._segment(segment)
+        sim.tasks.remaining.pop(task, None)
+
+    def _finish_saved(self, task: int, saved: Segment) -> Waiting:
+        """Continue a preempted segment, then the accesses that follow it."""
+        saved.rate, saved.since, saved.start_ps = self.rate(), self._sim.now, self._sim.now
+        yield from self._segment(saved)
+        todo = self._sim.tasks.remaining.get(task)
+        if todo is not None:
+            yield from self._access(task, todo)
+
+    def _segment(self, segment: Segment) -> Waiting:
+        """Run the flows of a segment one after the other beside its computation."""
+        sim = self._sim
+        self.segment = segment
+        while segment.flows:
+            path, size = self._path(segment), segment.flows[0][2]
+            segment.flowing = True
+            sim.sharing.start(self.index, self._flow_class(path), size, sim.now)
+            yield from self._wait()
+            sim.record.event(sim.now, EventKind.FLOW_END, self.index, segment.task, path, size)
+            segment.flows.pop(0)
+            segment.flowing = False
+        segment.tail_end_ps = sim.now + segment.tail_ps
+        if segment.end_ps() > sim.now:
+            sim.timers[self.index] = segment.end_ps()
+            yield from self._wait()
+        self.segment = None
+        sim.record.busy_ps[self.index] += sim.now - segment.start_ps
+
+    def take_away(self) -> int:
+        """Stop the present segment, keep it with its task and return the task; the process goes on later."""
+        sim, segment = self._sim, self.segment
+        assert segment is not None
+        segment.settle(sim.now)
+        if segment.flowing:
+            left = math.ceil(sim.sharing.stop(self.index, sim.now))
+            node, from_cache, _ = segment.flows[0]
+            segment.flows[:1] = [(node, from_cache, left)] if left > 0 else []
+            segment.flowing = False
+        else:
+            segment.tail_ps = max(0, segment.tail_end_ps - sim.now)
+        sim.record.busy_ps[self.index] += sim.now - segment.start_ps
+        sim.tasks.saved[segment.task] = segment
+        self.segment = None
+        self._taken_away = True
+        cost = sim.problem.costs.context_switch_ps
+        sim.record.acquire_ps[self.index] += cost
+        sim.timers[self.index] = sim.now + cost
+        return segment.task
+
+    # ------------------------------------------------------------------------------------------- migration
+
+    def _copy_blocks(self) -> Waiting:
+        """Carry out migrations until none is left."""
+        sim = self._sim
+        self.copies = False
+        while (move := sim.next_move()) is not None:
+            block, target = move
+            source, start = int(sim.memory.home[block]), sim.now
+            size = int(sim.problem.block_bytes[block])
+            sim.memory.used_bytes[target] += size
+            sim.record.event(sim.now, EventKind.MIGRATE_START, self.index, NONE, block, target)
+            if size > 0:
+                path = int(sim.problem.paths.copy[source, target])
+                sim.sharing.start(self.index, path * sim.problem.n_smt, size, sim.now)
+                yield from self._wait()
+            sim.memory.home[block] = target
+            sim.memory.used_bytes[source] -= size
+            sim.record.event(sim.now, EventKind.MIGRATE_END, self.index, NONE, block, target)
+            sim.record.migrations += 1
+            sim.record.migrated_bytes += size
+            sim.record.migrate_ps[self.index] += sim.now - start
+        self.parked = True
+        sim.copying -= 1

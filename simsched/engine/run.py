@@ -1,0 +1,254 @@
+"""One run: a machine, a workload and a policy on a backend.
+
+The driver asks the policy for its decisions before the run and between iterations; backends only execute plans and
+call fine hooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from simsched.engine.backend import NOBODY, Backend
+from simsched.engine.problem import PER_PS, Problem, ResolvedPlan, make_problem, random_stream, resolve_plan
+from simsched.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.machine.model import IntArray, Machine
+from simsched.policy.base import Counters, EngineState, Placement, Policy, Preempt, Update, View
+from simsched.trace.schema import Summary, Trace
+from simsched.workload.graph import TaskGraph, Workload
+
+BACKENDS = ("native", "simpy")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a finished run consists of.
+
+    Parameters
+    ----------
+    machine, workload, policy : Machine, Workload, Policy
+        What was simulated; `workload` is the program as the policy's runtime ran it.
+    backend : str
+        Engine that ran it.
+    seed : int
+        Seed of all random streams.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    summary : Summary
+        Counters.
+    trace : Trace or None
+        Events, if they were asked for.
+    """
+
+    machine: Machine
+    workload: Workload
+    policy: Policy
+    backend: str
+    seed: int
+    worker_thread: IntArray
+    summary: Summary
+    trace: Trace | None
+
+    @property
+    def makespan_s(self) -> float:
+        """Simulated duration of the run in seconds."""
+        return self.summary.makespan_ps * PER_PS
+
+
+class _PolicyHooks:
+    """The policy's fine hooks as backends call them."""
+
+    def __init__(self, policy: Policy, view: View, state: Any) -> None:
+        self._policy, self._view, self._state = policy, view, state
+        self.wants_on_ready = policy.overrides("on_ready")
+        self.wants_on_idle = policy.overrides("on_idle")
+        self.wants_on_finish = policy.overrides("on_finish")
+        self.wants_on_timer = policy.overrides("on_timer")
+
+    def attach(self, state: EngineState) -> None:
+        self._view = replace(self._view, state=state)
+
+    def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
+        pool = self._policy.on_ready(self._view, self._state, task, worker)
+        return None if pool is None else (pool.group, pool.instance)
+
+    def on_idle(self, worker: int) -> tuple[int, int] | None:
+        decision = self._policy.on_idle(self._view, self._state, worker)
+        return None if decision is None else _indices(decision)
+
+    def on_finish(self, task: int, worker: int) -> None:
+        self._policy.on_finish(self._view, self._state, task, worker)
+
+    def on_timer(self) -> list[tuple[int, int]]:
+        return [_indices(decision) for decision in self._policy.on_timer(self._view, self._state)]
+
+
+def _indices(decision: Preempt) -> tuple[int, int]:
+    """Return a preemption as (victim, taker or NOBODY)."""
+    return decision.worker, NOBODY if decision.to is None else decision.to
+
+
+def make_backend(name: str, problem: Problem, hooks: _PolicyHooks, *, events: bool) -> Backend:
+    """Return a new backend by name.
+
+    Raises
+    ------
+    ConfigurationError
+        When the name is unknown.
+    """
+    if name == "native":
+        from simsched.engine.native import NativeBackend
+
+        native: Backend = NativeBackend(problem, hooks, events=events)
+        return native
+    if name == "simpy":
+        from simsched.engine.reference.backend import SimpyBackend
+
+        return SimpyBackend(problem, hooks, events=events)
+    raise ConfigurationError(unknown_name("backend", name, BACKENDS))
+
+
+def simulate(
+    machine: Machine,
+    workload: Workload,
+    policy: Policy,
+    *,
+    workers: int | None = None,
+    pinning: str = "scatter",
+    seed: int = 0,
+    backend: str = "native",
+    events: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Simulate one run.
+
+    Parameters
+    ----------
+    machine, workload, policy : Machine, Workload, Policy
+        What to simulate.
+    workers : int, optional
+        Number of workers; by default one per hardware thread.
+    pinning : {"scatter", "compact"}
+        See :meth:`Machine.place_workers`.
+    seed : int
+        Seed of all random streams, 0 or more.
+    backend : {"native", "simpy"}
+        Engine.
+    events : bool
+        Whether to keep the event trace.
+    progress : callable, optional
+        Called with (iterations done, iterations in total) after each iteration.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    SimschedError
+        When the three do not fit together, or the run stalls.
+    """
+    if seed < 0:
+        raise ConfigurationError(f"seed: found {seed}, accepted 0 or more")
+    if backend not in BACKENDS:
+        raise ConfigurationError(unknown_name("backend", backend, BACKENDS))
+    workload.validate()
+    threads = machine.place_workers(workers, pinning)
+    view = View(
+        machine=machine,
+        workload=workload,
+        worker_thread=threads,
+        worker_domain=machine.core_domain[machine.thread_core[threads]],
+        rng=np.random.Generator(random_stream(seed, "policy")),
+        information=policy.information,
+    )
+    prepared = policy.prepare(view)
+    if prepared is not workload:
+        prepared.validate()
+        view = replace(view, workload=prepared)
+    state = policy.start(view)
+    placement = _checked_placement(policy.place(view, state), machine, prepared)
+    period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
+    problem = make_problem(machine, prepared, placement, threads, seed=seed, timer_period_s=period_s)
+    engine = make_backend(backend, problem, _PolicyHooks(policy, view, state), events=events)
+    _iterate(engine, problem, policy, view, state, progress)
+    return Run(machine, prepared, policy, backend, seed, threads, engine.summary(), engine.trace())
+
+
+def _checked_placement(placement: Placement, machine: Machine, workload: Workload) -> Placement:
+    """Return the placement if its nodes and blocks exist."""
+    n_nodes, n_blocks = len(machine.nodes), workload.graph.n_blocks
+    if len(placement.home) != n_blocks or placement.touch_order.shape[0] != machine.n_domains:
+        raise PolicyError(
+            f"placement: found {len(placement.home)} homes and {placement.touch_order.shape[0]} touch orders, "
+            f"accepted {n_blocks} (blocks) and {machine.n_domains} (domains)"
+        )
+    for what, nodes in (("home", placement.home), ("touch_order", placement.touch_order)):
+        if nodes.size and not (-1 <= nodes.min() and nodes.max() < n_nodes):
+            raise PolicyError(f"placement: {what}: accepted nodes 0 to {n_nodes - 1}")
+    return placement
+
+
+def _iterate(
+    engine: Backend,
+    problem: Problem,
+    policy: Policy,
+    view: View,
+    state: Any,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Run all iterations, with the policy's changes in between."""
+    workload = view.workload
+    graphs = [(0, workload.init)] if workload.init is not None else []
+    total = len(graphs) + workload.iterations
+    plan: ResolvedPlan | None = None
+    planned: TaskGraph | None = None
+    for done in range(total):
+        number, graph = graphs[done] if done < len(graphs) else (done + 1 - len(graphs), workload.graph)
+        assert graph is not None
+        if plan is None or planned is not graph:
+            plan, planned = resolve_plan(policy.plan(view, state, graph), graph, problem), graph
+        last = done == total - 1
+        engine.run_iteration(number, graph, plan, last=last)
+        if progress is not None:
+            progress(done + 1, total)
+        if last or not policy.overrides("on_iteration"):
+            continue
+        update = policy.on_iteration(view, state, _counters(engine, number))
+        if update is None:
+            continue
+        # The update's plan is for the next graph; after the initialisation that is the iteration graph.
+        if update.plan is not None:
+            plan, planned = resolve_plan(update.plan, workload.graph, problem), workload.graph
+        _migrate(engine, problem, update)
+
+
+def _counters(engine: Backend, number: int) -> Counters:
+    """Return an iteration's counters as the policy sees them."""
+    measured = engine.counters()
+    return Counters(
+        iteration=number,
+        duration_s=(measured.end_ps - measured.start_ps) * PER_PS,
+        group_bytes=measured.group_bytes,
+        samples=measured.samples,
+        block_home=measured.block_home,
+        node_used_bytes=measured.node_used_bytes,
+        executed_by=measured.executed_by,
+    )
+
+
+def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
+    """Check and carry out an update's migrations."""
+    blocks = np.asarray(update.move_block, np.int32)
+    nodes = np.asarray(update.move_node, np.int32)
+    if len(blocks) != len(nodes):
+        raise PolicyError(f"update: found {len(blocks)} blocks and {len(nodes)} nodes to move, accepted equal numbers")
+    for what, indices, limit in (("block", blocks, len(problem.block_bytes)), ("node", nodes, problem.n_nodes)):
+        if indices.size and not (0 <= indices.min() and indices.max() < limit):
+            raise PolicyError(f"update: move_{what}: accepted 0 to {limit - 1}")
+    if update.migrating_workers < 1 or not 0.0 <= update.overhead_s < 1e6:
+        raise PolicyError("update: accepted migrating_workers >= 1 and overhead_s from 0 to 1e6")
+    engine.migrate(round(update.overhead_s / PER_PS), blocks, nodes, update.migrating_workers)
