@@ -41,12 +41,16 @@ test: setup
 test-all: setup
 	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
+# Every check runs, also after one that failed.
 lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(BIN)/python tools/check_sizes.py $(CODE)
+	@status=0; \
+	check() { echo "-- $$*"; "$(BIN)/$$@" || status=1; }; \
+	check ruff check --output-format concise . ; \
+	check ruff format --check . ; \
+	check mypy ; \
+	check lint-imports ; \
+	check python tools/check_sizes.py $(CODE) ; \
+	exit $$status
 
 format: setup
 	$(BIN)/ruff check --fix .
