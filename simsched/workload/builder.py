@@ -1,0 +1,335 @@
+"""Arrays in, :class:`~simsched.workload.graph.TaskGraph` out.
+
+Generators and importers produce lists of edges and accesses; the functions here sort them into
+compressed sparse row form, fill in what was not given and keep the order in which edges were
+listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simsched.errors import GraphError
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph
+
+MAX_INDEX = 2**31 - 1
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+class Adjacency(NamedTuple):
+    """Targets of each source in compressed sparse row form.
+
+    Parameters
+    ----------
+    ptr : ndarray of int64, shape (n + 1,)
+        Targets of source i are ``target[ptr[i]:ptr[i + 1]]``.
+    target : ndarray of int32
+        Targets, grouped by source.
+    """
+
+    ptr: Int64Array
+    target: Int32Array
+
+
+class Accesses(NamedTuple):
+    """Accesses of every task, grouped by task, the body's before the join's.
+
+    Parameters
+    ----------
+    ptr : ndarray of int64, shape (n_tasks + 1,)
+        Accesses of task t are entries ``ptr[t]`` to ``ptr[t + 1] - 1``.
+    join : ndarray of int64, shape (n_tasks,)
+        First access of the join; ``ptr[t + 1]`` when it has none.
+    block : ndarray of int32, shape (n_accesses,)
+        Block of each access.
+    read_bytes, written_bytes : ndarray of int64, shape (n_accesses,)
+        Bytes moved by each access.
+    """
+
+    ptr: Int64Array
+    join: Int64Array
+    block: Int32Array
+    read_bytes: Int64Array
+    written_bytes: Int64Array
+
+
+class Overlaps(NamedTuple):
+    """Pieces of item ranges, one per part that a range touches.
+
+    Parameters
+    ----------
+    owner : ndarray of int64
+        Which range a piece comes from, ascending.
+    part : ndarray of int64
+        Which part it lies in, ascending for each owner.
+    items : ndarray of int64
+        Number of items in the piece, at least 1.
+    """
+
+    owner: Int64Array
+    part: Int64Array
+    items: Int64Array
+
+
+def adjacency(source: ArrayLike, target: ArrayLike, n_tasks: int) -> Adjacency:
+    """Return an edge list in compressed sparse row form, keeping the order of each source's edges.
+
+    Parameters
+    ----------
+    source, target : array_like of int, shape (n_edges,)
+        The edges in the order of their creation.
+    n_tasks : int
+        Number of tasks.
+
+    Raises
+    ------
+    GraphError
+        A source that is not a task or lists of different length. Targets are left to the validation
+        of the graph.
+
+    Examples
+    --------
+    >>> adjacency([1, 0, 1], [2, 3, 0], 4)
+    Adjacency(ptr=array([0, 1, 3, 3, 3]), target=array([3, 2, 0], dtype=int32))
+    """
+    sources = np.asarray(source, dtype=np.int64)
+    targets = np.asarray(target, dtype=np.int32)
+    if len(sources) != len(targets):
+        raise GraphError(f"edges: found {len(sources)} sources and {len(targets)} targets")
+    order, ptr = _group(sources, n_tasks, "edge")
+    return Adjacency(ptr, targets if order is None else targets[order])
+
+
+def accesses(
+    task: ArrayLike,
+    block: ArrayLike,
+    read_bytes: ArrayLike,
+    written_bytes: ArrayLike,
+    n_tasks: int,
+    *,
+    in_join: ArrayLike | None = None,
+) -> Accesses:
+    """Return a list of accesses grouped by task, keeping each task's order.
+
+    Parameters
+    ----------
+    task, block : array_like of int, shape (n_accesses,)
+        Who accesses what, in the order of execution.
+    read_bytes, written_bytes : array_like of int, shape (n_accesses,)
+        Bytes moved; one number for all accesses is accepted.
+    n_tasks : int
+        Number of tasks.
+    in_join : array_like of bool, shape (n_accesses,), optional
+        Accesses of the join; they come after those of the body. None by default.
+
+    Raises
+    ------
+    GraphError
+        A task that does not exist.
+    """
+    tasks = np.asarray(task, dtype=np.int64)
+    joined = (
+        np.zeros(len(tasks), dtype=bool) if in_join is None else np.asarray(in_join, dtype=bool)
+    )
+    part, part_ptr = _group(2 * tasks + joined, 2 * n_tasks, "access", scale=2)
+    arrays = (
+        np.broadcast_to(np.asarray(values, dtype=dtype), tasks.shape)
+        for values, dtype in ((block, np.int32), (read_bytes, np.int64), (written_bytes, np.int64))
+    )
+    ordered = [values.copy() if part is None else values[part] for values in arrays]
+    ptr, join = part_ptr[::2].copy(), part_ptr[1::2].copy()
+    return Accesses(ptr, join, ordered[0].astype(np.int32, copy=False), ordered[1], ordered[2])
+
+
+def merge_accesses(
+    task: Int64Array,
+    block: Int64Array,
+    read_bytes: Int64Array,
+    written_bytes: Int64Array,
+    n_tasks: int,
+) -> Accesses:
+    """Return accesses by ascending block with at most one per task and block, bytes added up.
+
+    Parameters
+    ----------
+    task, block, read_bytes, written_bytes : ndarray of int64, shape (n_accesses,)
+        As for :func:`accesses`.
+    n_tasks : int
+        Number of tasks.
+    """
+    keys, where = np.unique((task << 32) | block, return_inverse=True)
+    read = np.zeros(len(keys), dtype=np.int64)
+    written = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(read, where, read_bytes)
+    np.add.at(written, where, written_bytes)
+    return accesses(keys >> 32, keys & 0xFFFFFFFF, read, written, n_tasks)
+
+
+def overlaps(first: Int64Array, last: Int64Array, bounds: Int64Array) -> Overlaps:
+    """Return how half-open ranges of items are spread over consecutive parts.
+
+    Parameters
+    ----------
+    first, last : ndarray of int64, shape (n_ranges,)
+        Each range holds the items `first` to `last` - 1; empty ranges yield nothing.
+    bounds : ndarray of int64, shape (n_parts + 1,)
+        Part p holds the items ``bounds[p]`` to ``bounds[p + 1] - 1``; strictly ascending.
+
+    Notes
+    -----
+    The pieces of a range add up to ``last - first`` when the range lies within the bounds.
+    """
+    lowest = np.searchsorted(bounds, first, side="right") - 1
+    highest = np.searchsorted(bounds, last, side="left")
+    counts = np.where(last > first, highest - lowest, 0)
+    owner = np.repeat(np.arange(len(first), dtype=np.int64), counts)
+    part = lowest[owner] + ranks(counts)
+    items = np.minimum(last[owner], bounds[part + 1]) - np.maximum(first[owner], bounds[part])
+    return Overlaps(owner, part, items)
+
+
+def ranks(counts: Int64Array) -> Int64Array:
+    """Return 0, 1, ..., count - 1 for each count, one after the other.
+
+    Parameters
+    ----------
+    counts : ndarray of int64, shape (n,)
+        How far to count.
+
+    Examples
+    --------
+    >>> ranks(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) - np.repeat(ends - counts, counts)
+
+
+def build_graph(
+    ops: ArrayLike,
+    *,
+    join_ops: ArrayLike | None = None,
+    kinds: Sequence[str] = ("cpu",),
+    task_class: ArrayLike | None = None,
+    class_names: Sequence[str] = ("task",),
+    children: Adjacency | None = None,
+    successors: Adjacency | None = None,
+    accessed: Accesses | None = None,
+    block_bytes: ArrayLike = (),
+    creation_ops: ArrayLike | None = None,
+    arrival_ps: ArrayLike | None = None,
+) -> TaskGraph:
+    """Return a task graph; what is not given is zero, empty, one kind or one class.
+
+    Parameters
+    ----------
+    ops : array_like of float, shape (n_tasks,) or (n_kinds, n_tasks)
+        Operations of the bodies.
+    join_ops : array_like of float, shape as `ops`, optional
+        Operations of the joins, 0 by default.
+    kinds : sequence of str
+        Processor kinds, ``("cpu",)`` by default.
+    task_class : array_like of int, shape (n_tasks,), optional
+        Class of each task, 0 by default.
+    class_names : sequence of str
+        Names of the classes, ``("task",)`` by default.
+    children, successors : Adjacency, optional
+        Spawn tree and dataflow edges, none by default.
+    accessed : Accesses, optional
+        None by default.
+    block_bytes : array_like of int, shape (n_blocks,)
+        Sizes of the blocks, none by default.
+    creation_ops, arrival_ps : array_like, shape (n_tasks,), optional
+        0 by default.
+
+    Notes
+    -----
+    The graph is not validated here: :meth:`TaskGraph.validate` does that.
+    """
+    costs = _by_kind(ops)
+    n_tasks = costs.shape[1]
+    if n_tasks > MAX_INDEX:
+        raise GraphError(f"tasks: found {n_tasks}, accepted at most {MAX_INDEX}")
+    none = Adjacency(np.zeros(n_tasks + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+    tree = none if children is None else children
+    flow = none if successors is None else successors
+    access = accesses((), (), (), (), n_tasks) if accessed is None else accessed
+    return TaskGraph(
+        ops=costs,
+        join_ops=np.zeros_like(costs) if join_ops is None else _by_kind(join_ops),
+        kinds=tuple(kinds),
+        task_class=_filled(task_class, n_tasks, np.int32),
+        class_names=tuple(class_names),
+        child_ptr=tree.ptr,
+        child=tree.target,
+        succ_ptr=flow.ptr,
+        succ=flow.target,
+        access_ptr=access.ptr,
+        join_access=access.join,
+        access_block=access.block,
+        read_bytes=access.read_bytes,
+        written_bytes=access.written_bytes,
+        block_bytes=np.ascontiguousarray(block_bytes, dtype=np.int64),
+        creation_ops=_filled(creation_ops, n_tasks, np.float64),
+        arrival_ps=_filled(arrival_ps, n_tasks, np.int64),
+    )
+
+
+def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:
+    """Return an initialisation in which one independent task per block writes the whole block.
+
+    Parameters
+    ----------
+    block_bytes : ndarray of int64, shape (n_blocks,)
+        Sizes of the blocks.
+    ops : array_like of float, shape (n_blocks,)
+        Operations of each task; one number for all is accepted.
+    """
+    n_blocks = len(block_bytes)
+    every = np.arange(n_blocks, dtype=np.int64)
+    return build_graph(
+        np.broadcast_to(np.asarray(ops, dtype=np.float64), (n_blocks,)),
+        class_names=("initialise",),
+        accessed=accesses(every, every, 0, block_bytes, n_blocks),
+        block_bytes=block_bytes,
+    )
+
+
+def _group(
+    keys: Int64Array, n_groups: int, what: str, scale: int = 1
+) -> tuple[Int64Array | None, Int64Array]:
+    """Return the stable order that sorts `keys`, None if they are sorted, and where groups begin.
+
+    Sorting the keys with their positions appended is stable and several times faster than a stable
+    argsort.
+    """
+    wrong = np.flatnonzero((keys < 0) | (keys >= n_groups))
+    if len(wrong):
+        raise GraphError(
+            f"{what} {wrong[0]}: found task {keys[wrong[0]] // scale}, "
+            f"accepted 0 to {n_groups // scale - 1}"
+        )
+    ptr = np.zeros(n_groups + 1, dtype=np.int64)
+    np.cumsum(np.bincount(keys, minlength=n_groups), out=ptr[1:])
+    if len(keys) < 2 or bool(np.all(keys[1:] >= keys[:-1])):
+        return None, ptr
+    tagged = (keys << 32) | np.arange(len(keys), dtype=np.int64)
+    tagged.sort()
+    return tagged & 0xFFFFFFFF, ptr
+
+
+def _by_kind(values: ArrayLike) -> FloatArray:
+    """Return costs as a contiguous matrix with one row per processor kind."""
+    return np.ascontiguousarray(np.atleast_2d(np.asarray(values, dtype=np.float64)))
+
+
+def _filled(values: ArrayLike | None, n_tasks: int, dtype: type[Scalar]) -> NDArray[Scalar]:
+    """Return `values` as a contiguous array of `dtype`, zeros when they are not given."""
+    if values is None:
+        return np.zeros(n_tasks, dtype=dtype)
+    return np.ascontiguousarray(values, dtype=dtype)

@@ -1,0 +1,56 @@
+"""Random numbers of the generators: one named stream per purpose, and costs from distributions."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import Literal
+
+import numpy as np
+
+from simsched.workload.graph import FloatArray
+
+Distribution = Literal["constant", "uniform", "exponential", "lognormal"]
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """Return the random numbers of one purpose; other purposes do not shift them.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the workload.
+    purpose : str
+        What is drawn, for instance ``"edges"``.
+    """
+    key = zlib.crc32(purpose.encode())
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(key,))))
+
+
+def draw_costs(
+    random: np.random.Generator, count: int, mean: float, distribution: Distribution, spread: float
+) -> FloatArray:
+    """Return task costs with the given mean.
+
+    Parameters
+    ----------
+    random : numpy.random.Generator
+        Where they are drawn.
+    count : int
+        How many.
+    mean : float
+        Mean of the distribution, in operations.
+    distribution : {"constant", "uniform", "exponential", "lognormal"}
+        Shape.
+    spread : float
+        For ``uniform`` half the width relative to the mean, in [0, 1]; for ``lognormal`` the ratio
+        of standard deviation and mean; unused otherwise.
+    """
+    if distribution == "uniform":
+        return mean * (1.0 + spread * (2.0 * random.random(count) - 1.0))
+    if distribution == "exponential":
+        return mean * random.standard_exponential(count)
+    if distribution == "lognormal":
+        sigma = math.sqrt(math.log1p(spread * spread))
+        return mean * np.exp(sigma * random.standard_normal(count) - 0.5 * sigma * sigma)
+    return np.full(count, mean)

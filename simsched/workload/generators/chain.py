@@ -1,0 +1,38 @@
+"""A chain of tasks: no parallelism at all.
+
+* *Tasks.* N; *edges* N - 1, from each task to the next; `ops` operations each; no blocks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.graph import Workload
+from simsched.workload.registry import Cost, Count, generator
+
+
+@generator("chain")
+def chain(
+    seed: int,  # noqa: ARG001 - nothing is random here
+    *,
+    tasks: Count = 100,
+    ops: Cost = 1e6,
+    iterations: Count = 1,
+) -> Workload:
+    """Chain of tasks, each waiting for the one before.
+
+    Parameters
+    ----------
+    seed : int
+        Unused: the workload is not random.
+    tasks : int
+        Length of the chain.
+    ops : float
+        Operations of each task.
+    iterations : int
+        How often the chain is repeated.
+    """
+    number = np.arange(tasks, dtype=np.int64)
+    successors = adjacency(number[:-1], number[1:], tasks)
+    return Workload("chain", build_graph(np.full(tasks, ops), successors=successors), iterations)

@@ -1,0 +1,183 @@
+"""Tiled Cholesky factorisation, right-looking, as a dataflow graph.
+
+With W x W tiles of b x b elements, step k = 0 .. W - 1 creates
+
+* ``potrf(k)``, which factorises tile (k, k): b^3 / 3 operations;
+* ``trsm(i, k)`` for i = k + 1 .. W - 1, which solves tile (i, k): b^3 operations;
+* ``update(i, j)`` for i = k + 1 .. W - 1 and j = k + 1 .. i, which subtracts the product of tiles
+  (i, k) and (j, k) from tile (i, j): ``syrk`` with b^3 operations if i = j, else ``gemm`` with 2
+  b^3.
+
+Tasks are numbered in this order.
+
+* *Tasks.* ``W (W + 1) (W + 2) / 6``: W potrf, W (W - 1) / 2 trsm and as many syrk, the others gemm.
+* *Edges.* potrf starts after the last writer of (k, k); trsm after potrf and the last writer of (i,
+  k); an update after the last writers of (i, k), of (j, k) if i != j, and of (i, j). Tiles that
+  nobody has written yet add none: ``(W^3 - W) / 2`` edges. The successors of a task ascend, which
+  is the order in which edges appear when tasks are created one by one.
+* *Blocks.* One per tile of the lower triangle, row by row: ``W (W + 1) / 2`` of ``b^2 e`` bytes.
+* *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles:
+  potrf 2, trsm and syrk 3, gemm 4 times ``b^2 e`` bytes.
+* *Initialisation.* One independent task per block writes it.
+
+With ``costs: bench`` the graph is that of the benchmark with known makespans: the operations above
+with b^3 = 1e6, times ``0.9 + 0.2 rnd()`` in the order of tasks (:mod:`simsched.workload.bench`),
+and there are neither blocks nor an initialisation.
+
+References
+----------
+Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for
+multicore architectures*, Parallel Computing 35(1), 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from simsched.workload.bench import bench_rng
+from simsched.workload.builder import Accesses, accesses, adjacency, build_graph, first_touch_loop
+from simsched.workload.graph import Int32Array, Int64Array, Workload
+from simsched.workload.registry import Bounds, Cost, Count, Size, generator
+
+CLASSES = ("potrf", "trsm", "syrk", "gemm")
+_POTRF, _TRSM, _SYRK, _GEMM = range(4)
+_BENCH_CUBE = 1e6
+
+
+@generator("cholesky")
+def cholesky(
+    seed: int,  # noqa: ARG001 - nothing is random here
+    *,
+    tiles: Annotated[int, Bounds(1, 1500)] = 16,
+    tile_size: Annotated[int, Bounds(1, 100_000)] = 256,
+    element_bytes: Size = 8,
+    init_ops_per_element: Cost = 2.0,
+    costs: Literal["tile", "bench"] = "tile",
+    iterations: Count = 1,
+) -> Workload:
+    """Tiled Cholesky factorisation, right-looking, as a dataflow graph.
+
+    Parameters
+    ----------
+    seed : int
+        Unused: the workload is not random.
+    tiles : int
+        Tiles in a row of the matrix.
+    tile_size : int
+        Elements in a row of a tile.
+    element_bytes : int
+        Bytes of one element.
+    init_ops_per_element : float
+        Operations per element of the initialisation.
+    costs : {"tile", "bench"}
+        Costs and accesses of real tiles, or the drawn costs of the benchmark without accesses.
+    iterations : int
+        How often the factorisation is repeated.
+    """
+    tasks = _enumerate(tiles)
+    cubes = np.array([1.0 / 3.0, 1.0, 1.0, 2.0])[tasks.kind]
+    source, target = _edges(tasks, tiles)
+    successors = adjacency(source, target, len(tasks.kind))
+    if costs == "bench":
+        ops = _bench_costs(tasks.kind)
+        graph = build_graph(ops, task_class=tasks.kind, class_names=CLASSES, successors=successors)
+        return Workload("cholesky", graph, iterations)
+    tile_bytes = tile_size * tile_size * element_bytes
+    blocks = np.full(tiles * (tiles + 1) // 2, tile_bytes, dtype=np.int64)
+    graph = build_graph(
+        cubes * float(tile_size) ** 3,
+        task_class=tasks.kind,
+        class_names=CLASSES,
+        successors=successors,
+        accessed=_accesses(tasks, tile_bytes),
+        block_bytes=blocks,
+    )
+    init = first_touch_loop(blocks, tile_size * tile_size * init_ops_per_element)
+    return Workload("cholesky", graph, iterations, init)
+
+
+@dataclass(frozen=True)
+class _Tasks:
+    """All tasks in order: class, step k, and row i and column j of the tile written."""
+
+    kind: Int32Array
+    step: Int64Array
+    row: Int64Array
+    column: Int64Array
+
+
+def _enumerate(tiles: int) -> _Tasks:
+    """Return the tasks of all steps."""
+    rows, columns = np.tril_indices(tiles)  # row by row
+    step_rows, step_columns, steps = [], [], []
+    for step in range(tiles):
+        below = np.arange(step + 1, tiles)
+        updated = len(below) * (len(below) + 1) // 2
+        step_rows.append(np.concatenate(([step], below, rows[:updated] + step + 1)))
+        step_columns.append(
+            np.concatenate((np.full(1 + len(below), step), columns[:updated] + step + 1))
+        )
+        steps.append(np.full(1 + len(below) + updated, step))
+    row, column, step_of = (np.concatenate(part) for part in (step_rows, step_columns, steps))
+    in_panel = column == step_of
+    kind = np.where(
+        in_panel, np.where(row == step_of, _POTRF, _TRSM), np.where(row == column, _SYRK, _GEMM)
+    )
+    return _Tasks(kind.astype(np.int32), step_of, row, column)
+
+
+def _number(step: Int64Array, row: Int64Array, column: Int64Array, tiles: int) -> Int64Array:
+    """Return the number of the task of a step that writes tile (row, column)."""
+    left = tiles - step  # tiles that this step still works on, in a row
+    everything = tiles * (tiles + 1) * (tiles + 2) // 6
+    begin = everything - left * (left + 1) * (left + 2) // 6
+    down, right = row - step - 1, column - step - 1
+    update = left + down * (down + 1) // 2 + right
+    return begin + np.where(column == step, row - step, update)
+
+
+def _edges(tasks: _Tasks, tiles: int) -> tuple[Int64Array, Int64Array]:
+    """Return the edges by ascending target."""
+    step, row, column = tasks.step, tasks.row, tasks.column
+    numbers = np.arange(len(step), dtype=np.int64)
+    in_panel = column == step
+    needed = (
+        (tasks.kind == _TRSM, _number(step, step, step, tiles)),
+        (~in_panel, _number(step, row, step, tiles)),
+        (tasks.kind == _GEMM, _number(step, column, step, tiles)),
+        (step > 0, _number(step - 1, row, column, tiles)),
+    )
+    exists = np.stack([mask for mask, _ in needed], axis=1)
+    source = np.stack([writer for _, writer in needed], axis=1)[exists]
+    return source, np.repeat(numbers, exists.sum(axis=1))
+
+
+def _bench_costs(kind: Int32Array) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the costs of the benchmark, in its order of operations."""
+    base = np.array([_BENCH_CUBE, _BENCH_CUBE, _BENCH_CUBE, 2.0 * _BENCH_CUBE])[kind]
+    ops = base * (0.9 + 0.2 * bench_rng(len(kind)))
+    return np.where(kind == _POTRF, ops / 3.0, ops)
+
+
+def _accesses(tasks: _Tasks, tile_bytes: int) -> Accesses:
+    """Return the accesses: tiles that are only read, then the task's own tile."""
+    step, row, column = tasks.step, tasks.row, tasks.column
+    touched = (
+        (tasks.kind == _TRSM, _block(step, step)),
+        (column != step, _block(row, step)),
+        (tasks.kind == _GEMM, _block(column, step)),
+        (np.ones(len(step), dtype=bool), _block(row, column)),
+    )
+    exists = np.stack([mask for mask, _ in touched], axis=1)
+    block = np.stack([number for _, number in touched], axis=1)[exists]
+    task, place = np.nonzero(exists)
+    written = np.where(place == len(touched) - 1, tile_bytes, 0)
+    return accesses(task, block, tile_bytes, written, len(step))
+
+
+def _block(row: Int64Array, column: Int64Array) -> Int64Array:
+    """Return the block of a tile of the lower triangle."""
+    return row * (row + 1) // 2 + column

@@ -1,0 +1,119 @@
+"""Workload presets: a generator with parameters in a YAML file.
+
+A preset is one file in the top-level directory ``workloads``::
+
+    generator: heat
+    description: five-point heat distribution, 16 GB
+    source: where the parameters come from
+    parameters:
+      rows: 229376
+      leaf_bytes: 2 MiB
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.resources import data_dir
+from simsched.workload.graph import Workload
+from simsched.workload.registry import (
+    check_parameter,
+    find_workload,
+    list_workloads,
+    make_workload,
+)
+from simsched.yaml_reader import FieldError, Section, read_yaml
+
+
+class Preset(Section):
+    """A preset as its file describes it.
+
+    Parameters
+    ----------
+    generator : str
+        Name of a registered generator.
+    description : str
+        What it is, in one sentence.
+    source : str
+        Where the parameters come from.
+    parameters : dict
+        Parameters of the generator that differ from their defaults.
+    """
+
+    generator: str
+    description: str = Field(min_length=1)
+    source: str = Field(min_length=1)
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Preset:
+        try:
+            chosen = find_workload(self.generator)
+        except ConfigurationError as error:
+            raise FieldError(("generator",), str(error)) from error
+        for key, value in self.parameters.items():
+            try:
+                check_parameter(chosen, key, value)
+            except ConfigurationError as error:
+                raise FieldError(("parameters", key), str(error)) from error
+        return self
+
+
+def list_presets() -> list[str]:
+    """Return the names of the shipped presets, sorted."""
+    return sorted(path.stem for path in data_dir("workloads").glob("*.yaml"))
+
+
+def load_preset(preset: str | Path) -> Preset:
+    """Return a preset.
+
+    Parameters
+    ----------
+    preset : str or Path
+        Name of a shipped preset, or the path of a YAML file.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown name, or a file that is not a preset.
+    """
+    if isinstance(preset, Path):
+        return read_yaml(preset, Preset)
+    if preset not in list_presets():
+        raise ConfigurationError(unknown_name("workload preset", preset, list_presets()))
+    return read_yaml(data_dir("workloads") / f"{preset}.yaml", Preset)
+
+
+def resolve_workload(
+    name: str | Path, params: Mapping[str, object] | None = None, seed: int = 0
+) -> Workload:
+    """Return the workload of a preset or a generator.
+
+    Parameters
+    ----------
+    name : str or Path
+        Name of a shipped preset or of a generator, or the path of a preset file.
+    params : mapping of str to object, optional
+        Parameters that differ from those of the preset or from the generator's defaults.
+    seed : int
+        Seed of everything random in it, 0 by default.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown name, a file that is not a preset, or a parameter that is not accepted.
+    """
+    presets, generators = list_presets(), [item.name for item in list_workloads()]
+    if isinstance(name, str) and name not in presets:
+        if name not in generators:
+            raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
+        return make_workload(name, params, seed)
+    preset = load_preset(name)
+    workload = make_workload(preset.generator, {**preset.parameters, **(params or {})}, seed)
+    return replace(workload, name=name.stem if isinstance(name, Path) else name)

@@ -1,0 +1,329 @@
+"""Workload generators by name, with checked parameters.
+
+A generator is a plain function in a module of :mod:`simsched.workload.generators`, or one that
+another package names in its entry-point group ``simsched.workloads``::
+
+    @generator("name")
+    def name(seed: int, *, tasks: Count = 1000, leaf_bytes: Size = 2 * MIB) -> Workload: ...
+
+* Its first parameter is the seed; same seed and parameters, same arrays.
+* Its keyword-only parameters are the workload's: typed ``int``, ``float``, ``bool``, ``str`` or
+  ``Literal``, each possibly ``| None``, all with defaults. ``Annotated[..., Bounds(low, high)]``
+  gives the accepted range.
+* Parameters whose names end in ``_bytes`` also accept text such as ``"2 MiB"``.
+* It returns a :class:`~simsched.workload.graph.Workload`, whose `parameters` are filled in here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Annotated, Any, Literal, TypeVar
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.units import parse_size
+from simsched.workload.graph import Workload
+
+ENTRY_POINT_GROUP = "simsched.workloads"
+MIB = 2**20
+
+Generator = Callable[..., Workload]
+Function = TypeVar("Function", bound=Generator)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Smallest and largest accepted value of a parameter, both included; None for no limit."""
+
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        if self.low is None:
+            return "any number" if self.high is None else f"at most {self.high:g}"
+        return f"{self.low:g} or more" if self.high is None else f"{self.low:g} to {self.high:g}"
+
+    def holds(self, value: float) -> bool:
+        """Whether `value` is accepted."""
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+
+Count = Annotated[int, Bounds(1, 2**31 - 1)]
+Size = Annotated[int, Bounds(1, 2**50)]
+SizeOrZero = Annotated[int, Bounds(0, 2**50)]
+Cost = Annotated[float, Bounds(0)]
+Fraction = Annotated[float, Bounds(0, 1)]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a generator.
+
+    Parameters
+    ----------
+    name : str
+        As in YAML and in the function.
+    type : type
+        ``int``, ``float``, ``bool`` or ``str``.
+    default : object
+        Value when it is not given.
+    bounds : Bounds
+        Accepted numbers.
+    choices : tuple of str
+        Accepted words; empty when any text is.
+    optional : bool
+        Whether None is accepted.
+    """
+
+    name: str
+    type: type
+    default: object
+    bounds: Bounds = Bounds()
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+
+    @property
+    def accepted(self) -> str:
+        """What a message says is accepted."""
+        if self.choices:
+            text = ", ".join(self.choices)
+        elif self.type in (int, float):
+            text = f"{'a whole' if self.type is int else 'a finite'} number, {self.bounds}"
+            text += ", or text such as '2 MiB'" if self.name.endswith("_bytes") else ""
+        else:
+            text = {bool: "true or false", str: "text"}[self.type]
+        return f"{text}, or null" if self.optional else text
+
+    def check(self, value: object) -> object:
+        """Return the value as the generator takes it.
+
+        Raises
+        ------
+        ValueError
+            When it is not accepted; the message is for the user.
+        """
+        if value is None and self.optional:
+            return None
+        if isinstance(value, str) and self.name.endswith("_bytes"):
+            value = parse_size(value)
+        if self.type is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not self.type or (self.choices and value not in self.choices):
+            raise ValueError(f"found {value!r}, accepted {self.accepted}")
+        if isinstance(value, int | float) and not self._admits(value):
+            raise ValueError(f"found {value!r}, accepted {self.accepted}")
+        return value
+
+    def _admits(self, number: float) -> bool:
+        """Return whether a number, or a truth value, is finite and within bounds."""
+        return math.isfinite(number) and self.bounds.holds(number)
+
+
+@dataclass(frozen=True)
+class WorkloadGenerator:
+    """A registered generator.
+
+    Parameters
+    ----------
+    name : str
+        What YAML files call it.
+    function : callable
+        Takes the seed and the parameters as keywords, returns a Workload.
+    parameters : dict of str to Parameter
+        Its parameters in the order of the signature.
+    summary : str
+        First line of its docstring.
+    """
+
+    name: str
+    function: Generator
+    parameters: dict[str, Parameter]
+    summary: str
+
+
+_registered: dict[str, WorkloadGenerator] = {}
+
+
+def generator(name: str) -> Callable[[Function], Function]:
+    """Register a function under a name; see the module's description for what it must look like.
+
+    Parameters
+    ----------
+    name : str
+        What YAML files call it.
+
+    Raises
+    ------
+    ValueError
+        The name is taken, or a parameter has no default or a type that is not supported.
+    """
+
+    def register(function: Function) -> Function:
+        taken = _registered.get(name)
+        if taken is not None and _place(taken.function) != _place(function):
+            raise ValueError(f"workload {name!r} is registered by {_place(taken.function)} already")
+        summary = (inspect.getdoc(function) or "").partition("\n")[0]
+        _registered[name] = WorkloadGenerator(name, function, _parameters(function), summary)
+        return function
+
+    return register
+
+
+def list_workloads() -> list[WorkloadGenerator]:
+    """Return every generator, sorted by name."""
+    _discover()
+    return [_registered[name] for name in sorted(_registered)]
+
+
+def find_workload(name: str) -> WorkloadGenerator:
+    """Return the generator of that name.
+
+    Parameters
+    ----------
+    name : str
+        As registered.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown; the message lists the accepted names and the nearest.
+    """
+    _discover()
+    if name not in _registered:
+        raise ConfigurationError(unknown_name("workload", name, _registered))
+    return _registered[name]
+
+
+def make_workload(name: str, params: Mapping[str, object] | None = None, seed: int = 0) -> Workload:
+    """Return a generated workload.
+
+    Parameters
+    ----------
+    name : str
+        Name of the generator.
+    params : mapping of str to object, optional
+        Parameters that differ from their defaults.
+    seed : int
+        Seed of everything random in it, 0 by default.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown generator or parameter, or a value that is not accepted.
+    """
+    chosen = find_workload(name)
+    given = resolve_parameters(chosen, params or {})
+    if type(seed) is not int or seed < 0:
+        raise ConfigurationError(f"workload {name}: seed: found {seed!r}, accepted 0 or more")
+    workload = chosen.function(seed, **given)
+    return replace(workload, parameters={"generator": name, "seed": seed, **given})
+
+
+def resolve_parameters(
+    chosen: WorkloadGenerator, params: Mapping[str, object]
+) -> dict[str, object]:
+    """Return all parameters of a generator: the given ones checked, the others by default.
+
+    Parameters
+    ----------
+    chosen : WorkloadGenerator
+        Whose parameters.
+    params : mapping of str to object
+        Those that differ from their defaults.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown parameter, or a value that is not accepted.
+    """
+    given = {key: check_parameter(chosen, key, value) for key, value in params.items()}
+    return {name: item.default for name, item in chosen.parameters.items()} | given
+
+
+def check_parameter(chosen: WorkloadGenerator, key: str, value: object) -> object:
+    """Return the value of one parameter as the generator takes it.
+
+    Parameters
+    ----------
+    chosen : WorkloadGenerator
+        Whose parameter.
+    key : str
+        Its name.
+    value : object
+        Its value as written.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown parameter, or a value that is not accepted.
+    """
+    if key not in chosen.parameters:
+        raise ConfigurationError(
+            unknown_name(f"parameter of workload {chosen.name}", str(key), chosen.parameters)
+        )
+    try:
+        return chosen.parameters[key].check(value)
+    except ValueError as error:
+        raise ConfigurationError(f"workload {chosen.name}: {key}: {error}") from error
+
+
+@cache
+def _discover() -> None:
+    """Import every module of the generators and every entry point, once."""
+    from simsched.workload import generators
+
+    for module in pkgutil.iter_modules(generators.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{generators.__name__}.{module.name}")
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        try:
+            point.load()
+        except Exception as error:
+            raise ConfigurationError(
+                f"entry point {point.name} = {point.value} of group {ENTRY_POINT_GROUP}: {error}"
+            ) from error
+
+
+def _place(function: Generator) -> str:
+    """Return where a function is defined."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _parameters(function: Generator) -> dict[str, Parameter]:
+    """Return the keyword-only parameters of a function."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    found = {}
+    for name, item in inspect.signature(function).parameters.items():
+        if item.kind is not item.KEYWORD_ONLY:
+            continue
+        if item.default is item.empty:
+            raise ValueError(f"{_place(function)}: parameter {name} has no default")
+        found[name] = _parameter(name, hints[name], item.default)
+    return found
+
+
+def _parameter(name: str, hint: Any, default: object) -> Parameter:
+    """Return a parameter as its type hint describes it."""
+    bounds, optional = Bounds(), False
+    choices: tuple[str, ...] = ()
+    for _ in range(3):
+        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+        if origin is Annotated:
+            bounds = next((extra for extra in arguments[1:] if isinstance(extra, Bounds)), bounds)
+            hint = arguments[0]
+        elif origin in (types.UnionType, typing.Union) and type(None) in arguments:
+            optional = True
+            hint = next(kind for kind in arguments if kind is not type(None))
+        elif origin is Literal:
+            choices, hint = arguments, str
+    if hint not in (int, float, bool, str):
+        raise ValueError(f"parameter {name}: type {hint} is not supported")
+    return Parameter(name, hint, default, bounds, choices, optional)

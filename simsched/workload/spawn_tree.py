@@ -1,0 +1,297 @@
+"""Divide-and-conquer spawn trees over a range of items, built level by level.
+
+Tasks are numbered in preorder (a task, then its children's subtrees in spawn order), so that
+ascending leaves are in the order of the items, parents precede their children and every subtree is
+one range of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ConfigurationError
+from simsched.workload.builder import (
+    MAX_INDEX,
+    Adjacency,
+    accesses,
+    adjacency,
+    build_graph,
+    overlaps,
+)
+from simsched.workload.graph import Int32Array, Int64Array, TaskGraph
+
+DIVIDE, LEAF = 0, 1
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Ranges of items, one per task, with the function each task runs.
+
+    Parameters
+    ----------
+    first, last : ndarray of int64, shape (n,)
+        A task covers the items `first` to `last` - 1.
+    rule : ndarray of int8, shape (n,)
+        Which of several mutually recursive functions the task runs; 0 at the root.
+    """
+
+    first: Int64Array
+    last: Int64Array
+    rule: NDArray[np.int8]
+
+
+Split = Callable[[Pieces], tuple[Int64Array, Pieces]]
+"""Number of children of each piece, 0 for a leaf, and all children in spawn order."""
+
+
+@dataclass(frozen=True)
+class SpawnTree:
+    """A spawn tree whose tasks cover ranges of items; task 0 is the root.
+
+    Parameters
+    ----------
+    children : Adjacency
+        Children of each task in spawn order.
+    level : ndarray of int32, shape (n_tasks,)
+        Distance from the root, which has level 0.
+    first, last : ndarray of int64, shape (n_tasks,)
+        A task's subtree covers the items `first` to `last` - 1.
+    """
+
+    children: Adjacency
+    level: Int32Array
+    first: Int64Array
+    last: Int64Array
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.level)
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Whether a task spawns nothing; shape (n_tasks,)."""
+        childless: NDArray[np.bool_] = np.diff(self.children.ptr) == 0
+        return childless
+
+    @property
+    def leaves(self) -> Int64Array:
+        """Tasks that spawn nothing, ascending, which is the order of their items."""
+        return np.flatnonzero(self.is_leaf)
+
+    @property
+    def bounds(self) -> Int64Array:
+        """Items at which the leaves begin, and the number of items; shape (n_leaves + 1,)."""
+        leaves = self.leaves
+        return np.append(self.first[leaves], self.last[leaves[-1]])
+
+    @property
+    def task_class(self) -> Int32Array:
+        """`LEAF` for leaves, `DIVIDE` for the others; shape (n_tasks,)."""
+        return np.where(self.is_leaf, LEAF, DIVIDE).astype(np.int32)
+
+
+def grow(n_items: int, split: Split) -> SpawnTree:
+    """Return the spawn tree that `split` makes of items 0 to `n_items` - 1.
+
+    Parameters
+    ----------
+    n_items : int
+        Items that the root covers.
+    split : Split
+        Called once per level of the tree with all its pieces.
+    """
+    levels = [Pieces(np.zeros(1, np.int64), np.full(1, n_items, np.int64), np.zeros(1, np.int8))]
+    degrees: list[Int64Array] = []
+    while len(levels[-1].first):
+        counts, below = split(levels[-1])
+        degrees.append(counts)
+        levels.append(below)
+    new = _preorder(degrees)
+    flat = np.concatenate(new)
+    n_tasks = len(flat)
+    level = np.empty(n_tasks, dtype=np.int32)
+    first, last = np.empty(n_tasks, np.int64), np.empty(n_tasks, np.int64)
+    level[flat] = np.repeat(np.arange(len(new), dtype=np.int32), [len(ids) for ids in new])
+    first[flat] = np.concatenate([pieces.first for pieces in levels[:-1]])
+    last[flat] = np.concatenate([pieces.last for pieces in levels[:-1]])
+    parent = np.concatenate(
+        [np.repeat(ids, count) for ids, count in zip(new, degrees, strict=True)]
+    )
+    return SpawnTree(adjacency(parent, flat[1:], n_tasks), level, first, last)
+
+
+def equal_parts(degree: int, cutoff: int) -> Split:
+    """Return the rule that divides a piece into equal parts.
+
+    Parameters
+    ----------
+    degree : int
+        Number of parts; part k of a piece of n items begins at item ``n * k // degree``; empty
+        parts are left out.
+    cutoff : int
+        Pieces with fewer items are leaves, at least 2.
+    """
+
+    def split(pieces: Pieces) -> tuple[Int64Array, Pieces]:
+        size = pieces.last - pieces.first
+        inner = size >= cutoff
+        shares: Int64Array = size[inner, None] * np.arange(degree + 1) // degree
+        cuts = pieces.first[inner, None] + shares
+        kept = cuts[:, 1:] > cuts[:, :-1]
+        counts = np.zeros(len(size), dtype=np.int64)
+        counts[inner] = kept.sum(axis=1)
+        first, last = cuts[:, :-1][kept], cuts[:, 1:][kept]
+        return counts, Pieces(first, last, np.zeros(len(first), dtype=np.int8))
+
+    return split
+
+
+def unbalanced(cutoff: int) -> Split:
+    """Return the rule that alternates between two and four parts (irregular Heat).
+
+    Parameters
+    ----------
+    cutoff : int
+        Pieces with fewer items are leaves, at least 4 (with fewer, quarters would be empty).
+
+    Notes
+    -----
+    Two functions call each other. The first divides a piece in halves and calls the second on the
+    left half and itself on the right one. The second cuts a piece of n items into quarters of ``n
+    // 4`` items, the last one with the remainder, and calls itself on the third and the first
+    function on the others. The root runs the first function.
+
+    References
+    ----------
+    Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    Algorithm 3.
+    """
+    rules = np.array([[1, 0, 0, 0], [0, 0, 1, 0]], dtype=np.int8)
+
+    def split(pieces: Pieces) -> tuple[Int64Array, Pieces]:
+        size = pieces.last - pieces.first
+        inner = size >= cutoff
+        begin, end, rule = pieces.first[inner], pieces.last[inner], pieces.rule[inner]
+        quarter = size[inner] // 4
+        is_half = rule == 0
+        step: Int64Array = np.where(is_half, size[inner] // 2, quarter)
+        cuts: Int64Array = begin[:, None] + step[:, None] * np.arange(5)
+        cuts[is_half, 2] = end[is_half]
+        cuts[:, 4] = end
+        kept = np.ones((len(begin), 4), dtype=bool)
+        kept[is_half, 2:] = False
+        counts = np.zeros(len(size), dtype=np.int64)
+        counts[inner] = kept.sum(axis=1)
+        return counts, Pieces(cuts[:, :-1][kept], cuts[:, 1:][kept], rules[rule][kept])
+
+    return split
+
+
+@dataclass(frozen=True)
+class Division:
+    """A rule for dividing, for any cut-off.
+
+    Parameters
+    ----------
+    split_below : callable
+        Returns the rule for a cut-off.
+    lowest_cutoff : int
+        Smallest cut-off that the rule accepts.
+    """
+
+    split_below: Callable[[int], Split]
+    lowest_cutoff: int
+
+    def cutoff(self, leaf_bytes: int, item_bytes: float) -> int:
+        """Return the cut-off below which a piece has at most `leaf_bytes` bytes.
+
+        Parameters
+        ----------
+        leaf_bytes : int
+            Largest leaf in bytes.
+        item_bytes : float
+            Bytes of one item.
+
+        Examples
+        --------
+        >>> divide_in_halves.cutoff(2 * 2**20, 64 * 2**10)
+        33
+        """
+        return max(int(leaf_bytes // item_bytes) + 1, self.lowest_cutoff)
+
+    def grow(self, n_items: int, cutoff: int) -> SpawnTree:
+        """Return the spawn tree over `n_items` items whose leaves have fewer items than `cutoff`.
+
+        Raises
+        ------
+        ConfigurationError
+            More tasks than can be numbered.
+        """
+        if n_items // max(cutoff // 2, 1) > MAX_INDEX // 2:
+            raise ConfigurationError(
+                f"found {n_items} items in leaves of fewer than {cutoff}, accepted fewer leaves"
+            )
+        return grow(n_items, self.split_below(cutoff))
+
+
+divide_in_halves = Division(partial(equal_parts, 2), 2)
+divide_unevenly = Division(unbalanced, 4)
+
+
+def first_touch_tree(
+    tree: SpawnTree, bounds: Int64Array, block_bytes: Int64Array, ops_per_item: float
+) -> TaskGraph:
+    """Return an initialisation whose leaves write every byte of the blocks they cover.
+
+    Parameters
+    ----------
+    tree : SpawnTree
+        The shape of the initialisation.
+    bounds : ndarray of int64, shape (n_blocks + 1,)
+        Block b holds the items ``bounds[b]`` to ``bounds[b + 1] - 1``.
+    block_bytes : ndarray of int64, shape (n_blocks,)
+        Sizes of the blocks.
+    ops_per_item : float
+        Operations of a leaf per item.
+
+    Notes
+    -----
+    A leaf that covers part of a block writes its share, rounded so that the shares add up to the
+    block.
+    """
+    leaves = tree.leaves
+    first, last = tree.first[leaves], tree.last[leaves]
+    pieces = overlaps(first, last, bounds)
+    size, held = block_bytes[pieces.part], np.diff(bounds)[pieces.part]
+    begin = np.maximum(first[pieces.owner], bounds[pieces.part]) - bounds[pieces.part]
+    written = size * (begin + pieces.items) // held - size * begin // held
+    return build_graph(
+        np.where(tree.is_leaf, (tree.last - tree.first) * ops_per_item, 0.0),
+        task_class=tree.task_class,
+        class_names=("divide", "initialise"),
+        children=tree.children,
+        accessed=accesses(leaves[pieces.owner], pieces.part, 0, written, tree.n_tasks),
+        block_bytes=block_bytes,
+    )
+
+
+def _preorder(degrees: list[Int64Array]) -> list[Int64Array]:
+    """Return the preorder number of each task, level by level, from the number of its children."""
+    sizes = [np.ones(len(count), dtype=np.int64) for count in degrees]
+    for upper in range(len(degrees) - 2, -1, -1):
+        before = np.concatenate(([0], np.cumsum(sizes[upper + 1])))
+        ends = np.cumsum(degrees[upper])
+        sizes[upper] += before[ends] - before[ends - degrees[upper]]
+    numbers = [np.zeros(1, dtype=np.int64)]
+    for upper, count in enumerate(degrees[:-1]):
+        before = np.cumsum(sizes[upper + 1]) - sizes[upper + 1]
+        parent = np.repeat(np.arange(len(count), dtype=np.int64), count)
+        eldest = np.repeat(np.cumsum(count) - count, count)
+        numbers.append(numbers[upper][parent] + 1 + before - before[eldest])
+    return numbers

@@ -1,0 +1,242 @@
+"""Checks that a task graph is well formed and can be executed to its end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+from simsched.errors import GraphError
+from simsched.workload.graph import Int64Array, TaskGraph
+
+_SHOWN = 8
+
+
+def validate_graph(graph: TaskGraph) -> None:
+    """Check that the arrays of a graph are consistent and that every task can end.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        What is checked; it is not changed.
+
+    Raises
+    ------
+    GraphError
+        The first thing that is wrong, with the number of the task, edge, access or block.
+
+    Notes
+    -----
+    A deadlock is a cycle among the starts and ends of tasks: a task starts before it ends; a parent
+    starts before its children start, and they end before it ends; the first task of an edge ends
+    before the second starts. Edges from a task to its own descendants, or from them to it, are such
+    cycles. The same edge may occur twice.
+    """
+    _check_shapes(graph)
+    _check_costs(graph)
+    _check_links(graph)
+    _check_accesses(graph)
+    _check_order(graph)
+
+
+def _check_shapes(graph: TaskGraph) -> None:
+    """Check dimensions, lengths, types and names."""
+    if graph.ops.ndim != 2 or graph.ops.shape[1] == 0:
+        raise GraphError("no tasks: a graph has at least one")
+    tasks, by_kind = (graph.n_tasks,), (len(graph.kinds), graph.n_tasks)
+    if not graph.kinds or len(set(graph.kinds)) != len(graph.kinds):
+        raise GraphError(f"kinds: found {graph.kinds}, accepted one or more different names")
+    expected = {
+        "ops": (by_kind, np.float64),
+        "join_ops": (by_kind, np.float64),
+        "task_class": (tasks, np.int32),
+        "child_ptr": ((graph.n_tasks + 1,), np.int64),
+        "child": (graph.child.shape[:1], np.int32),
+        "succ_ptr": ((graph.n_tasks + 1,), np.int64),
+        "succ": (graph.succ.shape[:1], np.int32),
+        "access_ptr": ((graph.n_tasks + 1,), np.int64),
+        "join_access": (tasks, np.int64),
+        "access_block": (graph.access_block.shape[:1], np.int32),
+        "read_bytes": (graph.access_block.shape[:1], np.int64),
+        "written_bytes": (graph.access_block.shape[:1], np.int64),
+        "block_bytes": (graph.block_bytes.shape[:1], np.int64),
+        "creation_ops": (tasks, np.float64),
+        "arrival_ps": (tasks, np.int64),
+    }
+    for name, (shape, dtype) in expected.items():
+        array = getattr(graph, name)
+        if array.dtype != dtype:
+            raise GraphError(f"{name}: found type {array.dtype}, accepted {np.dtype(dtype)}")
+        if array.shape != shape:
+            raise GraphError(f"{name}: found shape {array.shape}, accepted {shape}")
+
+
+def _check_costs(graph: TaskGraph) -> None:
+    """Check costs, classes and arrival times."""
+    for name, costs in (("ops", graph.ops), ("join_ops", graph.join_ops)):
+        for kind, row in zip(graph.kinds, costs, strict=True):
+            task = _first(~(row >= 0))
+            if task is not None:
+                raise GraphError(
+                    f"task {task}: {name} on {kind}: found {row[task]}, "
+                    "accepted 0 or more, infinity where it cannot run"
+                )
+        task = _first(np.isinf(costs).all(axis=0))
+        if task is not None:
+            raise GraphError(f"task {task}: {name}: no processor kind can run it")
+    task = _first((graph.join_ops != 0).any(axis=0) & _childless(graph))
+    if task is not None:
+        raise GraphError(
+            f"task {task}: join_ops: found {graph.join_ops[0, task]}, accepted 0 without children"
+        )
+    creation = graph.creation_ops
+    task = _first(~((creation >= 0) & np.isfinite(creation)))
+    if task is not None:
+        raise GraphError(f"task {task}: creation_ops: found {creation[task]}, accepted 0 or more")
+    _check_sign("task", "arrival_ps", graph.arrival_ps)
+    _check_range("task", graph.task_class, len(graph.class_names), "class")
+
+
+def _check_links(graph: TaskGraph) -> None:
+    """Check that spawn tree and dataflow edges point to tasks and that parents are unique."""
+    _check_ptr("child_ptr", graph.child_ptr, len(graph.child))
+    _check_ptr("succ_ptr", graph.succ_ptr, len(graph.succ))
+    for what, ptr, index in (
+        ("child entry", graph.child_ptr, graph.child),
+        ("edge", graph.succ_ptr, graph.succ),
+    ):
+        _check_range(what, index, graph.n_tasks, "task", ptr)
+        entry = _first(index == _sources(ptr))
+        if entry is not None:
+            raise GraphError(f"{what} {entry}: from task {index[entry]} to itself")
+    parents = np.bincount(graph.child, minlength=graph.n_tasks)
+    task = _first(parents > 1)
+    if task is not None:
+        found = ", ".join(map(str, _sources(graph.child_ptr)[graph.child == task][:_SHOWN]))
+        raise GraphError(f"task {task}: found parents {found}, accepted at most one")
+    task = _first((graph.arrival_ps != 0) & (parents > 0))
+    if task is not None:
+        raise GraphError(
+            f"task {task}: arrival_ps: found {graph.arrival_ps[task]}, accepted 0 with a parent"
+        )
+
+
+def _check_accesses(graph: TaskGraph) -> None:
+    """Check blocks, bytes and the border between body and join."""
+    _check_ptr("access_ptr", graph.access_ptr, graph.n_accesses)
+    _check_range("access", graph.access_block, graph.n_blocks, "block", graph.access_ptr)
+    _check_sign("access", "read_bytes", graph.read_bytes)
+    _check_sign("access", "written_bytes", graph.written_bytes)
+    _check_sign("block", "block_bytes", graph.block_bytes)
+    join, begin, end = graph.join_access, graph.access_ptr[:-1], graph.access_ptr[1:]
+    task = _first((join < begin) | (join > end))
+    if task is not None:
+        raise GraphError(
+            f"task {task}: join_access: found {join[task]}, accepted {begin[task]} to {end[task]}"
+        )
+    task = _first((join < end) & _childless(graph))
+    if task is not None:
+        raise GraphError(
+            f"task {task}: join_access: found {end[task] - join[task]} accesses of the join, "
+            "accepted none without children"
+        )
+
+
+def _check_order(graph: TaskGraph) -> None:
+    """Check that nothing has to wait for itself."""
+    source, spawner = _sources(graph.succ_ptr), _sources(graph.child_ptr)
+    tree_ascends = bool(np.all(graph.child > spawner))
+    if graph.n_edges == 0 and tree_ascends:
+        return
+    if len(graph.child) == 0 and bool(np.all(graph.succ > source)):
+        return
+    constraints = _constraints(graph, source, spawner)
+    count, component = connected_components(constraints, directed=True, connection="strong")
+    if count < len(component):
+        raise GraphError(f"cycle: {_describe_cycle(graph, constraints, component)}")
+
+
+def _constraints(graph: TaskGraph, source: Int64Array, spawner: Int64Array) -> csr_matrix:
+    """Return which start (node 2 t) or end (node 2 t + 1) of a task must precede which other."""
+    tasks = np.arange(graph.n_tasks, dtype=np.int32)
+    parent, child = spawner.astype(np.int32), graph.child
+    before = np.concatenate((2 * tasks, 2 * parent, 2 * child + 1, 2 * source.astype(np.int32) + 1))
+    after = np.concatenate((2 * tasks + 1, 2 * child, 2 * parent + 1, 2 * graph.succ))
+    present = np.ones(len(before), dtype=np.int8)
+    return csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
+
+
+def _describe_cycle(graph: TaskGraph, constraints: csr_matrix, component: NDArray[np.int32]) -> str:
+    """Return the waiting tasks of a cycle in the smallest component that has one."""
+    sizes = np.bincount(component)
+    worst = int(np.argmin(np.where(sizes > 1, sizes, len(component) + 1)))
+    node = int(np.flatnonzero(component == worst)[0])
+    seen: dict[int, int] = {}
+    while node not in seen:
+        seen[node] = len(seen)
+        below = constraints.indices[constraints.indptr[node] : constraints.indptr[node + 1]]
+        node = int(below[component[below] == worst][0])
+    cycle = [step for step, order in seen.items() if order >= seen[node]]
+    steps = [
+        _describe_step(graph, before, after)
+        for before, after in zip(cycle, [*cycle[1:], cycle[0]], strict=True)
+        if before // 2 != after // 2
+    ]
+    more = f" and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+    return ", ".join(steps[:_SHOWN]) + more
+
+
+def _describe_step(graph: TaskGraph, before: int, after: int) -> str:
+    """Return in words why one start or end has to come before another."""
+    first, second = before // 2, after // 2
+    if before % 2 == 0 and graph.parent[second] == first:
+        return f"task {first} spawns task {second}"
+    if after % 2 == 1 and graph.parent[first] == second:
+        return f"task {second} ends after its child {first}"
+    return f"task {second} starts after task {first}"
+
+
+def _check_ptr(name: str, ptr: Int64Array, length: int) -> None:
+    """Check that a pointer array ascends from 0 to the length of its index array."""
+    if ptr[0] != 0 or ptr[-1] != length:
+        raise GraphError(f"{name}: found {ptr[0]} to {ptr[-1]}, accepted 0 to {length}")
+    task = _first(ptr[1:] < ptr[:-1])
+    if task is not None:
+        raise GraphError(f"{name}: descends at task {task}: {ptr[task]} to {ptr[task + 1]}")
+
+
+def _check_range(
+    what: str, index: NDArray[np.int32], count: int, target: str, ptr: Int64Array | None = None
+) -> None:
+    """Check that every entry is one of `count` targets."""
+    entry = _first((index < 0) | (index >= count))
+    if entry is not None:
+        owner = "" if ptr is None else f" of task {np.searchsorted(ptr, entry, side='right') - 1}"
+        accepted = f"0 to {count - 1}" if count else "none"
+        raise GraphError(
+            f"{what} {entry}{owner}: found {target} {index[entry]}, accepted {accepted}"
+        )
+
+
+def _check_sign(what: str, name: str, values: Int64Array) -> None:
+    """Check that no entry is negative."""
+    entry = _first(values < 0)
+    if entry is not None:
+        raise GraphError(f"{what} {entry}: {name}: found {values[entry]}, accepted 0 or more")
+
+
+def _sources(ptr: Int64Array) -> Int64Array:
+    """Return the source of each entry of an index array."""
+    return np.repeat(np.arange(len(ptr) - 1, dtype=np.int64), np.diff(ptr))
+
+
+def _childless(graph: TaskGraph) -> NDArray[np.bool_]:
+    """Return which tasks spawn nothing."""
+    childless: NDArray[np.bool_] = graph.child_ptr[1:] == graph.child_ptr[:-1]
+    return childless
+
+
+def _first(wrong: NDArray[np.bool_] | np.bool_) -> int | None:
+    """Return the first entry that is true, None when none is."""
+    return int(np.argmax(wrong)) if np.any(wrong) else None
