@@ -72,10 +72,9 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     entries, nodes = _nodes(file, n_domains)
     paths, distances, origin = _paths(file, layout, hops, entries, nodes, wires)
     groups = [_core_group(group, file.cores[group]) for group in layout.groups]
-    sources = {
-        key_path(loc): _explain(file, item.source) for loc, item in schema.sourced_values(file)
-    }
-    sources.update({place: _explain(file, source) for place, source in origin.items()})
+    sources = {key_path(loc): item.source for loc, item in schema.sourced_values(file)}
+    sources |= origin
+    sources |= {f"sources.{key}": _explain(source) for key, source in file.sources.items()}
     return Machine(
         name=name,
         description=file.description,
@@ -97,11 +96,10 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     )
 
 
-def _explain(file: schema.MachineFile, text: str) -> str:
-    """Return a source as ``key detail (kind: reference)``."""
-    source = file.sources[schema.source_key(text)]
+def _explain(source: schema.Source) -> str:
+    """Return a source as ``kind: reference``."""
     calibration = f"; calibrated on {source.calibrated_on}" if source.calibrated_on else ""
-    return f"{text} ({source.kind}: {source.reference}{calibration})"
+    return f"{source.kind}: {source.reference}{calibration}"
 
 
 def _lay_out(file: schema.MachineFile) -> _Layout:

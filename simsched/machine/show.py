@@ -1,0 +1,258 @@
+"""A machine as text for the terminal, every number with its source, and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from io import StringIO
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from simsched.machine.draw import draw_machine
+from simsched.machine.model import CacheLevel, Machine, MemoryNode, Path
+from simsched.machine.resolve import path_source_key
+from simsched.units import format_bandwidth, format_size, format_time
+
+__all__ = ["describe_machine", "draw_machine"]
+
+
+def describe_machine(machine: Machine, width: int = 120) -> str:
+    """Return a machine as a tree of text.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    width : int
+        Columns; longer lines are wrapped.
+
+    Returns
+    -------
+    str
+        Cores, domains, caches, memory, links, paths and costs; the source of a number follows it in
+        brackets, and the references of the sources come last.
+    """
+    tree = Tree(Text(f"{machine.name}: {machine.description}"))
+    tree.add(
+        _counted(machine.n_sockets, "socket")
+        + ", "
+        + _counted(machine.n_domains, "NUMA domain")
+        + ", "
+        + _counted(machine.n_cores, "core")
+        + ", "
+        + _counted(machine.n_threads, "hardware thread")
+        + ", "
+        + _counted(len(machine.nodes), "memory node")
+    )
+    _add_cores(tree.add("cores"), machine)
+    _add_domains(tree.add("domains"), machine)
+    if machine.caches:
+        branch = tree.add("caches")
+        for level in machine.caches:
+            _add_cache(branch, machine, level)
+    _add_memory(tree.add("memory"), machine)
+    if machine.links:
+        _add_links(tree.add("links"), machine)
+    _add_paths(tree.add("paths"), machine)
+    _add_costs(tree.add("costs"), machine)
+    references = {key: text for key, text in machine.sources.items() if key.startswith("sources.")}
+    if references:
+        branch = tree.add("sources")
+        for key, text in references.items():
+            branch.add(Text(f"{key.removeprefix('sources.')} = {text}"))
+    console = Console(file=StringIO(), width=width, color_system=None)
+    with console.capture() as capture:
+        console.print(tree)
+    return capture.get()
+
+
+def memory_entry(node: MemoryNode) -> str:
+    """Return the name of the file's entry that a node was made from.
+
+    Examples
+    --------
+    >>> memory_entry(MemoryNode("dram3", "DRAM", 1, 1.0, 1.0, domain=3))
+    'dram'
+    """
+    return node.name if node.domain is None else node.name.removesuffix(str(node.domain))
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return ascending numbers with runs shortened.
+
+    Examples
+    --------
+    >>> ranges([0, 1, 2, 5])
+    '0-2, 5'
+    """
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _add_value(branch: Tree, machine: Machine, label: str, value: str, *keys: str) -> None:
+    """Add a line with a value and the sources found under the keys."""
+    found = dict.fromkeys(machine.sources[key] for key in keys if key in machine.sources)
+    brackets = f"  [{'; '.join(found)}]" if found else ""
+    branch.add(Text(f"{label} {value}{brackets}"))
+
+
+def _add_cores(branch: Tree, machine: Machine) -> None:
+    for index, group in enumerate(machine.core_groups):
+        count = int(np.count_nonzero(machine.core_group == index))
+        ways = len(group.smt_throughput)
+        threads = f", {ways} hardware threads each" if ways > 1 else ""
+        below = branch.add(Text(f"{group.name} ({group.kind}): {_counted(count, 'core')}{threads}"))
+        where = f"cores.{group.name}"
+        speed = f"{group.ops_per_s / 1e9:g} G operations/s"
+        _add_value(below, machine, "speed", speed, f"{where}.clock", f"{where}.ops_per_cycle")
+        if ways > 1:
+            throughput = ", ".join(f"{value:g}" for value in group.smt_throughput)
+            label = "throughput with 1, 2, ... busy threads"
+            _add_value(below, machine, label, throughput, f"{where}.smt_throughput")
+
+
+def _add_domains(branch: Tree, machine: Machine) -> None:
+    """Add one line per run of equal domains."""
+    kinds: dict[tuple[tuple[int, int], ...], list[int]] = {}
+    for domain in range(machine.n_domains):
+        groups = machine.core_group[machine.core_domain == domain]
+        counts = tuple(
+            (group, groups.tolist().count(group)) for group in sorted(set(groups.tolist()))
+        )
+        kinds.setdefault(counts, []).append(domain)
+    for counts, domains in kinds.items():
+        cores = ", ".join(f"{count} {machine.core_groups[group].name}" for group, count in counts)
+        sockets = sorted({int(machine.domain_socket[domain]) for domain in domains})
+        text = f"{ranges(domains)} on socket {ranges(sockets)}: {cores} cores each"
+        _add_value(branch, machine, "domain", text, *_keys_under(machine, "sockets["))
+    if machine.n_domains > 1:
+        far = int(machine.domain_hops.max())
+        _add_value(branch, machine, "hops between domains: at most", str(far), "hops")
+
+
+def _keys_under(machine: Machine, prefix: str) -> list[str]:
+    return [key for key in machine.sources if key.startswith(prefix)]
+
+
+def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
+    share = int(np.bincount(level.core_instance).max())
+    instances = int(level.core_instance.max()) + 1
+    where = f"caches.{level.name}"
+    below = branch.add(Text(f"{level.name}: {_counted(instances, 'instance')}"))
+    _add_value(below, machine, "capacity", format_size(level.capacity_bytes), f"{where}.capacity")
+    bandwidth = f"{format_bandwidth(level.bandwidth_bytes_per_s)} per core"
+    _add_value(below, machine, "bandwidth", bandwidth, f"{where}.bandwidth")
+    _add_value(below, machine, "latency", format_time(level.latency_ps), f"{where}.latency")
+    _add_value(below, machine, "shared by", _counted(share, "core"), f"{where}.shared_by")
+
+
+def _add_memory(branch: Tree, machine: Machine) -> None:
+    entries: dict[str, list[int]] = {}
+    for index, node in enumerate(machine.nodes):
+        entries.setdefault(memory_entry(node), []).append(index)
+    for entry, indices in entries.items():
+        node = machine.nodes[indices[0]]
+        number = "node" if len(indices) == 1 else "nodes"
+        place = "of the whole machine" if node.domain is None else "one in each domain"
+        if node.domain is not None and len(indices) < machine.n_domains:
+            place = f"in domain {ranges(machine.nodes[index].domain or 0 for index in indices)}"
+        below = branch.add(Text(f"{entry} ({node.kind}): {number} {ranges(indices)}, {place}"))
+        _add_node(below, machine, f"memory.{entry}", node)
+
+
+def _add_node(branch: Tree, machine: Machine, where: str, node: MemoryNode) -> None:
+    _add_value(branch, machine, "capacity", format_size(node.capacity_bytes), f"{where}.capacity")
+    bandwidth = format_bandwidth(node.bandwidth_bytes_per_s)
+    _add_value(branch, machine, "bandwidth", bandwidth, f"{where}.bandwidth")
+    if node.peak_bandwidth_bytes_per_s != node.bandwidth_bytes_per_s:
+        peak = format_bandwidth(node.peak_bandwidth_bytes_per_s)
+        _add_value(branch, machine, "peak bandwidth", peak, f"{where}.peak_bandwidth")
+    if node.bandwidth_curve:
+        curve = _bandwidths(node.bandwidth_curve)
+        label = "bandwidth with 1, 2, ... flows"
+        _add_value(branch, machine, label, curve, f"{where}.bandwidth_by_flows")
+    _add_value(branch, machine, "page", format_size(node.page_bytes), f"{where}.page")
+    cache = node.memory_side_cache
+    if cache is None:
+        return
+    below = branch.add(Text(f"direct-mapped cache in front, {cache.mapping} mapping"))
+    where = f"{where}.cache"
+    _add_value(below, machine, "capacity", format_size(cache.capacity_bytes), f"{where}.capacity")
+    _add_value(below, machine, "granule", format_size(cache.granule_bytes), f"{where}.granule")
+    bandwidth = format_bandwidth(cache.bandwidth_bytes_per_s)
+    _add_value(below, machine, "bandwidth", bandwidth, f"{where}.bandwidth")
+    hit, miss = format_time(cache.hit_latency_ps), format_time(cache.miss_latency_ps)
+    _add_value(below, machine, "latency of a hit", hit, f"{where}.hit_latency")
+    _add_value(below, machine, "latency of a miss", miss, f"{where}.miss_latency")
+
+
+def _bandwidths(values: tuple[float, ...]) -> str:
+    return ", ".join(format_bandwidth(value) for value in values)
+
+
+def _add_links(branch: Tree, machine: Machine) -> None:
+    """Add one line per file entry; its links are named after it and the domains they join."""
+    entries: dict[tuple[str, float], list[str]] = {}
+    for link in machine.links:
+        entry = link.name.rstrip("0123456789").rstrip(">-").rstrip("0123456789")
+        entries.setdefault((entry, link.bandwidth_bytes_per_s), []).append(link.name)
+    for (entry, bandwidth), names in entries.items():
+        where = f"links.{entry}"
+        each = (
+            f"{format_bandwidth(bandwidth)} each" if len(names) > 1 else format_bandwidth(bandwidth)
+        )
+        label = entry if names == [entry] else f"{entry} ({', '.join(names)})"
+        _add_value(branch, machine, f"{label}:", each, f"{where}.bandwidth", f"{where}.connects")
+
+
+def _add_paths(branch: Tree, machine: Machine) -> None:
+    """Add one entry per group of equal paths to the nodes of one entry over the same hops."""
+    groups: dict[tuple[str, int, Path], list[tuple[int, int]]] = {}
+    for domain, row in enumerate(machine.paths):
+        for index, path in enumerate(row):
+            node = machine.nodes[index]
+            home = domain if node.domain is None else node.domain
+            hops = int(machine.domain_hops[domain, home])
+            like = Path(
+                path.latency_ps, path.core_cap_bytes_per_s, (0,) * len(path.links), path.node_weight
+            )
+            groups.setdefault((memory_entry(node), hops, like), []).append((domain, index))
+    for (entry, hops, path), pairs in sorted(groups.items(), key=lambda item: item[1][0][::-1]):
+        domain, index = pairs[0]
+        node_name = machine.nodes[index].name
+        crossed = f", crossing {_counted(len(path.links), 'link')}" if path.links else ""
+        title = f"to {entry}, {_counted(hops, 'hop')}{crossed} ({_counted(len(pairs), 'path')})"
+        below = branch.add(Text(title))
+        for label, value, key in (
+            ("latency", format_time(path.latency_ps), "latency"),
+            ("a core draws at most", _bandwidths(path.core_cap_bytes_per_s), "core_cap"),
+            ("load per byte on the controller", f"{path.node_weight:g}", "node_weight"),
+        ):
+            _add_value(below, machine, label, value, path_source_key(domain, node_name, key))
+
+
+def _add_costs(branch: Tree, machine: Machine) -> None:
+    zero = []
+    for item in fields(machine.costs):
+        name = item.name.removesuffix("_ps")
+        value = getattr(machine.costs, item.name)
+        times = value if isinstance(value, tuple) else (value,)
+        if not any(times) and f"costs.{name}" not in machine.sources:
+            zero.append(name)
+            continue
+        text = ", ".join(format_time(time) for time in times)
+        _add_value(branch, machine, name, text, f"costs.{name}")
+    if zero:
+        branch.add(Text(f"zero: {', '.join(zero)}"))
