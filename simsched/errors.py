@@ -1,7 +1,8 @@
 """Exceptions of simsched and the wording that every message shares.
 
-Every error that a user can cause derives from :class:`SimschedError`; the command line prints its message and
-ends with exit code 2. A message says where, what was found, what is accepted and, for a name, the nearest valid one.
+Every error that a user can cause derives from :class:`SimschedError`; the command line prints its
+message and ends with exit code 2. A message says where, what was found, what is accepted and, for a
+name, the nearest valid one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class PolicyError(SimschedError):
 
 
 class ModelError(SimschedError):
-    """Machine, workload and policy do not fit together (memory too small, no processor of a kind)."""
+    """Machine, workload and policy do not fit together, for instance too little memory."""
 
 
 class StalledError(SimschedError):
@@ -53,7 +54,7 @@ def nearest(name: str, accepted: Iterable[str]) -> str | None:
 
 
 def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
-    """Return the message for an unknown name: what was found, the nearest name and the accepted ones.
+    """Return the message for an unknown name, with the nearest and all accepted ones.
 
     Parameters
     ----------

@@ -42,7 +42,10 @@ class Hooks(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class IterationCounters:
-    """Measurements of the iteration that has just ended; see `simsched.policy.base.Counters` for the shapes."""
+    """Measurements of the iteration that has just ended.
+
+    Shapes are those of `simsched.policy.base.Counters`.
+    """
 
     start_ps: int
     end_ps: int
@@ -59,8 +62,10 @@ class Backend(Protocol):
     def __init__(self, problem: Problem, hooks: Hooks, *, events: bool) -> None:
         """Prepare a run; `events` keeps the event trace."""
 
-    def run_iteration(self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool) -> None:
-        """Start an iteration now and handle events until it has ended and, unless `last`, its barrier has passed.
+    def run_iteration(
+        self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool
+    ) -> None:
+        """Start an iteration now; return when it has ended and, unless `last`, its barrier is over.
 
         Raises
         ------
@@ -75,8 +80,10 @@ class Backend(Protocol):
     def counters(self) -> IterationCounters:
         """Return what the last iteration has measured."""
 
-    def migrate(self, overhead_ps: int, blocks: NDArray[np.int32], nodes: NDArray[np.int32], workers: int) -> None:
-        """Wait for the policy's overhead, then carry out migrations; returns when the last copy has ended."""
+    def migrate(
+        self, overhead_ps: int, blocks: NDArray[np.int32], nodes: NDArray[np.int32], workers: int
+    ) -> None:
+        """Wait for the policy's overhead, carry out migrations, return after the last copy."""
 
     def summary(self) -> Summary:
         """Return the counters of the whole run."""

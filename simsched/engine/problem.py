@@ -1,4 +1,4 @@
-"""What both backends execute: machine, workers, graph and plan as plain arrays in picoseconds and bytes.
+"""What both backends execute, as plain arrays in picoseconds and bytes.
 
 Names are resolved here, once; backends see indices only. Rates are per picosecond.
 """
@@ -159,7 +159,12 @@ class Problem:
     def instances(self) -> dict[str, int]:
         """Return the number of pool instances of each scope."""
         n_sockets = int(self.domain_socket.max()) + 1
-        return {"worker": self.n_workers, "domain": self.n_domains, "socket": n_sockets, "machine": 1}
+        return {
+            "worker": self.n_workers,
+            "domain": self.n_domains,
+            "socket": n_sockets,
+            "machine": 1,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +222,11 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
     n = graph.n_tasks
     names = [group.name for group in plan.pool_groups]
     order = plan.spawn_order
-    counter_group = np.full(n, -1, np.int32) if plan.counter_group is None else plan.counter_group.astype(np.int32)
+    counter_group = (
+        np.full(n, -1, np.int32)
+        if plan.counter_group is None
+        else plan.counter_group.astype(np.int32)
+    )
     active = np.ones(problem.n_workers) if plan.active_workers is None else plan.active_workers
     monitor = plan.monitor
     return ResolvedPlan(
@@ -227,10 +236,16 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         step_group=np.array([names.index(step.group) for step in plan.acquire], np.int32),
         step_where=np.array([WHERES.index(step.where) for step in plan.acquire], np.int32),
         step_take=np.array([TAKES.index(step.take) for step in plan.acquire], np.int32),
-        step_when=np.array([sum(1 << CONDITIONS.index(c) for c in step.when) for step in plan.acquire], np.int32),
-        spawn_order=np.full(n, order, np.uint8) if isinstance(order, int) else order.astype(np.uint8),
+        step_when=np.array(
+            [sum(1 << CONDITIONS.index(c) for c in step.when) for step in plan.acquire], np.int32
+        ),
+        spawn_order=np.full(n, order, np.uint8)
+        if isinstance(order, int)
+        else order.astype(np.uint8),
         group_of=np.zeros(n, np.int8) if plan.group_of is None else plan.group_of.astype(np.int8),
-        instance_of=np.full(n, -1, np.int32) if plan.instance_of is None else plan.instance_of.astype(np.int32),
+        instance_of=np.full(n, -1, np.int32)
+        if plan.instance_of is None
+        else plan.instance_of.astype(np.int32),
         counter_group=counter_group,
         n_counter_groups=int(counter_group.max(initial=-1)) + 1,
         active=active.astype(np.uint8),
@@ -270,21 +285,24 @@ def make_problem(
         When the data do not fit into memory or no worker can run the tasks.
     """
     core_of_worker = machine.thread_core[worker_thread]
-    cores, worker_core, per_core = np.unique(core_of_worker, return_inverse=True, return_counts=True)
+    _, worker_core, per_core = np.unique(core_of_worker, return_inverse=True, return_counts=True)
     n_smt = int(per_core.max())
     groups = [machine.core_groups[machine.core_group[core]] for core in core_of_worker]
     graph = workload.graph
     for group in groups:
         if group.kind not in graph.kinds:
             raise ModelError(
-                f"workload {workload.name}: costs for processor kind {group.kind!r} of machine {machine.name} "
-                f"are missing; {unknown_name('kind', group.kind, graph.kinds)}"
+                f"workload {workload.name}: costs for processor kind {group.kind!r} of machine "
+                f"{machine.name} are missing; {unknown_name('kind', group.kind, graph.kinds)}"
             )
     capacity, curve_ptr, curve = _resources(machine)
     check_capacity(machine, workload, placement)
     granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
     kinds = list(dict.fromkeys(node.kind for node in machine.nodes))
-    instances = [np.unique(level.core_instance[core_of_worker], return_inverse=True) for level in machine.caches]
+    instances = [
+        np.unique(level.core_instance[core_of_worker], return_inverse=True)
+        for level in machine.caches
+    ]
     return Problem(
         n_smt=n_smt,
         worker_core=worker_core.astype(np.int32),
@@ -303,12 +321,18 @@ def make_problem(
         curve_ptr=curve_ptr,
         curve=curve,
         node_capacity_bytes=np.array([node.capacity_bytes for node in machine.nodes], np.int64),
-        node_domain=np.array([-1 if n.domain is None else n.domain for n in machine.nodes], np.int32),
+        node_domain=np.array(
+            [-1 if n.domain is None else n.domain for n in machine.nodes], np.int32
+        ),
         node_kind=np.array([kinds.index(node.kind) for node in machine.nodes], np.int32),
         cache_capacity_bytes=np.array([level.capacity_bytes for level in machine.caches], np.int64),
         cache_latency_ps=np.array([level.latency_ps for level in machine.caches], np.int64),
-        cache_rate=np.array([level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64),
-        cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(-1, len(worker_thread)),
+        cache_rate=np.array(
+            [level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64
+        ),
+        cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(
+            -1, len(worker_thread)
+        ),
         n_cache_instances=np.array([len(found) for found, _ in instances], np.int32),
         granule_ptr=granule_ptr,
         granule_frame=frames,
@@ -329,12 +353,16 @@ def _held(table: tuple[float, ...], index: int) -> float:
 
 
 def _resources(machine: Machine) -> tuple[FloatArray, Int32Array, FloatArray]:
-    """Return the capacities of nodes, memory-side caches and links, and the nodes' bandwidth curves."""
-    caches = [node.memory_side_cache for node in machine.nodes if node.memory_side_cache is not None]
+    """Return the capacities of all resources and the bandwidth curves of the nodes."""
+    caches = [
+        node.memory_side_cache for node in machine.nodes if node.memory_side_cache is not None
+    ]
     rates = [node.bandwidth_bytes_per_s for node in machine.nodes]
     rates += [cache.bandwidth_bytes_per_s for cache in caches]
     rates += [link.bandwidth_bytes_per_s for link in machine.links]
-    curves = [node.bandwidth_curve for node in machine.nodes] + [()] * (len(caches) + len(machine.links))
+    curves = [node.bandwidth_curve for node in machine.nodes] + [()] * (
+        len(caches) + len(machine.links)
+    )
     ptr = np.zeros(len(rates) + 1, np.int32)
     np.cumsum([len(curve) for curve in curves], out=ptr[1:])
     flat = [value * PER_PS for curve in curves for value in curve]
@@ -379,11 +407,11 @@ def _paths(machine: Machine, n_smt: int) -> Paths:
     page_ps = machine.costs.page_migration_ps
     for source in range(n_nodes):
         for target in range(n_nodes):
-            domain = machine.nodes[target].domain
-            links = () if domain is None else machine.paths[domain][source].links
+            near = machine.nodes[target].domain
+            crossed = () if near is None else machine.paths[near][source].links
             page = machine.nodes[source].page_bytes
             rate = page / page_ps if page_ps > 0 else float("inf")
-            load = [(source, 1.0), (target, 1.0)] + [(first_link + link, 1.0) for link in links]
+            load = [(source, 1.0), (target, 1.0)] + [(first_link + link, 1.0) for link in crossed]
             copy[source, target] = add(0, [rate] * n_smt, load)
     ptr = np.zeros(len(loads) + 1, np.int32)
     np.cumsum([len(load) for load in loads], out=ptr[1:])
@@ -402,7 +430,7 @@ def _paths(machine: Machine, n_smt: int) -> Paths:
 def _memory_side_granules(
     machine: Machine, block_bytes: Int64Array, seed: int
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Return granules of blocks, their physical frames and the slots of each node's memory-side cache.
+    """Return granules of blocks, their frames, and the slots of each memory-side cache.
 
     Frames are numbered through all memory, so that blocks on different nodes never share one.
     """
@@ -435,13 +463,15 @@ def check_capacity(machine: Machine, workload: Workload, placement: Placement) -
     for node, (need, have) in enumerate(zip(used.tolist(), capacity, strict=True)):
         if need > have:
             raise ModelError(
-                f"workload {workload.name}: memory node {machine.nodes[node].name} of machine {machine.name}: "
-                f"found {need} bytes placed, accepted at most {have}"
+                f"workload {workload.name}: memory node {machine.nodes[node].name} of machine "
+                f"{machine.name}: found {need} bytes placed, accepted at most {have}"
             )
-    room = sum(capacity[node] - int(used[node]) for node in np.unique(placement.touch_order).tolist())
+    room = sum(
+        capacity[node] - int(used[node]) for node in np.unique(placement.touch_order).tolist()
+    )
     need = int(sizes[~placed].sum())
     if need > room:
         raise ModelError(
-            f"workload {workload.name}: found {need} bytes for first touch, accepted at most {room}: "
-            f"the free memory of machine {machine.name} that the placement allows"
+            f"workload {workload.name}: found {need} bytes for first touch, accepted at most "
+            f"{room}: the free memory of machine {machine.name} that the placement allows"
         )

@@ -1,7 +1,7 @@
 """One run: a machine, a workload and a policy on a backend.
 
-The driver asks the policy for its decisions before the run and between iterations; backends only execute plans and
-call fine hooks.
+The driver asks the policy for its decisions before the run and between iterations; backends only
+execute plans and call fine hooks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.backend import NOBODY, Backend
-from simsched.engine.problem import PER_PS, Problem, ResolvedPlan, make_problem, random_stream, resolve_plan
+from simsched.engine.problem import (
+    PER_PS,
+    Problem,
+    ResolvedPlan,
+    make_problem,
+    random_stream,
+    resolve_plan,
+)
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import Counters, EngineState, Placement, Policy, Preempt, Update, View
@@ -172,7 +179,9 @@ def simulate(
     state = policy.start(view)
     placement = _checked_placement(policy.place(view, state), machine, prepared)
     period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
-    problem = make_problem(machine, prepared, placement, threads, seed=seed, timer_period_s=period_s)
+    problem = make_problem(
+        machine, prepared, placement, threads, seed=seed, timer_period_s=period_s
+    )
     engine = make_backend(backend, problem, _PolicyHooks(policy, view, state), events=events)
     _iterate(engine, problem, policy, view, state, progress)
     return Run(machine, prepared, policy, backend, seed, threads, engine.summary(), engine.trace())
@@ -183,11 +192,11 @@ def _checked_placement(placement: Placement, machine: Machine, workload: Workloa
     n_nodes, n_blocks = len(machine.nodes), workload.graph.n_blocks
     if len(placement.home) != n_blocks or placement.touch_order.shape[0] != machine.n_domains:
         raise PolicyError(
-            f"placement: found {len(placement.home)} homes and {placement.touch_order.shape[0]} touch orders, "
-            f"accepted {n_blocks} (blocks) and {machine.n_domains} (domains)"
+            f"placement: found {len(placement.home)} homes and {placement.touch_order.shape[0]} "
+            f"touch orders, accepted {n_blocks} (blocks) and {machine.n_domains} (domains)"
         )
     for what, nodes in (("home", placement.home), ("touch_order", placement.touch_order)):
-        if nodes.size and not (-1 <= nodes.min() and nodes.max() < n_nodes):
+        if nodes.size and not (nodes.min() >= -1 and nodes.max() < n_nodes):
             raise PolicyError(f"placement: {what}: accepted nodes 0 to {n_nodes - 1}")
     return placement
 
@@ -207,7 +216,9 @@ def _iterate(
     plan: ResolvedPlan | None = None
     planned: TaskGraph | None = None
     for done in range(total):
-        number, graph = graphs[done] if done < len(graphs) else (done + 1 - len(graphs), workload.graph)
+        number, graph = (
+            graphs[done] if done < len(graphs) else (done + 1 - len(graphs), workload.graph)
+        )
         assert graph is not None
         if plan is None or planned is not graph:
             plan, planned = resolve_plan(policy.plan(view, state, graph), graph, problem), graph
@@ -220,7 +231,8 @@ def _iterate(
         update = policy.on_iteration(view, state, _counters(engine, number))
         if update is None:
             continue
-        # The update's plan is for the next graph; after the initialisation that is the iteration graph.
+        # The update's plan is for the next graph; after the initialisation that is the iteration
+        # graph.
         if update.plan is not None:
             plan, planned = resolve_plan(update.plan, workload.graph, problem), workload.graph
         _migrate(engine, problem, update)
@@ -245,9 +257,15 @@ def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
     blocks = np.asarray(update.move_block, np.int32)
     nodes = np.asarray(update.move_node, np.int32)
     if len(blocks) != len(nodes):
-        raise PolicyError(f"update: found {len(blocks)} blocks and {len(nodes)} nodes to move, accepted equal numbers")
-    for what, indices, limit in (("block", blocks, len(problem.block_bytes)), ("node", nodes, problem.n_nodes)):
-        if indices.size and not (0 <= indices.min() and indices.max() < limit):
+        raise PolicyError(
+            f"update: found {len(blocks)} blocks and {len(nodes)} nodes to move, "
+            "accepted equal numbers"
+        )
+    for what, indices, limit in (
+        ("block", blocks, len(problem.block_bytes)),
+        ("node", nodes, problem.n_nodes),
+    ):
+        if indices.size and not (indices.min() >= 0 and indices.max() < limit):
             raise PolicyError(f"update: move_{what}: accepted 0 to {limit - 1}")
     if update.migrating_workers < 1 or not 0.0 <= update.overhead_s < 1e6:
         raise PolicyError("update: accepted migrating_workers >= 1 and overhead_s from 0 to 1e6")

@@ -47,14 +47,16 @@ def explain_stall(
         parent = int(graph.parent[task])
         if pool_group[task] >= 0:
             lines.append(
-                f"task {task} is in pool group {int(pool_group[task])} instance {int(pool_instance[task])}, "
-                "from which no worker may take"
+                f"task {task} is in pool group {int(pool_group[task])} instance "
+                f"{int(pool_instance[task])}, from which no worker may take"
             )
             continue
         before = [int(u) for u in source_of[graph.succ == task] if int(u) in unfinished]
         if started[task] == STARTED and outstanding[task] > 0:
             children = graph.child[graph.child_ptr[task] : graph.child_ptr[task + 1]].tolist()
-            lines.append(f"task {task} waits for its child {next(c for c in children if c in unfinished)}")
+            lines.append(
+                f"task {task} waits for its child {next(c for c in children if c in unfinished)}"
+            )
         elif before:
             lines.append(f"task {task} waits for predecessor {before[0]}")
         elif parent >= 0:
@@ -62,4 +64,5 @@ def explain_stall(
         else:
             lines.append(f"task {task} has {int(pending[task])} unmet conditions")
     more = f" (and {len(waiting) - SHOWN} more)" if len(waiting) > SHOWN else ""
-    return f"the run has stalled at {now_ps} ps with {len(waiting)} tasks left: {'; '.join(lines)}{more}"
+    reasons = "; ".join(lines)
+    return f"the run has stalled at {now_ps} ps with {len(waiting)} tasks left: {reasons}{more}"

@@ -1,6 +1,7 @@
-"""The resolved machine model: plain numbers, indices instead of names, picoseconds and bytes per second.
+"""The resolved machine model: indices, picoseconds, bytes per second.
 
-`simsched.machine.load` turns a YAML file into a :class:`Machine`; engines, policies and reports read only this.
+`simsched.machine.load` turns a YAML file into a :class:`Machine`; engines, policies and reports
+read only this.
 
 Indices
 -------
@@ -31,10 +32,11 @@ class CoreGroup:
     kind : str
         Processor kind that task costs refer to, ``"cpu"`` for ordinary cores.
     ops_per_s : float
-        Operations per second of one core with one busy hardware thread (clock times instructions per cycle).
+        Operations per second of one core with one busy hardware thread (clock times instructions
+        per cycle).
     smt_throughput : tuple of float
-        Throughput of the core, relative to one busy thread, with 1, 2, ... busy threads; its length is the number of
-        hardware threads of a core. Non-decreasing, starts with 1.
+        Throughput of the core, relative to one busy thread, with 1, 2, ... busy threads; its length
+        is the number of hardware threads of a core. Non-decreasing, starts with 1.
     """
 
     name: str
@@ -58,7 +60,8 @@ class MemorySideCache:
     hit_latency_ps, miss_latency_ps : int
         Latency of an access that hits, and of one that goes on to the node behind.
     mapping : str
-        ``"random"``: granules have random physical addresses (seeded); ``"contiguous"``: consecutive ones.
+        ``"random"``: granules have random physical addresses (seeded); ``"contiguous"``:
+        consecutive ones.
     """
 
     capacity_bytes: int
@@ -88,7 +91,8 @@ class MemoryNode:
     domain : int or None
         NUMA domain the node belongs to; None when it is equally far from all.
     bandwidth_curve : tuple of float
-        Optional sustained bandwidth (bytes/s) with 1, 2, ... concurrent flows; the last value holds beyond the end.
+        Optional sustained bandwidth (bytes/s) with 1, 2, ... concurrent flows; the last value holds
+        beyond the end.
     page_bytes : int
         Page size, for migration and hotness sampling.
     memory_side_cache : MemorySideCache or None
@@ -123,11 +127,13 @@ class Path:
     latency_ps : int
         Latency of the first byte; charged once per memory flow.
     core_cap_bytes_per_s : tuple of float
-        Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds beyond the end.
+        Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds
+        beyond the end.
     links : tuple of int
         Links crossed, each loaded with weight 1.
     node_weight : float
-        Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs more.
+        Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs
+        more.
     """
 
     latency_ps: int
@@ -165,8 +171,8 @@ class CacheLevel:
 class RuntimeCosts:
     """What the task runtime and the operating system charge, in picoseconds.
 
-    Costs "by distance" are indexed by :meth:`Machine.thread_distance`: 0 the same core, 1 the same domain,
-    1 + h another domain h hops away; the last value holds beyond the end.
+    Costs "by distance" are indexed by :meth:`Machine.thread_distance`: 0 the same core, 1 the same
+    domain, 1 + h another domain h hops away; the last value holds beyond the end.
     """
 
     spawn_child_first_ps: int = 0
@@ -194,8 +200,8 @@ class Machine:
     core_groups : tuple of CoreGroup
         Kinds of cores.
     thread_core : ndarray of int32, shape (n_threads,)
-        Core of each hardware thread. Threads are numbered so that the first thread of every core comes before the
-        second thread of any core; inside a rank, by core.
+        Core of each hardware thread. Threads are numbered so that the first thread of every core
+        comes before the second thread of any core; inside a rank, by core.
     core_group, core_domain : ndarray of int32, shape (n_cores,)
         Group and domain of each core.
     domain_socket : ndarray of int32, shape (n_domains,)
@@ -209,7 +215,8 @@ class Machine:
     paths : tuple of tuple of Path, shape (n_domains, n_nodes)
         How each domain reaches each node.
     touch_order : ndarray of int32, shape (n_domains, n_nodes)
-        Nodes by increasing operating-system distance from each domain: the order in which first touch tries them.
+        Nodes by increasing operating-system distance from each domain: the order in which first
+        touch tries them.
     caches : tuple of CacheLevel
         From the level nearest the core outwards.
     costs : RuntimeCosts
@@ -274,7 +281,7 @@ class Machine:
         return found
 
     def thread_distance(self, thread: int, other: int) -> int:
-        """Return the distance class of two hardware threads: 0 same core, 1 same domain, 1 + hops otherwise."""
+        """Return the distance class of two threads: 0 same core, 1 same domain, else 1 + hops."""
         core, other_core = int(self.thread_core[thread]), int(self.thread_core[other])
         if core == other_core:
             return 0
@@ -283,15 +290,16 @@ class Machine:
     def place_workers(self, n_workers: int | None = None, pinning: str = "scatter") -> IntArray:
         """Return the hardware thread of each worker.
 
-        Workers are numbered domain by domain, core by core, thread by thread, so that neighbouring worker numbers are
-        neighbours in the machine.
+        Workers are numbered domain by domain, core by core, thread by thread, so that neighbouring
+        worker numbers are neighbours in the machine.
 
         Parameters
         ----------
         n_workers : int, optional
             Number of workers; by default one per hardware thread.
         pinning : {"scatter", "compact"}
-            With fewer workers than threads: spread them evenly over domains and cores, or fill cores in order.
+            With fewer workers than threads: spread them evenly over domains and cores, or fill
+            cores in order.
 
         Returns
         -------
@@ -305,10 +313,13 @@ class Machine:
         count = self.n_threads if n_workers is None else n_workers
         if not 1 <= count <= self.n_threads:
             raise ModelError(
-                f"machine {self.name}: workers: found {count}, accepted 1 to {self.n_threads} (hardware threads)"
+                f"machine {self.name}: workers: found {count}, accepted 1 to {self.n_threads} "
+                "(hardware threads)"
             )
         cores = self.thread_core
-        rank = np.zeros(self.n_threads, dtype=np.int64)  # 0 for the first thread of its core, 1 for the second, ...
+        rank = np.zeros(
+            self.n_threads, dtype=np.int64
+        )  # 0 for the first thread of its core, 1 for the second, ...
         seen: dict[int, int] = {}
         for thread, core in enumerate(cores.tolist()):
             rank[thread] = seen.get(core, 0)
@@ -317,7 +328,8 @@ class Machine:
         if pinning == "compact":
             chosen = np.lexsort((rank, cores, domain))[:count]
         elif pinning == "scatter":
-            # Position of each core inside its domain, so that a round takes one core of every domain.
+            # Position of each core inside its domain, so that a round takes one core of every
+            # domain.
             position = np.zeros(self.n_cores, dtype=np.int64)
             fill: dict[int, int] = {}
             for core, dom in enumerate(self.core_domain.tolist()):
@@ -325,6 +337,8 @@ class Machine:
                 fill[dom] = fill.get(dom, 0) + 1
             chosen = np.lexsort((domain, position[cores], rank))[:count]
         else:
-            raise ModelError(f"machine {self.name}: {unknown_name('pinning', pinning, ['compact', 'scatter'])}")
+            raise ModelError(
+                f"machine {self.name}: {unknown_name('pinning', pinning, ['compact', 'scatter'])}"
+            )
         chosen = chosen[np.lexsort((rank[chosen], cores[chosen], domain[chosen]))]
         return chosen.astype(np.int32)

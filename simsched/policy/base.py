@@ -1,18 +1,24 @@
 """The contract between policies and engines.
 
-A policy is a frozen dataclass whose fields are its parameters. It makes up to three kinds of decisions:
+A policy is a frozen dataclass whose fields are its parameters. It makes up to three kinds of
+decisions:
 
-1. Before the run: :meth:`Policy.prepare` (the port of the program it runs), :meth:`Policy.place` (home nodes of
-   blocks) and :meth:`Policy.plan` (a :class:`Plan`: pools, spawn order, acquire order), which either backend executes
-   by itself.
-2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an :class:`Update`.
-3. Fine hooks (`on_ready`, `on_idle`, `on_finish`, `on_timer`), called only when a class overrides them.
+1. Before the run: :meth:`Policy.prepare` (the port of the program it runs), :meth:`Policy.place`
+(home nodes of
+   blocks) and :meth:`Policy.plan` (a :class:`Plan`: pools, spawn order, acquire order), which
+   either backend executes by itself.
+2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an
+:class:`Update`.
+3. Fine hooks (`on_ready`, `on_idle`, `on_finish`, `on_timer`), called only when a class overrides
+them.
 
 Rules
 -----
 * Hooks return decisions; only the engine changes anything.
-* A policy reads the machine, the workload and the counters that it asked for through its :class:`View`, nothing else.
-* State that a policy builds up during a run lives in an object it creates in :meth:`Policy.start` and receives back
+* A policy reads the machine, the workload and the counters that it asked for through its
+:class:`View`, nothing else.
+* State that a policy builds up during a run lives in an object it creates in :meth:`Policy.start`
+and receives back
   in every call, so that a policy instance can serve many runs.
 * Ties are broken by the policy itself, by index; random choices draw from ``view.rng``.
 """
@@ -52,8 +58,8 @@ class PoolGroup:
     locked : bool
         Whether every push and pop holds the pool's lock; otherwise only steals do.
     marks_active : bool
-        Whether a task taken from this group keeps its worker's domain *active* until the task (with all its
-        descendants) has ended; see the condition ``"domain_inactive"``.
+        Whether a task taken from this group keeps its worker's domain *active* until the task (with
+        all its descendants) has ended; see the condition ``"domain_inactive"``.
     """
 
     name: str
@@ -71,13 +77,13 @@ class AcquireStep:
     group : str
         Name of the pool group that is searched.
     where : {"own", "same_domain", "other_domains", "anywhere"}
-        The worker's own instance, or a uniformly random one among the other instances that belong to its domain, to
-        other domains, or to any.
+        The worker's own instance, or a uniformly random one among the other instances that belong
+        to its domain, to other domains, or to any.
     take : {"newest", "oldest"}
         End of the pool from which the task comes.
     when : tuple of {"head_worker", "domain_inactive"}
-        Conditions that must all hold: the worker is the lowest-numbered active one of its domain; no task marked
-        active is unfinished in its domain.
+        Conditions that must all hold: the worker is the lowest-numbered active one of its domain;
+        no task marked active is unfinished in its domain.
     """
 
     group: str
@@ -95,7 +101,8 @@ class Monitor:
     period_ps : int
         Length of one polling loop. A sampled page counts at most once per loop.
     sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
-        Offset of every sampled page in its block; an access touches it when it moves more bytes than the offset.
+        Offset of every sampled page in its block; an access touches it when it moves more bytes
+        than the offset.
     """
 
     period_ps: int
@@ -121,8 +128,8 @@ class Plan:
     instance_of : ndarray of int32, shape (n_tasks,), optional
         Pool instance; -1 (the default) is the instance of the worker that makes the task ready.
     roots : {"first", "round_robin"}
-        Where tasks without a parent go that have no instance: to the first active worker, or to active workers in
-        turn.
+        Where tasks without a parent go that have no instance: to the first active worker, or to
+        active workers in turn.
     active_workers : ndarray of bool, shape (n_workers,), optional
         Workers that take part; all by default.
     counter_group : ndarray of int32, shape (n_tasks,), optional
@@ -151,7 +158,8 @@ class Placement:
     home : ndarray of int32, shape (n_blocks,)
         Memory node of each block; -1 for first touch.
     touch_order : ndarray of int32, shape (n_domains, n_allowed)
-        Nodes that first touch from each domain tries, in order. A block that fits none of them is an error.
+        Nodes that first touch from each domain tries, in order. A block that fits none of them is
+        an error.
     """
 
     home: Int32Array
@@ -169,7 +177,8 @@ class Counters:
     duration_s : float
         Its length.
     group_bytes : ndarray of int64, shape (n_groups, n_memory_kinds, 2)
-        Bytes moved per counter group, memory kind (order of `View.memory_kinds`) and local (0) or remote (1).
+        Bytes moved per counter group, memory kind (order of `View.memory_kinds`) and local (0) or
+        remote (1).
     samples : ndarray of int64, shape (n_blocks, n_samples)
         For every sampled page, in how many polling loops it was accessed.
     block_home : ndarray of int32, shape (n_blocks,)
@@ -229,8 +238,8 @@ class Preempt:
     worker : int
         Worker that must be inside a task's segments.
     to : int, optional
-        Waiting worker that continues the task with its remaining work (snatching); None puts the task back into its
-        pool.
+        Waiting worker that continues the task with its remaining work (snatching); None puts the
+        task back into its pool.
     """
 
     worker: int
@@ -292,9 +301,10 @@ class View:
         return tuple(dict.fromkeys(node.kind for node in self.machine.nodes))
 
     def estimated_ops(self, graph: TaskGraph) -> NDArray[np.float64]:
-        """Return what the policy knows of the operations of every task body; shape (n_kinds, n_tasks).
+        """Return the operations of every task body as the policy knows them.
 
-        Exact values, the mean of each task's class, or ones, according to `information`.
+        Exact values, the mean of each task's class, or ones, according to `information`; shape
+        (n_kinds, n_tasks).
         """
         if self.information == "exact":
             return graph.ops
@@ -347,14 +357,16 @@ class Policy:
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            _check_parameter(type(self).name or type(self).__name__, f.name, getattr(self, f.name), f)
+            _check_parameter(
+                type(self).name or type(self).__name__, f.name, getattr(self, f.name), f
+            )
 
     def start(self, view: View) -> Any:
         """Return the policy's own state for one run; passed to every later call."""
         return None
 
     def prepare(self, view: View) -> Workload:
-        """Return the program as this policy's runtime would run it; the same workload by default."""
+        """Return the program as this policy's runtime runs it; the same one by default."""
         return view.workload
 
     def place(self, view: View, state: Any) -> Placement:
@@ -362,7 +374,7 @@ class Policy:
         raise NotImplementedError
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
-        """Return the plan for the initialisation or for the first iteration, whichever `graph` is."""
+        """Return the plan for `graph`, the initialisation or the first iteration."""
         raise NotImplementedError
 
     def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
@@ -394,20 +406,28 @@ class Policy:
 
 
 def _check_parameter(policy: str, name: str, value: Any, f: Any) -> None:
-    """Raise ConfigurationError unless `value` has the type of the default and lies in the declared range."""
+    """Raise ConfigurationError unless `value` has the declared type and range."""
     where = f"policy {policy}: parameter {name}"
     choices, low, high = (f.metadata.get(key) for key in ("choices", "low", "high"))
     if choices is not None:
         if value not in choices:
-            raise ConfigurationError(f"{where}: {unknown_name('value', str(value), map(str, choices))}")
+            raise ConfigurationError(
+                f"{where}: {unknown_name('value', str(value), map(str, choices))}"
+            )
         return
     kind = type(f.default)
     fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
     if not fits or (isinstance(value, bool) and kind is not bool):
-        raise ConfigurationError(f"{where}: found {value!r}, accepted a value of type {kind.__name__}")
+        raise ConfigurationError(
+            f"{where}: found {value!r}, accepted a value of type {kind.__name__}"
+        )
     if kind in (int, float):
         bounds = f"{'-inf' if low is None else low} to {'inf' if high is None else high}"
-        if value != value or (low is not None and value < low) or (high is not None and value > high):
+        if (
+            value != value
+            or (low is not None and value < low)
+            or (high is not None and value > high)
+        ):
             raise ConfigurationError(f"{where}: found {value!r}, accepted {bounds}")
 
 
@@ -428,14 +448,19 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
     Raises
     ------
     PolicyError
-        When a name is unknown, an array has the wrong length, an index is out of range or nobody is active.
+        When a name is unknown, an array has the wrong length, an index is out of range or nobody is
+        active.
     """
     names = [group.name for group in plan.pool_groups]
     if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
-        raise PolicyError("plan: pool groups need unique names and the first must have scope 'worker'")
+        raise PolicyError(
+            "plan: pool groups need unique names and the first must have scope 'worker'"
+        )
     for group in plan.pool_groups:
         if group.scope not in SCOPES:
-            raise PolicyError(f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}")
+            raise PolicyError(
+                f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}"
+            )
     for step in plan.acquire:
         for what, value, accepted in (
             ("pool group", step.group, names),

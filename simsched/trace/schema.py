@@ -1,7 +1,7 @@
 """The one trace schema: what engines and measured runs record.
 
-An event is seven integers. Times are picoseconds of simulated (or measured) time since the start of the run. The
-meaning of `arg0` and `arg1` depends on the kind and is given beside each kind.
+An event is seven integers. Times are picoseconds of simulated (or measured) time since the start of
+the run. The meaning of `arg0` and `arg1` depends on the kind and is given beside each kind.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class EventKind(IntEnum):
     ITERATION_START = 0  #: (number of tasks, 0)
     ITERATION_END = 1  #: (0, 0)
     TASK_READY = 2  #: (pool group, pool instance)
-    ACQUIRE = 3  #: a worker takes a task or continuation: (pool group * 2**32 + pool instance, cost in ps)
-    STEAL = 4  #: an acquisition from a pool that is not the worker's own: (victim instance, distance class)
+    ACQUIRE = 3  #: a task or continuation is taken: (group * 2**32 + instance, cost in ps)
+    STEAL = 4  #: it came from a pool of another owner: (victim instance, distance class)
     TASK_START = 5  #: (0, 0)
     ACCESS = 6  #: start of one access: (block, bytes that go to memory)
     FLOW_END = 7  #: a memory flow has ended: (path, bytes moved)
@@ -71,8 +71,8 @@ class Trace:
 class Summary:
     """Counters that every run records, event trace or not.
 
-    Shapes use I iterations, W workers, D domains, N memory nodes, L cache levels, K distance classes. Iteration 0 is
-    the initialisation when the workload has one.
+    Shapes use I iterations, W workers, D domains, N memory nodes, L cache levels, K distance
+    classes. Iteration 0 is the initialisation when the workload has one.
 
     Parameters
     ----------
@@ -81,7 +81,8 @@ class Summary:
     iteration : ndarray of int32, shape (I,)
         Iteration numbers.
     iteration_start_ps, iteration_end_ps : ndarray of int64, shape (I,)
-        First task may start; last task has ended (the barrier and migrations that follow are not included).
+        First task may start; last task has ended (the barrier and migrations that follow are not
+        included).
     worker_busy_ps : ndarray of int64, shape (W,)
         Time inside tasks (segments).
     worker_spawn_ps : ndarray of int64, shape (W,)

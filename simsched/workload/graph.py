@@ -1,7 +1,8 @@
 """Task graphs as arrays.
 
-A :class:`TaskGraph` describes one iteration; a :class:`Workload` repeats it. Nothing here is one Python object per
-task: all per-task data are NumPy arrays, adjacency is in compressed sparse row form (``ptr`` and ``index`` arrays).
+A :class:`TaskGraph` describes one iteration; a :class:`Workload` repeats it. Nothing here is one
+Python object per task: all per-task data are NumPy arrays, adjacency is in compressed sparse row
+form (``ptr`` and ``index`` arrays).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ FloatArray = NDArray[np.float64]
 class TaskGraph:
     """Tasks of one iteration with their spawn tree, dataflow edges and accesses.
 
-    A task has a *body* and, if it spawns children, a *join* that runs after all of them have ended. A task may start
-    when it has been created (by its parent, or at the start of the iteration when it has none), all its dataflow
-    predecessors have ended and its arrival time has come. It ends when its body, its children and its join have ended.
+    A task has a *body* and, if it spawns children, a *join* that runs after all of them have ended.
+    A task may start when it has been created (by its parent, or at the start of the iteration when
+    it has none), all its dataflow predecessors have ended and its arrival time has come. It ends
+    when its body, its children and its join have ended.
 
     Parameters
     ----------
@@ -54,8 +56,8 @@ class TaskGraph:
     block_bytes : ndarray of int64, shape (n_blocks,)
         Size of each block, the unit of data placement.
     creation_ops : ndarray of float64, shape (n_tasks,)
-        Operations that the parent spends on creating each task, on top of the machine's spawn cost; 0 when only the
-        machine's cost applies. Measured task graphs carry it.
+        Operations that the parent spends on creating each task, on top of the machine's spawn cost;
+        0 when only the machine's cost applies. Measured task graphs carry it.
     arrival_ps : ndarray of int64, shape (n_tasks,)
         Earliest creation of tasks without a parent, from the start of the iteration.
     """
@@ -127,8 +129,9 @@ class TaskGraph:
         Raises
         ------
         GraphError
-            No tasks, wrong lengths, NaN or negative costs, negative bytes, an edge or access that points nowhere, a
-            task with two parents, a self-loop or a cycle through dataflow edges and the spawn tree.
+            No tasks, wrong lengths, NaN or negative costs, negative bytes, an edge or access that
+            points nowhere, a task with two parents, a self-loop or a cycle through dataflow edges
+            and the spawn tree.
         """
         from simsched.workload.validate import validate_graph
 
@@ -168,9 +171,13 @@ class Workload:
             As :meth:`TaskGraph.validate`; also for fewer than one iteration or different blocks.
         """
         if self.iterations < 1:
-            raise GraphError(f"workload {self.name}: iterations: found {self.iterations}, accepted 1 or more")
+            raise GraphError(
+                f"workload {self.name}: iterations: found {self.iterations}, accepted 1 or more"
+            )
         self.graph.validate()
         if self.init is not None:
             self.init.validate()
             if not np.array_equal(self.init.block_bytes, self.graph.block_bytes):
-                raise GraphError(f"workload {self.name}: initialisation and iteration have different blocks")
+                raise GraphError(
+                    f"workload {self.name}: initialisation and iteration have different blocks"
+                )

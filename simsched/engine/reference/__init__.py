@@ -1,0 +1,1 @@
+"""Backend `simpy`: the readable reference engine."""

@@ -1,7 +1,8 @@
 """Backend `simpy`: the executable form of docs/semantics.md.
 
-Every worker is a SimPy process that yields whenever it waits. SimPy supplies the clock and the waiting; which of the
-pending events comes next is decided by :meth:`SimpyBackend._dispatch` alone, in the order that the law prescribes.
+Every worker is a SimPy process that yields whenever it waits. SimPy supplies the clock and the
+waiting; which of the pending events comes next is decided by :meth:`SimpyBackend._dispatch` alone,
+in the order that the law prescribes.
 """
 
 from __future__ import annotations
@@ -97,9 +98,12 @@ class SimpyBackend:
         """Simulated time in ps."""
         return int(self.env.now)
 
-    # ------------------------------------------------------------------------------------------- driver's side
+    # -------------------------------------------------------------------------------------------
+    # driver's side
 
-    def run_iteration(self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool) -> None:
+    def run_iteration(
+        self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool
+    ) -> None:
         """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
         self.graph, self.plan, self._last = graph, plan, last
         self.pools = Pools(self.problem, plan)
@@ -128,13 +132,17 @@ class SimpyBackend:
             executed_by=np.array(self.tasks.executed_by, np.int32),
         )
 
-    def migrate(self, overhead_ps: int, blocks: NDArray[np.int32], nodes: NDArray[np.int32], workers: int) -> None:
+    def migrate(
+        self, overhead_ps: int, blocks: NDArray[np.int32], nodes: NDArray[np.int32], workers: int
+    ) -> None:
         """Wait for the policy's overhead, then carry out migrations."""
         if overhead_ps > 0:
             self._boundary_ps = self.now + overhead_ps
             self.env.run(until=self.env.process(self._dispatch()))
         self._moves = list(zip(blocks.tolist(), nodes.tolist(), strict=True))[::-1]
-        chosen = [self.workers[w] for w in self.pools.active_workers[:workers]] if self._moves else []
+        chosen = (
+            [self.workers[w] for w in self.pools.active_workers[:workers]] if self._moves else []
+        )
         self.copying = len(chosen)
         for worker in chosen:
             worker.parked, worker.copies = False, True
@@ -149,10 +157,11 @@ class SimpyBackend:
         """Return the event trace, or None when it was not kept."""
         return self.record.trace()
 
-    # ------------------------------------------------------------------------------------------- order of events
+    # -------------------------------------------------------------------------------------------
+    # order of events
 
     def _dispatch(self, first: list[Worker] | None = None) -> Generator[simpy.Event, None, None]:
-        """Let `first` workers go on, then handle pending events in order until a boundary or the end."""
+        """Let `first` go on, then handle pending events in order until a boundary or the end."""
         for worker in first or []:
             worker.go_on()
             yield self.env.timeout(0)
@@ -182,7 +191,7 @@ class SimpyBackend:
                 self._fire_policy_timer()
 
     def _next_event(self) -> tuple[int, int, int]:
-        """Return (time, kind, entity) of the pending event that comes first; time NEVER when there is none."""
+        """Return (time, kind, entity) of the first pending event; time NEVER without one."""
         pending = [(time, TIMER, worker) for worker, time in self.timers.items()]
         pending += [(time, ARRIVAL, task) for task, time in self._arrivals.items()]
         flow = self.sharing.next_end(self.now)
@@ -206,26 +215,29 @@ class SimpyBackend:
                 self._boundary_ps = self.now + self.problem.costs.barrier_ps
 
     def next_move(self) -> tuple[int, int] | None:
-        """Return the next (block, node) to migrate; a block that is there already or nowhere yet is skipped."""
+        """Return the next (block, node) to migrate; blocks there already or nowhere are skipped."""
         while self._moves:
             block, node = self._moves.pop()
             if self.memory.home[block] in (NONE, node):
                 continue
             if not self.memory.has_room(node, block):
                 size = int(self.problem.block_bytes[block])
-                raise PolicyError(f"migration: block {block} ({size} bytes) does not fit on node {node}")
+                raise PolicyError(
+                    f"migration: block {block} ({size} bytes) does not fit on node {node}"
+                )
             return block, node
         return None
 
-    # ------------------------------------------------------------------------------------------- tasks and pools
+    # -------------------------------------------------------------------------------------------
+    # tasks and pools
 
     def create(self, task: int, worker: Worker | None, *, at: int) -> int:
-        """Create a task and push it if it is ready; return when the pusher has its lock behind it."""
+        """Create a task, push it if it is ready; return the pusher's clock."""
         self.tasks.pending[task] -= 1
         return self.push(task, worker, at=at) if self.tasks.pending[task] == 0 else at
 
     def push(self, task: int, worker: Worker | None, *, at: int, continuation: bool = False) -> int:
-        """Put a task into its pool and wake a worker; return when a pusher whose clock shows `at` may go on."""
+        """Put a task into its pool, wake a worker; return the pusher's clock, `at` before."""
         pusher = NOBODY if worker is None else worker.index
         group, instance = (0, pusher) if continuation else self._pool_of(task, pusher)
         self.record.event(self.now, EventKind.TASK_READY, pusher, task, group, instance)
@@ -241,21 +253,34 @@ class SimpyBackend:
             chosen = self._hooks.on_ready(task, pusher)
             if chosen is not None:
                 group, instance = chosen
-                if not (0 <= group < len(self.pools.content) and 0 <= instance < len(self.pools.content[group])):
-                    raise PolicyError(f"on_ready: task {task}: no pool with group {group}, instance {instance}")
+                if not (
+                    0 <= group < len(self.pools.content)
+                    and 0 <= instance < len(self.pools.content[group])
+                ):
+                    raise PolicyError(
+                        f"on_ready: task {task}: no pool with group {group}, instance {instance}"
+                    )
                 return group, instance
         group, instance = int(self.plan.group_of[task]), int(self.plan.instance_of[task])
         if instance < 0:
             if pusher == NOBODY:
                 active = self.pools.active_workers
-                pusher = active[self._roots_placed % len(active)] if self.plan.round_robin_roots else active[0]
+                pusher = (
+                    active[self._roots_placed % len(active)]
+                    if self.plan.round_robin_roots
+                    else active[0]
+                )
                 self._roots_placed += 1
             instance = self.pools.own_instance(group, pusher)
         return group, instance
 
     def _wake_for(self, group: int, instance: int) -> None:
         """Wake one of the parked workers that may take from a pool."""
-        able = [w for w in self.workers if self._can_wake(w) and self.pools.may_take(w.index, group, instance)]
+        able = [
+            w
+            for w in self.workers
+            if self._can_wake(w) and self.pools.may_take(w.index, group, instance)
+        ]
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self._wake(able[pick], len(able))
@@ -288,7 +313,8 @@ class SimpyBackend:
                     if other.domain == domain and self._can_wake(other):
                         self._wake(other, 1)
 
-    # ------------------------------------------------------------------------------------------- policy's side
+    # -------------------------------------------------------------------------------------------
+    # policy's side
 
     def now_ps(self) -> int:
         """Return the simulated time."""
@@ -336,7 +362,7 @@ class SimpyBackend:
             self.timers[taker] = self.now + gift[1]
 
     def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
-        """Take the running task off a worker; return the task and what continuing it costs the taker."""
+        """Take the running task off a worker; return it and what it costs the taker."""
         if not (0 <= victim < len(self.workers)) or self.workers[victim].segment is None:
             raise PolicyError(f"{hook}: worker {victim} is not executing a task")
         task = self.workers[victim].take_away()
@@ -346,14 +372,19 @@ class SimpyBackend:
             return task, 0
         self.workers[taker].become_busy()
         costs = self.problem.costs
-        return task, costs.context_switch_ps + held(costs.steal_ps, self.pools.distance(taker, 0, victim))
+        return task, costs.context_switch_ps + held(
+            costs.steal_ps, self.pools.distance(taker, 0, victim)
+        )
 
-    # ------------------------------------------------------------------------------------------- errors
+    # -------------------------------------------------------------------------------------------
+    # errors
 
     def no_processor(self, task: int, worker: int) -> None:
         """Raise the error for a task on a worker whose processor kind cannot run it."""
         kind = self.graph.kinds[int(self.problem.worker_kind[worker])]
-        raise ModelError(f"task {task} cannot run on worker {worker}: it has no cost for processor kind {kind!r}")
+        raise ModelError(
+            f"task {task} cannot run on worker {worker}: it has no cost for processor kind {kind!r}"
+        )
 
     def _explain_stall(self) -> str:
         """Return why nothing can happen any more."""

@@ -10,7 +10,10 @@ from simsched.engine.reference.record import Record
 
 
 class Caches:
-    """Processor caches: per level and instance an ordered map from block to resident bytes, most recent last."""
+    """Processor caches.
+
+    Each instance is an ordered map from block to resident bytes, most recent last.
+    """
 
     def __init__(self, problem: Problem, record: Record) -> None:
         self._problem = problem
@@ -54,7 +57,7 @@ class Caches:
 
 
 class MemorySideCaches:
-    """Direct-mapped caches in front of memory nodes: per node a map from slot to the frame it holds."""
+    """Direct-mapped caches in front of memory nodes: which frame each slot holds."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

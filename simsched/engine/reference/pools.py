@@ -12,7 +12,9 @@ from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES
 
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
 NEWEST = TAKES.index("newest")
-HEAD_WORKER, DOMAIN_INACTIVE = (1 << CONDITIONS.index(c) for c in ("head_worker", "domain_inactive"))
+HEAD_WORKER, DOMAIN_INACTIVE = (
+    1 << CONDITIONS.index(c) for c in ("head_worker", "domain_inactive")
+)
 
 
 def draw_below(stream: np.random.PCG64, n: int) -> int:
@@ -53,12 +55,13 @@ class Pools:
         """Return the (first) domain of every instance of a scope."""
         problem = self._problem
         sockets = problem.domain_socket.tolist()
-        return {
+        domains: dict[str, list[int]] = {
             "worker": problem.worker_domain.tolist(),
             "domain": list(range(problem.n_domains)),
             "socket": [sockets.index(s) for s in range(max(sockets) + 1)],
             "machine": [0],
-        }[scope]
+        }
+        return domains[scope]
 
     def own_instance(self, group: int, worker: int) -> int:
         """Return the instance of a group that belongs to a worker."""
@@ -83,7 +86,10 @@ class Pools:
     def distance(self, worker: int, group: int, instance: int) -> int:
         """Return the distance class from a worker to a pool instance."""
         problem = self._problem
-        if self._scopes[group] == "worker" and problem.worker_core[worker] == problem.worker_core[instance]:
+        if (
+            self._scopes[group] == "worker"
+            and problem.worker_core[worker] == problem.worker_core[instance]
+        ):
             return 0
         other = self._domain_of[group][instance]
         return 1 + int(problem.domain_hops[problem.worker_domain[worker], other])
@@ -166,7 +172,7 @@ class Pools:
     def _draw_victim(
         self, step: int, worker: int, failed: list[int], stream: np.random.PCG64
     ) -> int | None:
-        """Return a random candidate that is not empty, counting failed probes; None when all are empty."""
+        """Return a random candidate that is not empty; None when all are. Counts failed probes."""
         group = int(self._plan.step_group[step])
         candidates = self.candidates(step, worker)
         if not candidates:

@@ -37,7 +37,9 @@ class Record:
         self.migrations = 0
         self.migrated_bytes = 0
 
-    def event(self, now: int, kind: EventKind, worker: int, task: int, arg0: int = 0, arg1: int = 0) -> None:
+    def event(
+        self, now: int, kind: EventKind, worker: int, task: int, arg0: int = 0, arg1: int = 0
+    ) -> None:
         """Record one event."""
         self.n_events += 1
         if self._keep:

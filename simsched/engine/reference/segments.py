@@ -20,8 +20,9 @@ from simsched.workload.graph import TaskGraph
 class Segment:
     """What a worker is executing.
 
-    `ops_left` operations remain at time `since` and go on at `rate`; `flows` are the memory flows still to be run, the
-    first one running while `flowing`; after them the segment lasts at least until `tail_end_ps`.
+    `ops_left` operations remain at time `since` and go on at `rate`; `flows` are the memory flows
+    still to be run, the first one running while `flowing`; after them the segment lasts at least
+    until `tail_end_ps`.
     """
 
     task: int
@@ -29,7 +30,9 @@ class Segment:
     rate: float
     since: int
     start_ps: int
-    flows: list[tuple[int, bool, int]] = field(default_factory=list)  # (node, memory-side hit, bytes)
+    flows: list[tuple[int, bool, int]] = field(
+        default_factory=list
+    )  # (node, memory-side hit, bytes)
     tail_ps: int = 0
     flowing: bool = False
     tail_end_ps: int = 0
@@ -52,7 +55,10 @@ class Segment:
 
 @dataclass(frozen=True)
 class Remaining:
-    """Accesses of a body or join that have not begun: `access` to `last` - 1 of `count`, with the totals of all."""
+    """Accesses of a body or join that have not begun.
+
+    They are `access` to `last` - 1; `count`, `total_bytes` and `ops` are those of all accesses.
+    """
 
     access: int
     last: int
@@ -107,7 +113,9 @@ class Memory:
         if missing > 0 and problem.node_slots[node] > 0:
             hit = self._memory_side.access(node, block, missing)
         segment.flows = [
-            (node, from_cache, size) for from_cache, size in ((True, hit), (False, missing - hit)) if size > 0
+            (node, from_cache, size)
+            for from_cache, size in ((True, hit), (False, missing - hit))
+            if size > 0
         ]
         for _, from_cache, _ in segment.flows:
             table = problem.paths.hit if from_cache else problem.paths.access
@@ -151,4 +159,7 @@ class Memory:
 
 def no_room_message(block: int, n_bytes: int, domain: int) -> str:
     """Return the message for a block that fits nowhere."""
-    return f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} may touch"
+    return (
+        f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} "
+        "may touch"
+    )

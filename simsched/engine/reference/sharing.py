@@ -58,7 +58,8 @@ class Sharing:
         self._capacity = [float(c) for c in problem.resource_capacity]
         ptr = problem.curve_ptr
         self._curves = [
-            [float(c) for c in problem.curve[ptr[r] : ptr[r + 1]]] for r in range(len(self._capacity))
+            [float(c) for c in problem.curve[ptr[r] : ptr[r + 1]]]
+            for r in range(len(self._capacity))
         ]
 
     def start(self, worker: int, flow_class: int, n_bytes: float, now: int) -> None:
@@ -82,7 +83,7 @@ class Sharing:
         return min(heads) if heads else None
 
     def is_stale(self) -> bool:
-        """Return whether some class has gained or lost flows since the last computation of rates."""
+        """Return whether some class has gained or lost flows since rates were computed."""
         return self._counts != [len(cls.keys) for cls in self._classes]
 
     def update_rates(self, now: int) -> None:
@@ -95,37 +96,50 @@ class Sharing:
     def fair_rates(self) -> dict[int, float]:
         """Return the weighted max-min fair rate of every class that has flows."""
         rising = {index: len(cls.keys) for index, cls in enumerate(self._classes) if cls.keys}
-        crossing: dict[int, list[tuple[int, float]]] = {}
+        crossing: dict[int, list[tuple[int, float]]] = {}  # resource -> (class, flows * weight)
         flows: dict[int, int] = {}
         for index, count in rising.items():
             for resource, weight in self._classes[index].loads:
                 crossing.setdefault(resource, []).append((index, count * weight))
                 flows[resource] = flows.get(resource, 0) + count
+        capacity = {resource: self._capacity_with(resource, n) for resource, n in flows.items()}
         rates: dict[int, float] = {}
         level = 0.0
         while rising:
-            levels = {}
-            for resource in sorted(crossing):
-                used = load = 0.0
-                for index, weight in crossing[resource]:
-                    if index in rates:
-                        used += weight * rates[index]
-                    else:
-                        load += weight
-                if load > 0.0:
-                    levels[resource] = max((self._capacity_with(resource, flows[resource]) - used) / load, level)
+            levels = {
+                resource: max((capacity[resource] - used) / load, level)
+                for resource, (used, load) in _loads(crossing, rates).items()
+                if load > 0.0
+            }
             level = min([*levels.values(), *(self._classes[index].cap for index in rising)])
-            stopped = {index: cap for index in rising if (cap := self._classes[index].cap) <= level}
-            for resource, reached in levels.items():
-                if reached <= level:
-                    for index, _ in crossing[resource]:
-                        if index in rising and index not in stopped:
-                            stopped[index] = level
-            rates.update(stopped)
-            for index in stopped:
+            full = {resource for resource, reached in levels.items() if reached <= level}
+            for index in list(rising):
+                cls = self._classes[index]
+                if cls.cap <= level:
+                    rates[index] = cls.cap
+                elif any(resource in full for resource, _ in cls.loads):
+                    rates[index] = level
+                else:
+                    continue
                 del rising[index]
         return rates
 
     def _capacity_with(self, resource: int, flows: int) -> float:
         curve = self._curves[resource]
         return curve[min(flows, len(curve)) - 1] if curve else self._capacity[resource]
+
+
+def _loads(
+    crossing: dict[int, list[tuple[int, float]]], rates: dict[int, float]
+) -> dict[int, tuple[float, float]]:
+    """Return for every resource what stopped classes use and the load of rising ones."""
+    result = {}
+    for resource, classes in crossing.items():
+        used = load = 0.0
+        for index, weight in classes:
+            if index in rates:
+                used += weight * rates[index]
+            else:
+                load += weight
+        result[resource] = (used, load)
+    return result

@@ -1,4 +1,4 @@
-"""A worker as a SimPy process; docs/semantics.md, "Workers", "Life of a task", "Segments", "Preemption"."""
+"""A worker as a SimPy process; docs/semantics.md from "Workers" to "Preemption"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Waiting = Generator[simpy.Event, None, None]
 
 
 class TakenAwayError(Exception):
-    """The task that the worker was executing has been preempted; raised inside the worker's process."""
+    """The worker's task has been preempted; raised inside the worker's process."""
 
 
 class Worker:
@@ -58,7 +58,8 @@ class Worker:
         self._signal = sim.env.event()
         sim.env.process(self._life())
 
-    # ------------------------------------------------------------------------------------------- waiting
+    # -------------------------------------------------------------------------------------------
+    # waiting
 
     def go_on(self) -> None:
         """End the worker's wait; its process runs at once."""
@@ -78,7 +79,8 @@ class Worker:
             self._sim.timers[self.index] = self._sim.now + cost_ps
             yield from self._wait()
 
-    # ------------------------------------------------------------------------------------------- life
+    # -------------------------------------------------------------------------------------------
+    # life
 
     def _life(self) -> Waiting:
         """Look for work and do it, for ever."""
@@ -124,7 +126,9 @@ class Worker:
             pool = (found.group << 32) + found.instance
             sim.record.event(sim.now, EventKind.ACQUIRE, self.index, task, pool, cost)
             if found.distance is not None:
-                sim.record.event(sim.now, EventKind.STEAL, self.index, task, found.instance, found.distance)
+                sim.record.event(
+                    sim.now, EventKind.STEAL, self.index, task, found.instance, found.distance
+                )
                 sim.record.steals[found.distance] += 1
             for distance, probes in enumerate(found.failed_probes):
                 sim.record.failed_probes[distance] += probes
@@ -134,11 +138,14 @@ class Worker:
         yield from self._pay(cost)
         return task
 
-    # ------------------------------------------------------------------------------------------- sharing a core
+    # -------------------------------------------------------------------------------------------
+    # sharing a core
 
     def rate(self) -> float:
         """Return the operations per ps that the worker computes now."""
-        return float(self._sim.problem.worker_rate[self.index, self._sim.busy_on_core[self.core] - 1])
+        return float(
+            self._sim.problem.worker_rate[self.index, self._sim.busy_on_core[self.core] - 1]
+        )
 
     def _flow_class(self, path: int) -> int:
         """Return the class of a flow over a path now."""
@@ -176,14 +183,17 @@ class Worker:
         paths = self._sim.problem.paths
         return int((paths.hit if from_cache else paths.access)[self.domain, node])
 
-    # ------------------------------------------------------------------------------------------- a task
+    # ------------------------------------------------------------------------------------------- a
+    # task
 
     def _advance(self, task: int) -> Generator[simpy.Event, None, int | None]:
         """Start or resume a task; return the task with which the worker goes on, or None."""
         sim, tasks, graph = self._sim, self._sim.tasks, self._sim.graph
         saved = tasks.saved.pop(task, None)
         fresh = tasks.started[task] == NOT_STARTED
-        sim.record.event(sim.now, EventKind.TASK_START if fresh else EventKind.TASK_RESUME, self.index, task)
+        sim.record.event(
+            sim.now, EventKind.TASK_START if fresh else EventKind.TASK_RESUME, self.index, task
+        )
         if fresh:
             tasks.started[task] = STARTED
         if saved is not None:
@@ -224,7 +234,12 @@ class Worker:
             tasks.next_child[task] += 1
             dive = int(sim.plan.spawn_order[child]) == CHILD_FIRST and tasks.pending[child] == 1
             sim.record.event(
-                sim.now, EventKind.SPAWN, self.index, task, child, CHILD_FIRST if dive else PARENT_FIRST
+                sim.now,
+                EventKind.SPAWN,
+                self.index,
+                task,
+                child,
+                CHILD_FIRST if dive else PARENT_FIRST,
             )
             cost = math.ceil(float(graph.creation_ops[child]) / self.rate())
             if dive:
@@ -254,11 +269,15 @@ class Worker:
         parent = tasks.end(task, self.index)
         sim.after_end(task, self.index)
         at = sim.now
-        for successor in sim.graph.succ[sim.graph.succ_ptr[task] : sim.graph.succ_ptr[task + 1]].tolist():
+        for successor in sim.graph.succ[
+            sim.graph.succ_ptr[task] : sim.graph.succ_ptr[task + 1]
+        ].tolist():
             tasks.pending[successor] -= 1
             if tasks.pending[successor] == 0:
                 at = sim.push(successor, self, at=at + sim.problem.costs.push_ps)
-        resumed = parent is not None and tasks.outstanding[parent] == 0 and parent in tasks.suspended
+        resumed = (
+            parent is not None and tasks.outstanding[parent] == 0 and parent in tasks.suspended
+        )
         if resumed:
             tasks.suspended.discard(parent)
         sim.end_iteration_if_done()
@@ -266,7 +285,8 @@ class Worker:
         yield from self._pay(at - sim.now)
         return parent if resumed else None
 
-    # ------------------------------------------------------------------------------------------- segments
+    # -------------------------------------------------------------------------------------------
+    # segments
 
     def _work(self, task: int, first: int, last: int, ops: float) -> Waiting:
         """Execute a body or join: the accesses first..last-1, or computation only."""
@@ -286,7 +306,11 @@ class Worker:
         sim, graph = self._sim, self._sim.graph
         for access in range(todo.access, todo.last):
             n_bytes = int(graph.read_bytes[access]) + int(graph.written_bytes[access])
-            ops = todo.ops * (n_bytes / todo.total_bytes) if todo.total_bytes > 0 else todo.ops / todo.count
+            ops = (
+                todo.ops * (n_bytes / todo.total_bytes)
+                if todo.total_bytes > 0
+                else todo.ops / todo.count
+            )
             segment = Segment(task, ops, self.rate(), sim.now, sim.now)
             sim.tasks.remaining[task] = replace(todo, access=access + 1)
             sim.memory.begin(graph, segment, access, self.index, sim.now)
@@ -321,7 +345,7 @@ class Worker:
         sim.record.busy_ps[self.index] += sim.now - segment.start_ps
 
     def take_away(self) -> int:
-        """Stop the present segment, keep it with its task and return the task; the process goes on later."""
+        """Stop the present segment, keep it with its task and return the task."""
         sim, segment = self._sim, self.segment
         assert segment is not None
         segment.settle(sim.now)
@@ -341,7 +365,8 @@ class Worker:
         sim.timers[self.index] = sim.now + cost
         return segment.task
 
-    # ------------------------------------------------------------------------------------------- migration
+    # -------------------------------------------------------------------------------------------
+    # migration
 
     def _copy_blocks(self) -> Waiting:
         """Carry out migrations until none is left."""
