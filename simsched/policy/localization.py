@@ -1,0 +1,93 @@
+"""Finding the socket where each subgraph has most of its data, by trying one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+
+UNSETTLED = -1
+
+
+class Localization:
+    """Record of the sockets on which subgraphs have been tried, and what was found there.
+
+    Parameters
+    ----------
+    n_subgraphs, n_sockets : int
+        How many there are.
+    two_counters : bool
+        Only two events can be counted at a time: a first round counts DRAM and HBM accesses, the
+        rounds after it near and far accesses to whichever memory the subgraph uses most.
+
+    Attributes
+    ----------
+    socket : ndarray of int32, shape (n_subgraphs,)
+        Socket on which each subgraph has been settled, or `UNSETTLED`.
+    is_high : ndarray of bool, shape (n_subgraphs,)
+        Settled because local accesses were at least as many as remote ones there (high-localized);
+        the others are settled where their local accesses were most (low-localized).
+
+    Notes
+    -----
+    In round r, subgraph g of n is tried on socket (home + r) mod M with home = floor(g * M / n):
+    contiguous parts of the program start on different sockets and every round is balanced. The
+    order is an interpretation, and so is the additional round of `two_counters`.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, sections 7 (profiling) and 8 (two counters per
+    tile).
+    """
+
+    def __init__(self, n_subgraphs: int, n_sockets: int, *, two_counters: bool = False) -> None:
+        self.socket = np.full(n_subgraphs, UNSETTLED, np.int32)
+        self.is_high = np.zeros(n_subgraphs, bool)
+        self._home = np.arange(n_subgraphs, dtype=np.int64) * n_sockets // max(n_subgraphs, 1)
+        self._n_sockets = n_sockets
+        self._first_round = -1 if two_counters else 0
+        self._round = self._first_round
+        self._main_kind: Int64Array | None = None
+        self._best_bytes = np.full(n_subgraphs, -1, np.int64)
+        self._best_socket = np.zeros(n_subgraphs, np.int32)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every subgraph has been settled."""
+        return bool(np.all(self.socket != UNSETTLED))
+
+    def targets(self) -> Int32Array:
+        """Return the socket of each subgraph in this round: the settled one, or the next to try."""
+        turn = (self._home + max(self._round, 0)) % self._n_sockets
+        return np.where(self.socket == UNSETTLED, turn, self.socket).astype(np.int32)
+
+    def record(self, group_bytes: Int64Array) -> None:
+        """Take in the counters of a round.
+
+        Parameters
+        ----------
+        group_bytes : ndarray of int64, shape (n_subgraphs, n_memory_kinds, 2)
+            Bytes moved by each subgraph, by kind of memory, local (0) and remote (1).
+        """
+        if self._round < 0:
+            self._main_kind = group_bytes.sum(axis=2).argmax(axis=1)
+            self._round += 1
+            return
+        if self._main_kind is None:
+            local, remote = group_bytes.sum(axis=1).T
+        else:
+            local, remote = group_bytes[np.arange(len(group_bytes)), self._main_kind].T
+        tried = self.targets()
+        is_open = self.socket == UNSETTLED
+        better = is_open & (local > self._best_bytes)
+        self._best_bytes[better] = local[better]
+        self._best_socket[better] = tried[better]
+        settled = is_open & (local >= remote)
+        self.socket[settled] = tried[settled]
+        self.is_high |= settled
+        self._round += 1
+        if self._round == self._n_sockets:
+            rest = self.socket == UNSETTLED
+            self.socket[rest] = self._best_socket[rest]

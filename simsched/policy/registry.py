@@ -1,0 +1,331 @@
+"""Policies by name: registration, presets, and the text forms used in YAML and on the command line.
+
+A policy is found in one of three places:
+
+* a module of the package :mod:`simsched.policy` (every module is looked at; there is no list to
+  extend),
+* a distribution that offers an entry point in the group ``simsched.policies``,
+* a file of the user: ``my_policy.py``, or ``my_policy.py:ClassName`` when it holds several.
+
+A *preset* is a named set of parameters of a registered class. Published systems that differ only in
+parameters are presets of one class.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple, TypeVar
+
+from simsched.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.policy.base import Policy
+from simsched.policy.user_file import is_file_spec, load_policy_class
+
+ENTRY_POINT_GROUP = "simsched.policies"
+
+PolicyClass = TypeVar("PolicyClass", bound=type[Policy])
+
+
+class PolicySpec(NamedTuple):
+    """A policy as a user writes it.
+
+    Parameters
+    ----------
+    name : str
+        Name of a policy, of a preset, or a file.
+    params : dict
+        Parameters that differ from the defaults.
+    """
+
+    name: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PolicyInfo:
+    """What the registry knows about a name.
+
+    Parameters
+    ----------
+    name : str
+        Name under which :func:`make_policy` finds it.
+    cls : type
+        Class that is instantiated.
+    params : dict
+        Parameters of the preset; empty for the class itself.
+    family : str
+        Module of the class, without the package.
+    description : str
+        One sentence.
+    references : str
+        Where the policy was published, from the docstring's section References.
+    source : str
+        Module or file that holds the class.
+    """
+
+    name: str
+    cls: type[Policy]
+    params: Mapping[str, Any]
+    family: str
+    description: str
+    references: str
+    source: str
+
+
+_known: dict[str, PolicyInfo] = {}
+_discovered: list[bool] = []
+
+
+def register(name: str) -> Callable[[PolicyClass], PolicyClass]:
+    """Return a class decorator that makes a policy known under a name.
+
+    Parameters
+    ----------
+    name : str
+        Lower case, digits and underscores; the decorated class gets it as attribute `name`.
+
+    Raises
+    ------
+    PolicyError
+        When the name is malformed or taken by something else.
+    """
+
+    def decorate(cls: PolicyClass) -> PolicyClass:
+        cls.name = name
+        _add(name, cls, {}, _first_sentence(cls.__doc__ or ""))
+        return cls
+
+    return decorate
+
+
+def preset(name: str, cls: type[Policy], description: str, **params: Any) -> None:
+    """Make a named set of parameters of a policy class known.
+
+    Parameters
+    ----------
+    name : str
+        As for :func:`register`.
+    cls : type
+        Registered policy class.
+    description : str
+        One sentence that says what the preset stands for.
+    **params : object
+        Parameters that differ from the defaults; checked at once.
+
+    Raises
+    ------
+    PolicyError
+        When the name is malformed or taken.
+    ConfigurationError
+        When the class does not accept the parameters.
+    """
+    _build(name, cls, params)
+    _add(name, cls, params, description)
+
+
+def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
+    """Return a policy by name.
+
+    Parameters
+    ----------
+    name : str
+        Name of a policy or preset, or a file ``path.py`` or ``path.py:ClassName``.
+    params : mapping, optional
+        Parameters; they override those of a preset. An int is accepted for a float.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown name or parameter, or a value that is not accepted.
+
+    Examples
+    --------
+    >>> make_policy("cilk_h").placement
+    'membind_hbm'
+    >>> make_policy("batz")
+    Traceback (most recent call last):
+    ...
+    simsched.errors.ConfigurationError: unknown policy 'batz'; did you mean 'bats'? accepted: ...
+    """
+    given = dict(params or {})
+    if is_file_spec(name):
+        return _build(name, load_policy_class(name), given)
+    info = policy_info(name)
+    return _build(name, info.cls, {**info.params, **given})
+
+
+def policy_info(name: str) -> PolicyInfo:
+    """Return what is known about a policy or preset.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown name.
+    """
+    _discover()
+    if name not in _known:
+        raise ConfigurationError(unknown_name("policy", name, _known))
+    return _known[name]
+
+
+def list_policies() -> list[PolicyInfo]:
+    """Return all policies and presets, by family and name, each class before its presets."""
+    _discover()
+    return sorted(
+        _known.values(), key=lambda i: (i.family, i.cls.__name__, i.name != i.cls.name, i.name)
+    )
+
+
+def parse_policy_spec(text: str) -> PolicySpec:
+    """Return name and parameters of a policy written as ``name`` or ``name[key=value, ...]``.
+
+    Values are read as ``true`` or ``false``, integers, numbers, or else text.
+
+    Parameters
+    ----------
+    text : str
+        For instance ``bats[sample_pages=8,balancer=false]``.
+
+    Raises
+    ------
+    ConfigurationError
+        When the text has another form or names a parameter twice.
+
+    Examples
+    --------
+    >>> parse_policy_spec("bats[sample_pages=8, allocation=even]")
+    PolicySpec(name='bats', params={'sample_pages': 8, 'allocation': 'even'})
+    """
+    match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[([^\[\]]*)\])?\s*", text)
+    if match is None:
+        raise ConfigurationError(
+            f"policy: found {text!r}, accepted NAME or NAME[PARAMETER=VALUE,...]"
+        )
+    name, inside = match.groups()
+    params: dict[str, Any] = {}
+    for item in (inside or "").split(","):
+        if not item.strip():
+            continue
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not key.isidentifier() or not value:
+            raise ConfigurationError(
+                f"policy {name}: found {item.strip()!r}, accepted PARAMETER=VALUE"
+            )
+        if key in params:
+            raise ConfigurationError(f"policy {name}: parameter {key}: found twice")
+        params[key] = _scalar(value)
+    return PolicySpec(name, params)
+
+
+def policy_from_spec(text: str) -> Policy:
+    """Return the policy that a text describes; see :func:`parse_policy_spec`."""
+    return make_policy(*parse_policy_spec(text))
+
+
+def _scalar(text: str) -> Any:
+    """Return the value that a text stands for."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
+    """Return an instance; unknown parameters raise, ints become floats where declared."""
+    declared = {f.name: f for f in fields(cls)}
+    values: dict[str, Any] = {}
+    for key, value in params.items():
+        if key not in declared:
+            raise ConfigurationError(f"policy {name}: {unknown_name('parameter', key, declared)}")
+        wants_float = declared[key].default is not MISSING and isinstance(
+            declared[key].default, float
+        )
+        is_int = isinstance(value, int) and not isinstance(value, bool)
+        values[key] = float(value) if wants_float and is_int else value
+    return cls(**values)
+
+
+def _add(name: str, cls: type[Policy], params: Mapping[str, Any], description: str) -> None:
+    """Enter a name; a second time only when the module has been executed again."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise PolicyError(
+            f"policy {name!r}: accepted names consist of lower-case letters, digits and underscores"
+        )
+    source = _source(cls)
+    old = _known.get(name)
+    if old is not None and not _is_reload(old.cls, cls):
+        raise PolicyError(f"policy {name!r}: registered twice, by {old.source} and by {source}")
+    if not description.strip():
+        raise PolicyError(f"policy {name!r}: a description is missing")
+    family = cls.__module__.rpartition(".")[2]
+    references = _section(cls.__doc__ or "", "References")
+    _known[name] = PolicyInfo(name, cls, dict(params), family, description, references, source)
+
+
+def _is_reload(old: type, new: type) -> bool:
+    """Return whether `new` comes from another execution of the module that has defined `old`."""
+    if old is new or _file(old) != _file(new):
+        return False
+    present = getattr(sys.modules.get(old.__module__), old.__name__, None)
+    return old.__qualname__ == new.__qualname__ or present is not old
+
+
+def _discover() -> None:
+    """Import every module that may define policies, once."""
+    if _discovered:
+        return
+    _discovered.append(True)
+    package = importlib.import_module("simsched.policy")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(module.name)
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        _load_entry_point(point)
+
+
+def _load_entry_point(point: EntryPoint) -> None:
+    """Register what an entry point offers; a broken one is reported and left out."""
+    try:
+        found = point.load()
+        if isinstance(found, type) and issubclass(found, Policy) and point.name not in _known:
+            register(point.name)(found)
+    except Exception as error:
+        warnings.warn(
+            f"policy {point.name!r} of entry point {point.value!r} is left out: {error}",
+            stacklevel=2,
+        )
+
+
+def _file(cls: type) -> str:
+    """Return the file that defines a class, its module when there is none."""
+    try:
+        return inspect.getfile(cls)
+    except (OSError, TypeError):
+        return cls.__module__
+
+
+def _source(cls: type) -> str:
+    """Return the module of a class, or the file when the module is not importable by name."""
+    return _file(cls) if cls.__module__.startswith("simsched_user_") else cls.__module__
+
+
+def _first_sentence(docstring: str) -> str:
+    """Return the first paragraph of a docstring on one line."""
+    return " ".join(inspect.cleandoc(docstring).split("\n\n")[0].split())
+
+
+def _section(docstring: str, title: str) -> str:
+    """Return the text of one numpydoc section on one line."""
+    text = inspect.cleandoc(docstring) + "\n"
+    match = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    return " ".join(match.group(1).split()) if match else ""

@@ -1,0 +1,151 @@
+"""Cutting a task graph into subgraphs that are big enough to keep the cores of a domain busy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.workload.graph import TaskGraph
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+
+UPPER = -1  #: tasks above all subgraphs
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraphs:
+    """A division of the tasks of a graph.
+
+    Parameters
+    ----------
+    of_task : ndarray of int32, shape (n_tasks,)
+        Subgraph of each task, numbered in the order of the spawn tree; `UPPER` for the tasks above
+        all subgraphs.
+    is_root : ndarray of bool, shape (n_tasks,)
+        Tasks through which a subgraph is entered.
+    separable : bool
+        Whether each subgraph has one root and waits for nothing outside once it has started, so
+        that one subgraph at a time can be worked on without coming to a standstill.
+    """
+
+    of_task: Int32Array
+    is_root: NDArray[np.bool_]
+    separable: bool
+
+    @property
+    def n_subgraphs(self) -> int:
+        """Number of subgraphs."""
+        return int(self.of_task.max(initial=UPPER)) + 1
+
+
+def levels(graph: TaskGraph) -> list[Int64Array]:
+    """Return the tasks of each level of the spawn tree, from the parentless ones down.
+
+    Children stand in the order of their parents and, for one parent, in spawn order.
+    """
+    found = [np.flatnonzero(graph.parent < 0)]
+    while True:
+        above = found[-1]
+        counts = graph.child_ptr[above + 1] - graph.child_ptr[above]
+        total = int(counts.sum())
+        if total == 0:
+            return found
+        begin = np.repeat(graph.child_ptr[above] - (np.cumsum(counts) - counts), counts)
+        found.append(graph.child[begin + np.arange(total)].astype(np.int64))
+
+
+def subtree_sizes(graph: TaskGraph) -> Int64Array:
+    """Return the number of tasks in the subtree of each task, itself included; shape (n_tasks,)."""
+    size = np.ones(graph.n_tasks, np.int64)
+    for tasks in reversed(levels(graph)[1:]):
+        np.add.at(size, graph.parent[tasks], size[tasks])
+    return size
+
+
+def preorder(graph: TaskGraph) -> Int64Array:
+    """Return the position of each task in a depth-first walk of the spawn tree; shape (n_tasks,).
+
+    Notes
+    -----
+    This is the order of task identifiers: the i-th child of a task with identifier S has the
+    identifier S_i, and identifiers are compared component by component. Parentless tasks follow
+    each other by index.
+    """
+    size = subtree_sizes(graph)
+    position = np.zeros(graph.n_tasks, np.int64)
+    for depth, tasks in enumerate(levels(graph)):
+        before = np.cumsum(size[tasks]) - size[tasks]
+        if depth == 0:
+            position[tasks] = before
+            continue
+        parent = graph.parent[tasks]
+        is_eldest = np.append(True, parent[1:] != parent[:-1])
+        eldest = np.maximum.accumulate(np.where(is_eldest, np.arange(len(tasks)), 0))
+        position[tasks] = position[parent] + 1 + before - before[eldest]
+    return position
+
+
+def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
+    """Return the smallest subgraphs with a given number of tasks.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph; the spawn tree decides.
+    least_tasks : int
+        Smallest number of tasks of a subgraph.
+
+    Notes
+    -----
+    A task is the root of a subgraph when its subtree has at least `least_tasks` tasks and no
+    child's subtree has. Tasks above are *upper* tasks. A child of an upper task whose subtree is
+    too small becomes a subgraph of its own.
+
+    Parentless tasks with subtrees that are too small (all tasks of a dataflow graph, all of a flat
+    loop) are packed: consecutive ones by index form a subgraph with several roots, each pack
+    starting where the number of tasks passes another multiple of `least_tasks`.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 7 (intra-socket subgraphs); the
+    treatment of small siblings and of graphs without a spawn tree is an interpretation.
+    """
+    size = subtree_sizes(graph)
+    parent = graph.parent
+    is_big = size >= least_tasks
+    has_big_child = np.zeros(graph.n_tasks, bool)
+    has_big_child[parent[is_big & (parent >= 0)]] = True
+    below_upper = (parent >= 0) & has_big_child[parent]
+    single = (is_big & ~has_big_child) | (~is_big & below_upper)
+    packed = np.flatnonzero((parent < 0) & ~is_big)
+    pack = (np.cumsum(size[packed]) - size[packed]) // least_tasks
+
+    # A subgraph is named after its first root, then numbered by that root's place in the tree.
+    name = np.full(graph.n_tasks, UPPER, np.int64)
+    name[single] = np.flatnonzero(single)
+    starts = np.flatnonzero(np.append(True, pack[1:] != pack[:-1])) if len(pack) else packed
+    name[packed] = np.repeat(packed[starts], np.diff(np.append(starts, len(packed))))
+    is_root = single.copy()
+    is_root[packed] = True
+    for tasks in levels(graph)[1:]:
+        inherit = tasks[~is_root[tasks]]
+        name[inherit] = name[parent[inherit]]
+    roots = np.unique(name[name >= 0])
+    number = np.full(graph.n_tasks + 1, UPPER, np.int32)  # the last entry serves the name UPPER
+    number[roots[np.argsort(preorder(graph)[roots])]] = np.arange(len(roots))
+    of_task = number[name]
+    return Subgraphs(of_task, is_root, _separable(graph, of_task, is_root, len(roots)))
+
+
+def _separable(
+    graph: TaskGraph, of_task: Int32Array, is_root: NDArray[np.bool_], n_subgraphs: int
+) -> bool:
+    """Return whether each subgraph has one root and no inner task depends on another subgraph."""
+    if int(is_root.sum()) != n_subgraphs:
+        return False
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    inner = ~is_root[graph.succ] & (of_task[graph.succ] != UPPER)
+    return not bool(np.any(inner & (of_task[source] != of_task[graph.succ])))

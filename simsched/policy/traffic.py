@@ -1,0 +1,173 @@
+"""Balancing the traffic of memory nodes: hotness of blocks, and which blocks to migrate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) -> Int64Array:
+    """Return random pages of each block, all different where the block has enough of them.
+
+    Parameters
+    ----------
+    pages : ndarray of int64, shape (n_blocks,)
+        Pages of each block, at least 1.
+    n_samples : int
+        Pages to sample in each block.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_blocks, n_samples)
+        Page numbers inside the blocks.
+
+    Notes
+    -----
+    Floyd's sampling: the i-th draw is uniform below ``pages - n_samples + i + 1`` and replaced by
+    the last page of that range when it has been drawn before. Blocks with fewer pages have all of
+    them sampled, some more than once.
+
+    References
+    ----------
+    Bentley and Floyd, *A sample of brilliance*, Communications of the ACM 30(9), 1987.
+    """
+    chosen = np.zeros((len(pages), n_samples), np.int64)
+    for i in range(n_samples):
+        last = np.maximum(pages - n_samples + i, 0)
+        draw = rng.integers(0, last + 1)
+        repeated = np.any(chosen[:, :i] == draw[:, None], axis=1)
+        chosen[:, i] = np.where(repeated, last, draw)
+    few = pages < n_samples
+    chosen[few] = np.arange(n_samples) % pages[few, None]
+    return chosen
+
+
+def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
+    """Return the estimated traffic of each block.
+
+    Parameters
+    ----------
+    samples : ndarray of int64, shape (n_blocks, n_samples)
+        In how many polling loops each sampled page was accessed.
+    pages : ndarray of int64, shape (n_blocks,)
+        Pages of each block.
+
+    Notes
+    -----
+    Hot = (n_p / b) * (a_1 + ... + a_b). A page counts at most once per loop, so the estimate
+    saturates at the number of loops times the number of pages.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 4.
+    """
+    n_samples = samples.shape[1]
+    if n_samples == 0:
+        return np.zeros(len(pages))
+    return np.asarray(pages / n_samples * samples.sum(axis=1), np.float64)
+
+
+def node_traffic(hot: FloatArray, home: Int32Array, n_nodes: int) -> FloatArray:
+    """Return the traffic of each node: the added hotness of its blocks; shape (n_nodes,).
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 3.
+    """
+    traffic = np.zeros(n_nodes)
+    np.add.at(traffic, home[home >= 0], hot[home >= 0])
+    return traffic
+
+
+def balanced_traffic(traffic: FloatArray, bandwidth: Sequence[float]) -> FloatArray:
+    """Return the traffic each node should have, in proportion to bandwidth; shape (n_nodes,).
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equations 5 and 6; the numerator of 6 is read
+    as B_i, without which 5 would not follow.
+    """
+    shares = np.asarray(bandwidth, np.float64)
+    return float(traffic.sum()) * shares / float(shares.sum())
+
+
+def choose_moves(
+    hot: FloatArray,
+    home: Int32Array,
+    bandwidth: Sequence[float],
+    room: Sequence[int],
+    block_bytes: Int64Array,
+    *,
+    literal_bounds: bool = False,
+) -> tuple[Int32Array, Int32Array]:
+    """Return the blocks to migrate, in this order, and their new nodes.
+
+    Parameters
+    ----------
+    hot : ndarray of float64, shape (n_blocks,)
+        Hotness of each block.
+    home : ndarray of int32, shape (n_blocks,)
+        Node of each block; -1 for blocks that are not to be considered.
+    bandwidth : sequence of float, length n_nodes
+        Bandwidth of each node; 0 for nodes that are not to be used.
+    room : sequence of int, length n_nodes
+        Free bytes of each node.
+    block_bytes : ndarray of int64, shape (n_blocks,)
+        Sizes of the blocks.
+    literal_bounds : bool
+        Read the bound of the outer loop as printed, ``und > m + 1``: the least under-utilised node
+        is not filled.
+
+    Notes
+    -----
+    Nodes are sorted by excess traffic; the emptiest node is filled first, from the most congested
+    node first, with the hottest block that is colder than both what the one has too much and the
+    other too little. Ties go to the lower index. Additions to the printed algorithm: excess and
+    request shrink by the hotness of a moved block (printed as an assignment), a block that finds no
+    room is passed over, and blocks that nobody has accessed stay (they would satisfy the condition
+    for ever without changing anything).
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, algorithm 1.
+    """
+    n_nodes = len(bandwidth)
+    traffic = node_traffic(hot, home, n_nodes)
+    excess = (traffic - balanced_traffic(traffic, bandwidth)).tolist()
+    ranked = sorted(range(n_nodes), key=lambda node: (-excess[node], node))
+    n_over = sum(1 for value in excess if value >= 0)
+    fillable = ranked[n_over + 1 :] if literal_bounds else ranked[n_over:]
+    free = list(room)
+    sizes = block_bytes.tolist()
+    blocks = {node: _hottest_first(hot, home, node) for node in ranked[:n_over]}
+    moves: list[tuple[int, int]] = []
+    for under in reversed(fillable):
+        for over in ranked[:n_over]:
+            kept = []
+            for value, block in blocks[over]:
+                wanted = value < excess[over] and value < -excess[under]
+                if wanted and bandwidth[under] > 0 and sizes[block] <= free[under]:
+                    moves.append((block, under))
+                    free[under] -= sizes[block]
+                    excess[over] -= value
+                    excess[under] += value
+                else:
+                    kept.append((value, block))
+            blocks[over] = kept
+    chosen = np.array(moves, np.int32).reshape(-1, 2)
+    return chosen[:, 0].copy(), chosen[:, 1].copy()
+
+
+def _hottest_first(hot: FloatArray, home: Int32Array, node: int) -> list[tuple[float, int]]:
+    """Return hotness and index of the accessed blocks of a node, hottest first."""
+    mine = np.flatnonzero((home == node) & (hot > 0))
+    mine = mine[np.lexsort((mine, -hot[mine]))]
+    return list(zip(hot[mine].tolist(), mine.tolist(), strict=True))
