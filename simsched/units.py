@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from decimal import Decimal, DecimalException
 
 from quantiphy import Quantity
 
 from simsched.errors import nearest
 
 PS_PER_S = 10**12
+HALF = Decimal("0.5")
 _NUMBER_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 _SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")
 
@@ -51,7 +53,7 @@ class Dimension:
 BANDWIDTH = Dimension("bandwidth", tuple(f"{unit}/s" for unit in _SIZE_UNITS), "96 GB/s")
 SIZE = Dimension("size", _SIZE_UNITS, "4 GiB", zero_allowed=True)
 TIME = Dimension("time", ("ps", "ns", "us", "µs", "ms", "s"), "145 ns", zero_allowed=True)
-FREQUENCY = Dimension("frequency", ("Hz", "kHz", "MHz", "GHz"), "1.3 GHz")
+FREQUENCY = Dimension("frequency", ("Hz", "kHz", "MHz", "GHz", "THz"), "1.3 GHz")
 
 
 def parse_bandwidth(text: object) -> float:
@@ -72,7 +74,7 @@ def parse_bandwidth(text: object) -> float:
     >>> parse_bandwidth("96 GB/s")
     96000000000.0
     """
-    return _parse(text, BANDWIDTH)
+    return float(_parse(text, BANDWIDTH))
 
 
 def parse_size(text: object) -> int:
@@ -135,7 +137,7 @@ def parse_frequency(text: object) -> float:
     >>> parse_frequency("1.3 GHz")
     1300000000.0
     """
-    return _parse(text, FREQUENCY)
+    return float(_parse(text, FREQUENCY))
 
 
 def format_bandwidth(bytes_per_s: float) -> str:
@@ -182,8 +184,11 @@ def format_frequency(hz: float) -> str:
     return _render(_Rate(hz, "Hz"))
 
 
-def _parse(text: object, dimension: Dimension) -> float:
-    """Return the number in base units; the unit must be one of the dimension's."""
+def _parse(text: object, dimension: Dimension) -> Decimal:
+    """Return the exact number in base units; the unit must be one of the dimension's.
+
+    The library converts the unit alone: given an exponent, it takes no prefix into account.
+    """
     refused = f"found {text!r}, accepted: {dimension.accepted}"
     if not isinstance(text, str):
         raise ValueError(refused)
@@ -194,15 +199,20 @@ def _parse(text: object, dimension: Dimension) -> float:
     if unit not in dimension.units:
         close = nearest(unit, dimension.units) if unit else None
         raise ValueError(f"{refused}; did you mean {f'{number} {close}'!r}?" if close else refused)
-    value = float(Quantity(f"{number} {unit}", binary=True))
-    if not math.isfinite(value) or value < 0 or (value == 0 and not dimension.zero_allowed):
+    scale = Decimal(repr(float(Quantity(f"1 {unit}", binary=True))))
+    try:
+        value = Decimal(number) * scale
+    except DecimalException:
+        raise ValueError(refused) from None
+    too_small = value < 0 or (float(value) == 0 and not dimension.zero_allowed)
+    if too_small or not math.isfinite(float(value)):
         raise ValueError(refused)
     return value
 
 
-def _whole(value: float, text: object, limits: str) -> int:
+def _whole(value: Decimal, text: object, limits: str) -> int:
     """Return the value rounded to an integer that fits in 64 bits and has not vanished."""
-    if value >= 2**63 or 0 < value < 0.5:
+    if value >= 2**63 or 0 < value < HALF:
         raise ValueError(f"found {text!r}, accepted: {limits}")
     return round(value)
 

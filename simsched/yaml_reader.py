@@ -315,7 +315,8 @@ def _describe(document: Document, item: Any) -> str:
     elif item["type"] == "extra_forbidden":
         message = f"unknown key {item['loc'][-1]!r}"
     else:
-        accepted = message.removeprefix("Input should be ").replace("a valid", "a", 1)
+        accepted = message.removeprefix("Input should be ")
+        accepted = accepted.replace("a valid i", "an i", 1).replace("a valid", "a", 1)
         message = f"found {_shown(item['input'])}, accepted: {accepted}"
         names = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
         close = nearest(item["input"], names) if isinstance(item["input"], str) else None
