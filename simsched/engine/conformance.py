@@ -1,0 +1,162 @@
+"""Comparison of the backends, event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from simsched.engine.run import Run, simulate
+from simsched.errors import SimschedError
+from simsched.machine import list_machines, load_machine
+from simsched.machine.model import Machine
+from simsched.policy import list_policies, make_policy
+from simsched.policy.base import Policy
+from simsched.trace.schema import EVENT_COLUMNS, EventKind
+from simsched.workload.graph import Workload
+from simsched.workload.registry import list_workloads, make_small_workload
+
+WORKERS = 8  #: workers of a case; enough for several domains, cores and hardware threads
+
+
+@dataclass(frozen=True)
+class Case:
+    """One comparison.
+
+    Parameters
+    ----------
+    machine, workload, policy : str
+        What was simulated.
+    events : int
+        Events of the reference trace.
+    difference : str
+        The first difference; empty when the backends agree.
+    """
+
+    machine: str
+    workload: str
+    policy: str
+    events: int
+    difference: str
+
+
+def compare(
+    machine: Machine,
+    workload: Workload,
+    policy: Policy,
+    *,
+    workers: int | None = None,
+    pinning: str = "scatter",
+    seed: int = 0,
+) -> Case:
+    """Run both backends and compare traces, counters and errors exactly.
+
+    Parameters
+    ----------
+    machine, workload, policy, workers, pinning, seed
+        As for :func:`simsched.engine.run.simulate`.
+
+    Returns
+    -------
+    Case
+    """
+    outcomes: list[Run | str] = []
+    for backend in ("simpy", "native"):
+        try:
+            outcomes.append(
+                simulate(
+                    machine,
+                    workload,
+                    policy,
+                    workers=workers,
+                    pinning=pinning,
+                    seed=seed,
+                    backend=backend,
+                    events=True,
+                )
+            )
+        except SimschedError as error:
+            outcomes.append(f"{type(error).__name__}: {error}")
+    reference, native = outcomes
+    events = 0
+    if isinstance(reference, Run) and isinstance(native, Run):
+        assert reference.trace is not None
+        events = len(reference.trace)
+        difference = _trace_difference(reference, native) or _summary_difference(reference, native)
+    else:
+        difference = "" if reference == native else f"simpy: {reference}; native: {native}"
+    return Case(machine.name, workload.name, policy.name, events, difference)
+
+
+def _trace_difference(reference: Run, native: Run) -> str:
+    """Return the first event that differs, or an empty string."""
+    assert reference.trace is not None
+    assert native.trace is not None
+    first, second = reference.trace.events, native.trace.events
+    shared = min(len(reference.trace), len(native.trace))
+    unequal = np.zeros(shared, bool)
+    for name in EVENT_COLUMNS:
+        unequal |= first[name][:shared] != second[name][:shared]
+    if unequal.any():
+        at = int(unequal.argmax())
+        return f"event {at}: simpy {_event_text(reference, at)}, native {_event_text(native, at)}"
+    if len(reference.trace) != len(native.trace):
+        return f"simpy has {len(reference.trace)} events, native {len(native.trace)}"
+    return ""
+
+
+def _event_text(run: Run, at: int) -> str:
+    """Return one event in words."""
+    assert run.trace is not None
+    values = {name: int(column[at]) for name, column in run.trace.events.items()}
+    kind = EventKind(values.pop("kind")).name
+    return f"{kind}({', '.join(f'{name}={value}' for name, value in values.items())})"
+
+
+def _summary_difference(reference: Run, native: Run) -> str:
+    """Return the first counter that differs, or an empty string."""
+    for f in fields(reference.summary):
+        first, second = getattr(reference.summary, f.name), getattr(native.summary, f.name)
+        if not np.array_equal(first, second):
+            return f"summary {f.name}: simpy {first}, native {second}"
+    return ""
+
+
+def cases(
+    policies: list[str] | None = None, workloads: list[str] | None = None
+) -> Iterator[tuple[Machine, Workload, Policy]]:
+    """Yield every registered policy on a small instance of every workload on every machine."""
+    machines = [load_machine(name) for name in list_machines()]
+    small = [make_small_workload(name) for name in workloads or list_workloads()]
+    for policy in policies or list_policies():
+        for workload in small:
+            for machine in machines:
+                yield machine, workload, make_policy(policy)
+
+
+def run_conformance(
+    policies: list[str] | None = None,
+    workloads: list[str] | None = None,
+    progress: Callable[[Case], None] | None = None,
+) -> list[Case]:
+    """Compare the backends on all registered policies, workload families and machines.
+
+    Parameters
+    ----------
+    policies, workloads : list of str, optional
+        Restrict the comparison to these; everything registered by default.
+    progress : callable, optional
+        Called with every finished case.
+
+    Returns
+    -------
+    list of Case
+    """
+    results = []
+    for machine, workload, policy in cases(policies, workloads):
+        case = compare(machine, workload, policy, workers=min(WORKERS, machine.n_threads))
+        results.append(case)
+        if progress is not None:
+            progress(case)
+    return results

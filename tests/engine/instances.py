@@ -1,0 +1,280 @@
+"""Random small machines, workloads and policies, each from one integer seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
+from simsched.machine.synthetic import make_machine
+from simsched.policy.base import (
+    AcquireStep,
+    Counters,
+    Monitor,
+    Placement,
+    Plan,
+    Policy,
+    Pool,
+    PoolGroup,
+    Preempt,
+    Update,
+    View,
+    param,
+)
+from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph
+from simsched.workload.graph import TaskGraph, Workload
+
+US = 1_000_000  # picoseconds in a microsecond
+
+
+def random_costs(rng: np.random.Generator) -> RuntimeCosts:
+    """Costs of zero to a few microseconds."""
+
+    def cost() -> int:
+        return int(rng.choice([0, 0, 1, US // 3, 2 * US]))
+
+    return RuntimeCosts(
+        spawn_child_first_ps=cost(),
+        spawn_parent_first_ps=cost(),
+        pop_ps=cost(),
+        push_ps=cost(),
+        steal_probe_ps=tuple(cost() for _ in range(int(rng.integers(1, 4)))),
+        steal_ps=tuple(cost() for _ in range(int(rng.integers(1, 4)))),
+        lock_hold_ps=cost(),
+        barrier_ps=cost(),
+        context_switch_ps=cost(),
+        page_migration_ps=cost(),
+    )
+
+
+def random_machine(seed: int) -> Machine:
+    """A machine of 1 to 3 domains with caches, SMT, links and costs switched on at random."""
+    rng = np.random.default_rng(seed)
+    cores = int(rng.integers(1, 5))
+    caches = [
+        ("L1", int(rng.choice([4096, 20000])), 50e9, int(rng.choice([0, 3000])), 1),
+        ("L2", int(rng.choice([30000, 200000])), 20e9, 9000, int(rng.integers(1, cores + 1))),
+    ]
+    side = MemorySideCache(
+        int(rng.choice([20000, 100000])),
+        int(rng.choice([1000, 4096])),
+        30e9,
+        int(rng.choice([0, 500])),
+        2000,
+        str(rng.choice(["random", "contiguous"])),
+    )
+    domains = int(rng.integers(1, 4))
+    return make_machine(
+        domains=domains,
+        domains_per_socket=int(rng.integers(1, domains + 1)),
+        cores_per_domain=cores,
+        smt_throughput=((1.0,), (1.0, 1.3), (1.0, 1.5, 1.6))[int(rng.integers(3))],
+        ops_per_s=float(rng.choice([1e9, 1.3e9])),
+        dram_bandwidth_bytes_per_s=float(rng.choice([1e9, 10e9])),
+        dram_capacity_bytes=int(rng.choice([150_000, 10**9])),
+        hbm_per_domain=bool(rng.integers(2)),
+        core_cap_bytes_per_s=(None, 2e9, (3e9, 4e9))[int(rng.integers(3))],
+        remote_weight=float(rng.choice([1.0, 1.25])),
+        link_bandwidth_bytes_per_s=(None, 3e9)[int(rng.integers(2))],
+        local_latency_ps=int(rng.choice([0, 1000])),
+        remote_latency_ps=int(rng.choice([0, 1500])),
+        caches=caches[: int(rng.integers(3))],
+        memory_side_cache=side if rng.integers(4) == 0 else None,
+        costs=random_costs(rng),
+    )
+
+
+def random_accesses(rng: np.random.Generator, has_join: np.ndarray, n_blocks: int) -> Accesses:
+    """Up to three accesses per task, some of them in the join, some of no bytes."""
+    n = len(has_join)
+    task = np.sort(rng.integers(0, n, int(rng.integers(0, 3 * n))))
+    sizes = np.array([0, 64, 1000, 5000, 30000])
+    return accesses(
+        task,
+        rng.integers(0, n_blocks, len(task)),
+        rng.choice(sizes, len(task)),
+        rng.choice(sizes, len(task)) * rng.integers(0, 2, len(task)),
+        n,
+        in_join=(rng.integers(0, 4, len(task)) == 0) & has_join[task],
+    )
+
+
+def random_graph(rng: np.random.Generator, block_bytes: np.ndarray) -> TaskGraph:
+    """A forest of spawned tasks with dataflow edges among roots and leaves."""
+    n = int(rng.integers(1, 40))
+    shape = int(rng.integers(3))  # 0 only edges, 1 only a tree, 2 both
+    parents = np.full(n, -1)
+    if shape > 0:
+        parents[1:] = [int(rng.integers(-1 if rng.integers(5) == 0 else 0, t)) for t in range(1, n)]
+    child = np.flatnonzero(parents >= 0)
+    children: Adjacency = adjacency(parents[child], child, n)
+    source, target = np.zeros(0, int), np.zeros(0, int)
+    if shape == 0:
+        pairs = {tuple(sorted(rng.integers(0, n, 2).tolist())) for _ in range(2 * n)}
+        edges = sorted((u, v) for u, v in pairs if u != v)
+        source, target = np.array([u for u, _ in edges], int), np.array([v for _, v in edges], int)
+    elif shape == 2:  # siblings in spawn order: never a deadlock
+        siblings = [
+            (int(a), int(b))
+            for t in range(n)
+            for a, b in zip(
+                children.target[children.ptr[t] : children.ptr[t + 1] - 1],
+                children.target[children.ptr[t] + 1 : children.ptr[t + 1]],
+                strict=False,
+            )
+            if rng.integers(3) == 0
+        ]
+        source, target = (
+            np.array([a for a, _ in siblings], int),
+            np.array([b for _, b in siblings], int),
+        )
+    ops = rng.choice([0.0, 100.0, 3000.0, 20000.5], n)
+    has_children = np.diff(children.ptr) > 0
+    accessed = random_accesses(rng, has_children, len(block_bytes))
+    arrival = rng.choice([0, 0, 5 * US], n) if rng.integers(3) == 0 else np.zeros(n, int)
+    return build_graph(
+        ops,
+        join_ops=np.where(has_children, rng.choice([0.0, 500.0], n), 0.0),
+        children=children,
+        successors=adjacency(source, target, n),
+        accessed=accessed,
+        block_bytes=block_bytes,
+        creation_ops=rng.choice([0.0, 0.0, 50.0], n),
+        arrival_ps=np.where(parents < 0, arrival, 0),
+    )
+
+
+def random_workload(seed: int) -> Workload:
+    """One to three iterations of a random graph, with an initialisation now and then."""
+    rng = np.random.default_rng(seed)
+    blocks = rng.choice([64, 3000, 9000, 40000], int(rng.integers(1, 9)))
+    graph = random_graph(rng, blocks)
+    init = random_graph(rng, blocks) if rng.integers(2) else None
+    return Workload(f"random{seed}", graph, int(rng.integers(1, 4)), init)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomPolicy(Policy):
+    """Plans, migrations, monitors, inactive workers from `choice`; all tasks are reachable."""
+
+    choice: int = param(0, low=0)
+
+    def start(self, view: View) -> np.random.Generator:
+        return np.random.default_rng(self.choice)
+
+    def place(self, view: View, state: np.random.Generator) -> Placement:
+        n, nodes = view.workload.graph.n_blocks, len(view.machine.nodes)
+        home = np.where(state.integers(0, 2, n) > 0, -1, state.integers(0, nodes, n))
+        return Placement(home.astype(np.int32), view.machine.touch_order)
+
+    def plan(self, view: View, state: np.random.Generator, graph: TaskGraph) -> Plan:
+        n, workers = graph.n_tasks, view.n_workers
+        scopes = ["worker", *state.choice(["worker", "domain", "socket", "machine"], 2)]
+        groups = tuple(
+            PoolGroup(f"g{i}", str(s), bool(state.integers(3) == 0), bool(i and state.integers(2)))
+            for i, s in enumerate(scopes)
+        )
+        steps = [
+            AcquireStep(
+                f"g{state.integers(3)}",
+                str(state.choice(["own", "same_domain", "other_domains", "anywhere"])),
+                str(state.choice(["newest", "oldest"])),
+                ((), ("head_worker",), ("domain_inactive",))[int(state.integers(3))],
+            )
+            for _ in range(int(state.integers(4)))
+        ]
+        for group in groups:
+            steps += [AcquireStep(group.name), AcquireStep(group.name, "anywhere", "oldest")]
+        instances = {
+            "worker": workers,
+            "domain": view.machine.n_domains,
+            "socket": view.machine.n_sockets,
+            "machine": 1,
+        }
+        group_of = state.integers(0, 3, n)
+        limit = np.array([instances[g.scope] for g in groups])[group_of]
+        active = state.integers(0, 4, workers) > 0
+        active[0] = True
+        named = np.array([g.scope != "worker" for g in groups])[group_of] & (
+            state.integers(0, 2, n) > 0
+        )
+        samples = state.integers(0, 5000, (graph.n_blocks, 3))
+        return Plan(
+            acquire=tuple(steps),
+            pool_groups=groups,
+            spawn_order=state.integers(0, 2, n).astype(np.uint8),
+            group_of=group_of.astype(np.int8),
+            instance_of=np.where(named, state.integers(0, 1 << 30, n) % limit, -1).astype(np.int32),
+            roots=str(state.choice(["first", "round_robin"])),
+            active_workers=active,
+            counter_group=state.integers(-1, 3, n).astype(np.int32),
+            monitor=Monitor(3 * US, samples) if state.integers(2) else None,
+        )
+
+    def on_iteration(
+        self, view: View, state: np.random.Generator, counters: Counters
+    ) -> Update | None:
+        if state.integers(3) == 0:
+            return None
+        # What the counters say must be the same on both backends: let it steer the next draws.
+        digest = int(
+            counters.group_bytes.sum()
+            + 3 * counters.samples.sum()
+            + 7 * counters.block_home.sum()
+            + 11 * counters.executed_by.sum()
+            + counters.node_used_bytes[0]
+        )
+        rng = np.random.default_rng(digest + 10**9)
+        room = np.array([n.capacity_bytes for n in view.machine.nodes]) - counters.node_used_bytes
+        moves = []
+        for block in rng.permutation(len(counters.block_home))[:3].tolist():
+            node = int(rng.integers(len(room)))
+            size = int(view.workload.graph.block_bytes[block])
+            if size <= room[node]:
+                room[node] -= size
+                moves.append((block, node))
+        return Update(
+            plan=self.plan(view, state, view.workload.graph) if rng.integers(2) else None,
+            move_block=np.array([b for b, _ in moves], np.int32),
+            move_node=np.array([n for _, n in moves], np.int32),
+            migrating_workers=int(rng.integers(1, 4)),
+            overhead_s=float(rng.choice([0.0, 1e-6])),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookPolicy(RandomPolicy):
+    """The same with fine hooks that redirect, snatch and preempt at random."""
+
+    timer_period_s = 4e-6
+
+    def on_ready(
+        self, view: View, state: np.random.Generator, task: int, worker: int
+    ) -> Pool | None:
+        if state.integers(3) > 0:
+            return None
+        return Pool(0, worker if worker >= 0 else 0)
+
+    def on_idle(self, view: View, state: np.random.Generator, worker: int) -> Preempt | None:
+        return self._preempt(view, state, worker) if state.integers(2) else None
+
+    def on_finish(self, view: View, state: np.random.Generator, task: int, worker: int) -> None:
+        state.integers(2)
+
+    def on_timer(self, view: View, state: np.random.Generator) -> tuple[Preempt, ...]:
+        assert view.state is not None
+        if view.state.now_ps() > 400 * US or state.integers(2):
+            return ()
+        waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
+        decision = self._preempt(view, state, waiting[0] if waiting and state.integers(2) else None)
+        return () if decision is None else (decision,)
+
+    @staticmethod
+    def _preempt(view: View, state: Any, to: int | None) -> Preempt | None:
+        assert view.state is not None
+        running = [w for w in range(view.n_workers) if view.state.running_task(w) >= 0]
+        if not running or view.state.now_ps() > 400 * US:
+            return None
+        return Preempt(running[int(state.integers(len(running)))], to)
