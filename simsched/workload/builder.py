@@ -13,10 +13,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simsched.errors import GraphError
+from simsched.errors import ConfigurationError, GraphError
 from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph
 
 MAX_INDEX = 2**31 - 1
+MAX_TASKS = 2**28
+MAX_EDGES = 2**32
+MAX_DATA_BYTES = 2**60
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -298,6 +301,32 @@ def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:
         accessed=accesses(every, every, 0, block_bytes, n_blocks),
         block_bytes=block_bytes,
     )
+
+
+def check_size(workload: str, *, tasks: int = 0, edges: float = 0, data_bytes: float = 0) -> None:
+    """Refuse parameters whose graph could not be held, before anything is allocated.
+
+    Parameters
+    ----------
+    workload : str
+        Name for the message.
+    tasks, edges, data_bytes : int or float
+        What the graph would have; 0 by default.
+
+    Raises
+    ------
+    ConfigurationError
+        More than `MAX_TASKS`, `MAX_EDGES` or `MAX_DATA_BYTES`.
+    """
+    for what, found, accepted in (
+        ("tasks", tasks, MAX_TASKS),
+        ("edges", edges, MAX_EDGES),
+        ("bytes of data", data_bytes, MAX_DATA_BYTES),
+    ):
+        if found > accepted:
+            raise ConfigurationError(
+                f"workload {workload}: found {found:.4g} {what}, accepted at most {accepted}"
+            )
 
 
 def _group(

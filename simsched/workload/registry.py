@@ -48,8 +48,8 @@ class Bounds:
 
     def __str__(self) -> str:
         if self.low is None:
-            return "any number" if self.high is None else f"at most {self.high:g}"
-        return f"{self.low:g} or more" if self.high is None else f"{self.low:g} to {self.high:g}"
+            return "any number" if self.high is None else f"at most {self.high}"
+        return f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
 
     def holds(self, value: float) -> bool:
         """Whether `value` is accepted."""

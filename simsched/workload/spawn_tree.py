@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError
 from simsched.workload.builder import (
-    MAX_INDEX,
+    MAX_TASKS,
     Adjacency,
     accesses,
     adjacency,
@@ -233,9 +233,11 @@ class Division:
         ConfigurationError
             More tasks than can be numbered.
         """
-        if n_items // max(cutoff // 2, 1) > MAX_INDEX // 2:
+        least = n_items // max(cutoff - 1, 1)
+        if least > MAX_TASKS:
             raise ConfigurationError(
-                f"found {n_items} items in leaves of fewer than {cutoff}, accepted fewer leaves"
+                f"found at least {least} leaves ({n_items} items in leaves of fewer than "
+                f"{cutoff}), accepted at most {MAX_TASKS}"
             )
         return grow(n_items, self.split_below(cutoff))
 

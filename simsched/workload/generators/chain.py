@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.builder import adjacency, build_graph, check_size
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Cost, Count, generator
 
@@ -33,6 +33,7 @@ def chain(
     iterations : int
         How often the chain is repeated.
     """
+    check_size("chain", tasks=tasks)
     number = np.arange(tasks, dtype=np.int64)
     successors = adjacency(number[:-1], number[1:], tasks)
     return Workload("chain", build_graph(np.full(tasks, ops), successors=successors), iterations)

@@ -38,7 +38,14 @@ from typing import Annotated, Literal
 import numpy as np
 
 from simsched.workload.bench import bench_rng
-from simsched.workload.builder import Accesses, accesses, adjacency, build_graph, first_touch_loop
+from simsched.workload.builder import (
+    Accesses,
+    accesses,
+    adjacency,
+    build_graph,
+    check_size,
+    first_touch_loop,
+)
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
 
@@ -77,15 +84,16 @@ def cholesky(
     iterations : int
         How often the factorisation is repeated.
     """
+    n_tasks, tile_bytes = tiles * (tiles + 1) * (tiles + 2) // 6, tile_size**2 * element_bytes
+    check_size("cholesky", tasks=n_tasks, data_bytes=4 * n_tasks * tile_bytes)
     tasks = _enumerate(tiles)
     cubes = np.array([1.0 / 3.0, 1.0, 1.0, 2.0])[tasks.kind]
     source, target = _edges(tasks, tiles)
-    successors = adjacency(source, target, len(tasks.kind))
+    successors = adjacency(source, target, n_tasks)
     if costs == "bench":
         ops = _bench_costs(tasks.kind)
         graph = build_graph(ops, task_class=tasks.kind, class_names=CLASSES, successors=successors)
         return Workload("cholesky", graph, iterations)
-    tile_bytes = tile_size * tile_size * element_bytes
     blocks = np.full(tiles * (tiles + 1) // 2, tile_bytes, dtype=np.int64)
     graph = build_graph(
         cubes * float(tile_size) ** 3,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from simsched.workload.bench import bench_costs
-from simsched.workload.builder import accesses, build_graph, first_touch_loop
+from simsched.workload.builder import accesses, build_graph, check_size, first_touch_loop
 from simsched.workload.graph import Workload
 from simsched.workload.registry import MIB, Count, Size, generator
 
@@ -44,6 +44,7 @@ def flows(
     iterations : int
         How often the graph is repeated.
     """
+    check_size("flows", tasks=max(tasks, blocks), data_bytes=blocks * block_bytes)
     number = np.arange(tasks, dtype=np.int64)
     sizes = np.full(blocks, block_bytes, dtype=np.int64)
     read = np.floor(bench_costs(tasks)).astype(np.int64)

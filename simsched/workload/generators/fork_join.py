@@ -19,21 +19,25 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
-from simsched.workload.builder import Adjacency, accesses, adjacency, build_graph
+from simsched.workload.builder import (
+    MAX_TASKS,
+    Adjacency,
+    accesses,
+    adjacency,
+    build_graph,
+    check_size,
+)
 from simsched.workload.draws import Distribution, draw_costs, stream
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, SizeOrZero, generator
 from simsched.workload.spawn_tree import equal_parts, first_touch_tree, grow
-
-_MAX_LEAVES = 2**28
 
 
 @generator("fork_join")
 def fork_join(
     seed: int,
     *,
-    degree: Annotated[int, Bounds(2, _MAX_LEAVES)] = 2,
+    degree: Annotated[int, Bounds(2, MAX_TASKS)] = 2,
     depth: Annotated[int, Bounds(0, 64)] = 8,
     phases: Count = 1,
     leaf_ops: Cost = 1e6,
@@ -69,11 +73,8 @@ def fork_join(
     iterations : int
         How often the graph is repeated.
     """
-    if phases * degree**depth > _MAX_LEAVES:
-        raise ConfigurationError(
-            f"workload fork_join: found {phases} * {degree}^{depth} leaves, "
-            f"accepted at most {_MAX_LEAVES}"
-        )
+    most = phases * degree**depth
+    check_size("fork_join", tasks=2 * most, data_bytes=2 * most * leaf_bytes)
     tree = grow(degree**depth, equal_parts(degree, 2))
     leaves, n_tasks = tree.leaves, tree.n_tasks * phases
     starts = np.arange(phases, dtype=np.int64)[:, None] * tree.n_tasks

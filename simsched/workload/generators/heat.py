@@ -38,7 +38,7 @@ from typing import Annotated
 import numpy as np
 
 from simsched.errors import ConfigurationError
-from simsched.workload.builder import MAX_INDEX
+from simsched.workload.builder import MAX_INDEX, check_size
 from simsched.workload.graph import Workload
 from simsched.workload.registry import MIB, Bounds, Cost, Count, Size, generator
 from simsched.workload.row_sweep import RowSweep
@@ -106,6 +106,7 @@ def heat(
     sweep = RowSweep(
         columns, element_bytes, copies, halo_rows, write_allocate, ops_per_element, inner_ops
     )
+    check_size("heat", data_bytes=3 * rows * sweep.row_bytes)
     division: Division = divide_unevenly if irregular else divide_in_halves
     if cutoff_rows is not None and cutoff_rows < division.lowest_cutoff:
         raise ConfigurationError(

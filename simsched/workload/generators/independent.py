@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 from simsched.workload.bench import bench_costs
-from simsched.workload.builder import build_graph
+from simsched.workload.builder import build_graph, check_size
 from simsched.workload.draws import draw_costs, stream
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Cost, Count, Fraction, generator
@@ -44,6 +44,7 @@ def independent(
     iterations : int
         How often the graph is repeated.
     """
+    check_size("independent", tasks=tasks)
     if costs == "bench":
         ops = bench_costs(tasks)
     else:

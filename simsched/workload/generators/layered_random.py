@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph, check_size
 from simsched.workload.draws import Distribution, draw_costs, stream
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Cost, Count, Fraction, SizeOrZero, generator
@@ -59,6 +59,10 @@ def layered_random(
         How often the graph is repeated.
     """
     n_tasks = layers * width
+    edges = n_tasks * (width * edge_probability + 1.0)
+    check_size(
+        "layered_random", tasks=n_tasks, edges=edges, data_bytes=(edges + n_tasks) * output_bytes
+    )
     source, target = _edges(seed, layers, width, edge_probability)
     ops = draw_costs(stream(seed, "costs"), n_tasks, mean_ops, costs, spread)
     successors = adjacency(source, target, n_tasks)

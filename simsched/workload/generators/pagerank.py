@@ -47,7 +47,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from simsched.errors import ConfigurationError
-from simsched.workload.builder import Accesses, build_graph, merge_accesses, overlaps
+from simsched.workload.builder import Accesses, build_graph, check_size, merge_accesses, overlaps
 from simsched.workload.draws import stream
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.registry import MIB, Bounds, Cost, Count, Size, generator
@@ -128,6 +128,8 @@ def pagerank(
     chance = _degree_distribution(degrees, lowest_degree, highest_degree, degree_exponent)
     mean = float(chance @ np.arange(lowest_degree, highest_degree + 1))
     vertex_bytes = mean * edge_bytes + 2 * rank_bytes
+    largest = highest_degree * (edge_bytes + gather_bytes) + 2 * rank_bytes
+    check_size("pagerank", data_bytes=vertices * largest)
     tree, blocks = (
         divide_in_halves.grow(vertices, divide_in_halves.cutoff(limit, vertex_bytes))
         for limit in (leaf_bytes, block_bytes)

@@ -31,7 +31,7 @@ from typing import Literal
 import numpy as np
 
 from simsched.workload.bench import bench_costs
-from simsched.workload.builder import Adjacency, accesses, build_graph, first_touch_loop
+from simsched.workload.builder import Adjacency, accesses, build_graph, check_size, first_touch_loop
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Cost, Count, Size, generator
 
@@ -76,6 +76,11 @@ def stencil2d(
         How often the graph is repeated.
     """
     n_tasks, n_tiles = steps * width * height, width * height
+    check_size(
+        "stencil2d",
+        tasks=n_tasks,
+        data_bytes=2 * n_tasks * tile_rows * tile_columns * element_bytes,
+    )
     tile, neighbour, place = _star(width, height)
     successors = _successors(tile, neighbour, n_tiles, steps)
     if costs == "bench":

@@ -1,0 +1,196 @@
+"""Generators by name: discovery, parameters and their messages."""
+
+import pickle
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+
+from simsched.errors import ConfigurationError
+from simsched.workload import TaskGraph, Workload, list_workloads, make_workload, registry
+from simsched.workload.builder import build_graph
+from simsched.workload.registry import Bounds, Size, WorkloadGenerator, find_workload, generator
+
+NAMES = [item.name for item in list_workloads()]
+
+
+@pytest.fixture
+def scratch(monkeypatch: pytest.MonkeyPatch) -> dict[str, WorkloadGenerator]:
+    """Return a copy of the registry that is put back afterwards."""
+    copy = dict(registry._registered)
+    monkeypatch.setattr(registry, "_registered", copy)
+    return copy
+
+
+def arrays(graph: TaskGraph) -> list[np.ndarray]:
+    return [value for value in vars(graph).values() if isinstance(value, np.ndarray)]
+
+
+def test_every_generator_is_found() -> None:
+    expected = "chain cholesky flows fork_join heat independent layered_random pagerank stencil2d"
+    assert set(expected.split()) <= set(NAMES)
+    assert sorted(NAMES) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_give_a_valid_workload(name: str) -> None:
+    workload = make_workload(name)
+    workload.validate()
+    assert workload.name == name
+    chosen = find_workload(name)
+    assert chosen.summary.endswith(".")
+    assert set(workload.parameters) == {"generator", "seed", *chosen.parameters}
+    again = {k: v for k, v in workload.parameters.items() if k not in ("generator", "seed")}
+    assert make_workload(name, again).parameters == workload.parameters
+    pickle.dumps(workload)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_arrays(name: str) -> None:
+    first, second = make_workload(name, {}, 7), make_workload(name, {}, 7)
+    for one, other in zip(arrays(first.graph), arrays(second.graph), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["layered_random", "pagerank"])
+def test_other_seed_other_arrays(name: str) -> None:
+    first, second = make_workload(name, {}, 7).graph, make_workload(name, {}, 8).graph
+    assert any(
+        not np.array_equal(one, other)
+        for one, other in zip(arrays(first), arrays(second), strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_described(name: str) -> None:
+    function = find_workload(name).function
+    described = (function.__doc__ or "").split("Parameters\n    ----------\n")[1]
+    names = {
+        word.strip()
+        for line in described.split("\n    \n")[0].splitlines()
+        if line.startswith("    ") and not line.startswith("     ") and " : " in line
+        for word in line.split(" : ")[0].split(",")
+    }
+    assert names == {"seed", *find_workload(name).parameters}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"row": 5}, "unknown parameter of workload heat 'row'; did you mean 'rows'? accepted: "),
+        ({"rows": 0}, "workload heat: rows: found 0, accepted a whole number, 1 to 2147483647"),
+        ({"rows": 3.5}, "workload heat: rows: found 3.5, accepted a whole number"),
+        ({"rows": True}, "workload heat: rows: found True, accepted a whole number"),
+        ({"rows": "many"}, "workload heat: rows: found 'many', accepted a whole number"),
+        ({"rows": None}, "workload heat: rows: found None, accepted a whole number"),
+        ({"ops_per_element": float("nan")}, "workload heat: ops_per_element: found nan, accepted"),
+        ({"ops_per_element": float("inf")}, "workload heat: ops_per_element: found inf, accepted"),
+        ({"ops_per_element": -1}, "workload heat: ops_per_element: found -1.0, accepted a finite"),
+        ({"irregular": 1}, "workload heat: irregular: found 1, accepted true or false"),
+        ({"leaf_bytes": "2 furlongs"}, "workload heat: leaf_bytes: found '2 furlongs', accepted"),
+        ({"leaf_bytes": "-2 MiB"}, "workload heat: leaf_bytes: found '-2 MiB', accepted"),
+        ({"leaf_bytes": "0 B"}, "workload heat: leaf_bytes: found 0, accepted"),
+        ({"cutoff_rows": "x"}, "workload heat: cutoff_rows: found 'x', accepted a whole number"),
+    ],
+)
+def test_wrong_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make_workload("heat", parameters)
+    assert str(caught.value).startswith(message)
+
+
+def test_unknown_names_and_choices_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="unknown workload 'heet'; did you mean 'heat'"):
+        make_workload("heet")
+    with pytest.raises(ConfigurationError, match="costs: found 'tiles', accepted tile, bench"):
+        make_workload("cholesky", {"costs": "tiles"})
+    with pytest.raises(ConfigurationError, match="seed: found -1, accepted 0 or more"):
+        make_workload("heat", {}, -1)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "what"),
+    [
+        ("heat", {"rows": 2**31 - 1, "columns": 2**31 - 1}, "bytes of data"),
+        ("stencil2d", {"width": 10**6, "height": 10**6, "steps": 10**6}, "tasks"),
+        ("stencil2d", {"tile_rows": 10**9, "tile_columns": 10**9}, "bytes of data"),
+        ("cholesky", {"tiles": 1500}, "tasks"),
+        ("cholesky", {"tile_size": 10**5, "element_bytes": "1 TiB"}, "bytes of data"),
+        ("independent", {"tasks": 2**31 - 1}, "tasks"),
+        ("flows", {"blocks": 2**31 - 1}, "tasks"),
+        ("chain", {"tasks": 2**31 - 1}, "tasks"),
+        ("layered_random", {"layers": 2, "width": 10**8, "edge_probability": 1}, "edges"),
+        ("fork_join", {"degree": 10, "depth": 20}, "tasks"),
+        ("pagerank", {"vertices": 2**31 - 1, "highest_degree": 10**6, "edge_bytes": "1 GiB"}, "b"),
+    ],
+)
+def test_sizes_that_cannot_be_held_are_refused_at_once(
+    name: str, parameters: dict[str, object], what: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=rf"workload {name}: found .* {what}"):
+        make_workload(name, parameters)
+
+
+def test_sizes_may_be_text_and_null_is_the_default() -> None:
+    text = make_workload("heat", {"leaf_bytes": "64 KiB", "cutoff_rows": None})
+    assert text.parameters["leaf_bytes"] == 65536
+    assert text.graph.n_tasks == make_workload("heat", {"leaf_bytes": 65536}).graph.n_tasks
+
+
+def test_one_function_adds_a_workload(scratch: dict[str, WorkloadGenerator]) -> None:
+    @generator("two_kinds")
+    def two_kinds(
+        seed: int,
+        *,
+        tasks: Annotated[int, Bounds(1, 9)] = 3,
+        share: float | None = None,
+        mode: Literal["a", "b"] = "a",
+        tile_bytes: Size = 1,
+    ) -> Workload:
+        """Tasks."""
+        assert share is None or isinstance(share, float)
+        return Workload("two_kinds", build_graph(np.ones(tasks) + seed), tile_bytes)
+
+    assert list(scratch["two_kinds"].parameters) == ["tasks", "share", "mode", "tile_bytes"]
+    workload = make_workload("two_kinds", {"tasks": 4, "share": 1, "tile_bytes": "2 B"}, 5)
+    assert workload.graph.ops.tolist() == [[6.0] * 4]
+    assert workload.iterations == 2
+    with pytest.raises(ConfigurationError, match="tasks: found 10, accepted a whole number, 1"):
+        make_workload("two_kinds", {"tasks": 10})
+    with pytest.raises(ConfigurationError, match="share: found 'x', accepted a finite number"):
+        make_workload("two_kinds", {"share": "x"})
+
+
+def test_a_name_is_taken_once(scratch: dict[str, WorkloadGenerator]) -> None:
+    def other(seed: int) -> Workload:
+        return make_workload("chain", {}, seed)
+
+    with pytest.raises(ValueError, match=r"'heat' is registered by simsched\.workload"):
+        generator("heat")(other)
+
+
+def test_parameters_need_defaults_and_plain_types(scratch: dict[str, WorkloadGenerator]) -> None:
+    def bare(seed: int, *, tasks: int) -> Workload:
+        return make_workload("chain", {"tasks": tasks}, seed)
+
+    def listed(seed: int, *, tasks: tuple[int, ...] = ()) -> Workload:
+        return make_workload("chain", {"tasks": len(tasks)}, seed)
+
+    with pytest.raises(ValueError, match="parameter tasks has no default"):
+        generator("bare")(bare)
+    with pytest.raises(ValueError, match=r"parameter tasks: type .* is not supported"):
+        generator("listed")(listed)
+    assert "bare" not in scratch
+    assert "listed" not in scratch
+
+
+def test_a_broken_entry_point_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        name, value = "theirs", "their.module"
+
+        def load(self) -> None:
+            raise ImportError("no module named their")
+
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Point()])
+    with pytest.raises(ConfigurationError, match=r"theirs = their.module of group simsched.work"):
+        registry._discover.__wrapped__()
