@@ -335,6 +335,18 @@ def test_extension_replaces_whole_sections_and_adds_sources(example: str, write:
     assert variant.nodes == base.nodes
     assert variant.paths == base.paths
     assert variant.sources["sources.lab"] == "measured: ours"
+    (warning,) = check_machine(path)
+    assert warning.startswith("costs: taken as zero: spawn_child_first")
+
+
+def test_errors_in_inherited_sources_name_the_inherited_file(example: str, write: Write) -> None:
+    base = write(example.replace("kind: assumed", "kind: asumed"), "base.yaml")
+    path = write(
+        "extends: base.yaml\nsources: {lab: {kind: measured, reference: ours}}\n", "variant.yaml"
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        load_machine(path)
+    assert str(caught.value).startswith(f"{base}:11: sources.guess.kind: found 'asumed'")
 
 
 def test_errors_in_inherited_sections_name_the_inherited_file(example: str, write: Write) -> None:
