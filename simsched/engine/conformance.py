@@ -128,8 +128,9 @@ def cases(
 ) -> Iterator[tuple[Machine, Workload, Policy]]:
     """Yield every registered policy on a small instance of every workload on every machine."""
     machines = [load_machine(name) for name in list_machines()]
-    small = [make_small_workload(name) for name in workloads or list_workloads()]
-    for policy in policies or list_policies():
+    families = workloads or [item.name for item in list_workloads()]
+    small = [make_small_workload(name) for name in families]
+    for policy in policies or [info.name for info in list_policies()]:
         for workload in small:
             for machine in machines:
                 yield machine, workload, make_policy(policy)

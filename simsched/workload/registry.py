@@ -141,24 +141,32 @@ class WorkloadGenerator:
         Its parameters in the order of the signature.
     summary : str
         First line of its docstring.
+    small : dict of str to object
+        Parameters of a small instance, for checks that run every generator.
     """
 
     name: str
     function: Generator
     parameters: dict[str, Parameter]
     summary: str
+    small: dict[str, object]
 
 
 _registered: dict[str, WorkloadGenerator] = {}
 
 
-def generator(name: str) -> Callable[[Function], Function]:
+def generator(
+    name: str, *, small: Mapping[str, object] | None = None
+) -> Callable[[Function], Function]:
     """Register a function under a name; see the module's description for what it must look like.
 
     Parameters
     ----------
     name : str
         What YAML files call it.
+    small : mapping of str to object, optional
+        Parameters of an instance with some tens of tasks, used where every workload is tried; the
+        defaults when it is not given.
 
     Raises
     ------
@@ -171,7 +179,9 @@ def generator(name: str) -> Callable[[Function], Function]:
         if taken is not None and _place(taken.function) != _place(function):
             raise ValueError(f"workload {name!r} is registered by {_place(taken.function)} already")
         summary = (inspect.getdoc(function) or "").partition("\n")[0]
-        _registered[name] = WorkloadGenerator(name, function, _parameters(function), summary)
+        _registered[name] = WorkloadGenerator(
+            name, function, _parameters(function), summary, dict(small or {})
+        )
         return function
 
     return register
@@ -225,6 +235,24 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
         raise ConfigurationError(f"workload {name}: seed: found {seed!r}, accepted 0 or more")
     workload = chosen.function(seed, **given)
     return replace(workload, parameters={"generator": name, "seed": seed, **given})
+
+
+def make_small_workload(name: str, seed: int = 0) -> Workload:
+    """Return the small instance of a generator.
+
+    Parameters
+    ----------
+    name : str
+        Name of the generator.
+    seed : int
+        Seed of everything random in it.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown generator.
+    """
+    return make_workload(name, find_workload(name).small, seed)
 
 
 def resolve_parameters(

@@ -12,7 +12,7 @@ from simsched.workload.graph import Workload
 from simsched.workload.registry import Cost, Count, generator
 
 
-@generator("chain")
+@generator("chain", small={"tasks": 12, "iterations": 2})
 def chain(
     seed: int,  # noqa: ARG001 - nothing is random here
     *,

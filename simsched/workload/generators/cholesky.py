@@ -54,7 +54,7 @@ _POTRF, _TRSM, _SYRK, _GEMM = range(4)
 _BENCH_CUBE = 1e6
 
 
-@generator("cholesky")
+@generator("cholesky", small={"tiles": 5, "tile_size": 32, "iterations": 2})
 def cholesky(
     seed: int,  # noqa: ARG001 - nothing is random here
     *,

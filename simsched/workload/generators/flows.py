@@ -20,7 +20,7 @@ from simsched.workload.graph import Workload
 from simsched.workload.registry import MIB, Count, Size, generator
 
 
-@generator("flows")
+@generator("flows", small={"tasks": 40})
 def flows(
     seed: int,  # noqa: ARG001 - the numbers are those of the benchmark
     *,

@@ -33,7 +33,10 @@ from simsched.workload.registry import Bounds, Cost, Count, Fraction, SizeOrZero
 from simsched.workload.spawn_tree import equal_parts, first_touch_tree, grow
 
 
-@generator("fork_join")
+@generator(
+    "fork_join",
+    small={"depth": 4, "phases": 2, "join_ops": 1e4, "leaf_bytes": 4096, "iterations": 2},
+)
 def fork_join(
     seed: int,
     *,

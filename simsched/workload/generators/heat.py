@@ -50,7 +50,10 @@ from simsched.workload.spawn_tree import (
 )
 
 
-@generator("heat")
+@generator(
+    "heat",
+    small={"rows": 64, "columns": 128, "leaf_bytes": 8192, "block_bytes": 16384, "iterations": 7},
+)
 def heat(
     seed: int,  # noqa: ARG001 - nothing is random here
     *,

@@ -17,7 +17,7 @@ from simsched.workload.graph import Workload
 from simsched.workload.registry import Cost, Count, Fraction, generator
 
 
-@generator("independent")
+@generator("independent", small={"tasks": 40, "costs": "uniform", "iterations": 2})
 def independent(
     seed: int,
     *,

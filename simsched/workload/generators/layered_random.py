@@ -24,7 +24,10 @@ from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Cost, Count, Fraction, SizeOrZero, generator
 
 
-@generator("layered_random")
+@generator(
+    "layered_random",
+    small={"layers": 5, "width": 8, "edge_probability": 0.2, "iterations": 2},
+)
 def layered_random(
     seed: int,
     *,

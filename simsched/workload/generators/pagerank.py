@@ -72,7 +72,16 @@ class _Partition:
         return before[np.searchsorted(self.cuts, last)] - before[np.searchsorted(self.cuts, first)]
 
 
-@generator("pagerank")
+@generator(
+    "pagerank",
+    small={
+        "vertices": 4096,
+        "leaf_bytes": 300_000,
+        "block_bytes": 300_000,
+        "max_remote_blocks": 4,
+        "iterations": 4,
+    },
+)
 def pagerank(
     seed: int,
     *,

@@ -39,7 +39,17 @@ from simsched.workload.registry import Cost, Count, Size, generator
 _STAR = ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))
 
 
-@generator("stencil2d")
+@generator(
+    "stencil2d",
+    small={
+        "width": 4,
+        "height": 3,
+        "steps": 3,
+        "tile_rows": 16,
+        "tile_columns": 16,
+        "iterations": 2,
+    },
+)
 def stencil2d(
     seed: int,  # noqa: ARG001 - nothing is random here
     *,

@@ -1,0 +1,137 @@
+"""JSON documents whose values know where they are, for errors that name the place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from simsched.errors import GraphError
+from simsched.workload.importers._source import number, read_text, shown, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of a JSON document and the way to it.
+
+    Parameters
+    ----------
+    file : Path
+        The document.
+    place : tuple of str and int
+        Keys and indices from the top.
+    value : object
+        The parsed value.
+    """
+
+    file: Path
+    place: tuple[str | int, ...]
+    value: object
+
+    @property
+    def where(self) -> str:
+        """File and JSON path, for instance ``a.json: workflow.tasks[3].id``."""
+        path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in self.place)
+        return f"{self.file}: {path.lstrip('.') or 'top level'}"
+
+    def error(self, accepted: str) -> GraphError:
+        """Return the error for a value of the wrong kind.
+
+        Parameters
+        ----------
+        accepted : str
+            What would be right.
+        """
+        if isinstance(self.value, dict | list):
+            found = "an object" if isinstance(self.value, dict) else "a list"
+        else:
+            found = shown(self.value)
+        return GraphError(f"{self.where}: found {found}, accepted {accepted}")
+
+    def get(self, key: str) -> Value | None:
+        """Return a member of an object, None if it is absent or null.
+
+        Parameters
+        ----------
+        key : str
+            Its key.
+        """
+        if not isinstance(self.value, dict):
+            raise self.error("an object")
+        found = self.value.get(key)
+        return None if found is None else Value(self.file, (*self.place, key), found)
+
+    def member(self, *keys: str) -> Value:
+        """Return the first of several alternative members that an object has.
+
+        Parameters
+        ----------
+        *keys : str
+            Alternatives, the preferred one first.
+        """
+        for key in keys:
+            found = self.get(key)
+            if found is not None:
+                return found
+        raise GraphError(
+            f"{self.where}: found no key {' or '.join(map(repr, keys))}, which is required"
+        )
+
+    def items(self) -> list[Value]:
+        """Return the elements of a list."""
+        if not isinstance(self.value, list):
+            raise self.error("a list")
+        return [Value(self.file, (*self.place, i), v) for i, v in enumerate(self.value)]
+
+    def elements(self, key: str) -> list[Value]:
+        """Return the elements of a list under a key, none if it is absent.
+
+        Parameters
+        ----------
+        key : str
+            Key of the list.
+        """
+        found = self.get(key)
+        return [] if found is None else found.items()
+
+    def text(self) -> str:
+        """Return a string that is not empty."""
+        if not isinstance(self.value, str) or not self.value:
+            raise self.error("a string")
+        return self.value
+
+    def number(self) -> float:
+        """Return a finite number that is not negative."""
+        if isinstance(self.value, str):
+            raise self.error("a number")
+        return number(self.value, self.where)
+
+    def whole(self) -> int:
+        """Return an integer that is not negative."""
+        return whole(self.value, self.where)
+
+
+def read_json(path: Path) -> Value:
+    """Return the top of a JSON document.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not.
+
+    Raises
+    ------
+    GraphError
+        The file cannot be read or is not JSON; the message names line and column.
+    """
+    text = read_text(path)
+    try:
+        return Value(path, (), json.loads(text))
+    except json.JSONDecodeError as error:
+        at_end = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        cut = " (the file may be truncated)" if at_end else ""
+        raise GraphError(
+            f"{path}:{error.lineno}: column {error.colno}: not JSON: {error.msg}{cut}"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise GraphError(f"{path}: not usable JSON: {error}") from error

@@ -1,0 +1,58 @@
+"""Errors of task graphs in the names that the source file uses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+
+from simsched.errors import GraphError
+from simsched.workload.graph import TaskGraph
+
+SHOWN_TASKS = 8
+
+
+def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> None:
+    """Validate a graph and report a cycle with the names of its tasks.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        What was read.
+    names : sequence of str, length n_tasks
+        What the source calls the tasks.
+    source : Path or str
+        Where the graph was read from.
+
+    Raises
+    ------
+    GraphError
+        The graph is not valid.
+    """
+    try:
+        graph.validate()
+    except GraphError as error:
+        cycle = _cycle(graph)
+        if not cycle:
+            raise GraphError(f"{source}: {error}") from error
+        tasks = [" ".join(names[t].split()) for t in cycle[:SHOWN_TASKS]]
+        dots = ["..."] if len(cycle) > SHOWN_TASKS else []
+        way = " -> ".join([*tasks, *dots, tasks[0]])
+        raise GraphError(
+            f"{source}: found a cycle of {len(cycle)} tasks: {way}; accepted an acyclic graph"
+        ) from error
+
+
+def _cycle(graph: TaskGraph) -> list[int]:
+    """Return the tasks of a cycle through dataflow edges and the spawn tree, if there is one."""
+    every = np.arange(graph.n_tasks)
+    links: nx.DiGraph[int] = nx.DiGraph()
+    for ptr, index in ((graph.succ_ptr, graph.succ), (graph.child_ptr, graph.child)):
+        sources = np.repeat(every, np.diff(ptr)).tolist()
+        links.add_edges_from(zip(sources, index.tolist(), strict=True))
+    try:
+        return [edge[0] for edge in nx.find_cycle(links)]
+    except nx.NetworkXNoCycle:
+        return []

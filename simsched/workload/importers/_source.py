@@ -1,0 +1,158 @@
+"""Reading text files and numbers with errors that name the file and the place."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from pathlib import Path
+
+from simsched.errors import GraphError
+
+GZIP_MAGIC = b"\x1f\x8b"
+HEAD_BYTES = 65536
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file, decompressed if it is gzip.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Compression is recognised by content, not by name.
+
+    Raises
+    ------
+    GraphError
+        The file cannot be read, is empty, is not valid UTF-8 or its compressed data end early.
+    """
+    try:
+        data = path.read_bytes()
+        if data.startswith(GZIP_MAGIC):
+            data = gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise GraphError(f"{path}: found damaged or truncated gzip data ({error})") from error
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise GraphError(
+            f"{path}:{line}: found byte 0x{data[error.start]:02x}, accepted UTF-8 text"
+        ) from error
+    if not text.strip():
+        raise GraphError(f"{path}: found an empty file")
+    return text
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first bytes of a file, decompressed as far as they are readable gzip.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    GraphError
+        The file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if not head.startswith(GZIP_MAGIC):
+        return head
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
+    except zlib.error:
+        return b""
+
+
+def number(value: object, where: str, *, least: float = 0.0, infinite: bool = False) -> float:
+    """Return a number given as such or as text.
+
+    Parameters
+    ----------
+    value : object
+        A number or a string that spells one.
+    where : str
+        What precedes the message: file and key.
+    least : float
+        Smallest accepted value, 0 by default.
+    infinite : bool
+        Whether infinity is accepted, False by default.
+
+    Raises
+    ------
+    GraphError
+        Not a number, NaN, infinite or below `least`.
+    """
+    accepted = f"accepted a {'' if infinite else 'finite '}number of at least {least:g}"
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise GraphError(f"{where}: found {shown(value)}, {accepted}")
+    try:
+        result = float(value)
+    except (ValueError, OverflowError) as error:
+        raise GraphError(f"{where}: found {shown(value)}, {accepted}") from error
+    if math.isnan(result) or result < least or (math.isinf(result) and not infinite):
+        raise GraphError(f"{where}: found {shown(value)}, {accepted}")
+    return result
+
+
+def whole(value: object, where: str, *, least: int = 0, most: int = 2**63 - 1) -> int:
+    """Return an integer given as such, as a float without fraction or as text.
+
+    Parameters
+    ----------
+    value : object
+        A number or a string that spells one.
+    where : str
+        What precedes the message: file and key.
+    least, most : int
+        Accepted range, 0 to 2**63 - 1 by default.
+
+    Raises
+    ------
+    GraphError
+        Not an integer or out of range.
+    """
+    result: int | None = None
+    try:
+        if (isinstance(value, str) and len(value) < 32) or (
+            isinstance(value, float) and value.is_integer()
+        ):
+            result = int(value)
+        elif isinstance(value, int) and not isinstance(value, bool):
+            result = value
+    except ValueError:
+        result = None
+    if result is None or not least <= result <= most:
+        raise GraphError(
+            f"{where}: found {shown(value)}, accepted an integer from {least} to {most}"
+        )
+    return result
+
+
+def shown(value: object) -> str:
+    """Return a value as it appears in a message: short, on one line.
+
+    Parameters
+    ----------
+    value : object
+        What was found.
+    """
+    if value is None or value == "":
+        return "nothing"
+    if isinstance(value, int) and abs(value) > 10**40:
+        return "an integer of more than 40 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _unreadable(path: Path, error: OSError) -> GraphError:
+    """Return the error for a file that the system does not let us read."""
+    return GraphError(f"{path}: cannot be read: {error.strerror or error}")

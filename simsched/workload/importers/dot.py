@@ -1,0 +1,96 @@
+"""DOT, the language of Graphviz.
+
+Our own graphs come back without loss, those of other programs with an explicit mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from simsched.atomic import write_text
+from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.importers._dot_syntax import parse_dot
+from simsched.workload.importers._source import read_text
+from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
+from simsched.workload.importers.registry import importer
+
+
+def _looks_like_dot(head: bytes) -> bool:
+    """Say whether a file begins like a DOT graph."""
+    words = head.decode("utf-8", "replace").lower().split(maxsplit=2)
+    return bool(words) and words[0].partition("{")[0] in ("strict", "digraph", "graph")
+
+
+@importer("dot", suffixes=(".dot", ".gv", ".dot.gz"), recognises=_looks_like_dot)
+def import_dot(
+    path: Path,
+    *,
+    cost: str | None = None,
+    cost_unit: str | None = None,
+    reference_speed: float | None = None,
+    edge_bytes: str | None = None,
+    task_class: str | None = None,
+) -> Workload:
+    """Task graphs in DOT, simsched's own or with attributes that options name.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not.
+    cost, cost_unit, reference_speed, edge_bytes, task_class
+        As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
+        may be quoted.
+
+    Raises
+    ------
+    GraphError
+        The file is not DOT or its graph is not accepted.
+    """
+    return from_networkx(
+        parse_dot(read_text(path), str(path)),
+        cost=cost,
+        cost_unit=cost_unit,
+        reference_speed=reference_speed,
+        edge_bytes=edge_bytes,
+        task_class=task_class,
+        source=str(path),
+    )
+
+
+def write_dot(workload: Workload | TaskGraph, path: Path | str) -> None:
+    """Write a workload as DOT, completely or not at all.
+
+    Parameters
+    ----------
+    workload : Workload or TaskGraph
+        What is written, in the form of :func:`~simsched.workload.importers.to_networkx`.
+    path : Path or str
+        Where to; an existing file is replaced.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be written.
+    """
+    graph = to_networkx(workload)
+    lines = [f"digraph {_quoted(workload.name if isinstance(workload, Workload) else 'graph')} {{"]
+    lines += [f"  {_quoted(key)}={_quoted(value)};" for key, value in graph.graph.items()]
+    lines += [f"  {_quoted(node)}{_list(data)};" for node, data in graph.nodes(data=True)]
+    lines += [
+        f"  {_quoted(u)} -> {_quoted(v)}{_list(data)};" for u, v, data in graph.edges(data=True)
+    ]
+    write_text(Path(path), "\n".join([*lines, "}", ""]))
+
+
+def _list(attributes: Mapping[Any, Any]) -> str:
+    """Return an attribute list, empty texts left out."""
+    given = {key: value for key, value in attributes.items() if value != ""}
+    return " [" + ", ".join(f"{_quoted(k)}={_quoted(v)}" for k, v in given.items()) + "]"
+
+
+def _quoted(value: object) -> str:
+    """Return a DOT string."""
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'

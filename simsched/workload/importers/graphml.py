@@ -1,0 +1,110 @@
+"""GraphML through NetworkX.
+
+Our own graphs come back without loss, those of other programs with an explicit mapping.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+import networkx as nx
+
+from simsched.atomic import write_text
+from simsched.errors import GraphError
+from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.importers._source import read_text
+from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
+from simsched.workload.importers.registry import importer
+
+NOT_IN_XML = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def _looks_like_graphml(head: bytes) -> bool:
+    """Say whether the beginning of a file has the root element of GraphML."""
+    return b"<graphml" in head
+
+
+@importer("graphml", suffixes=(".graphml", ".graphml.gz"), recognises=_looks_like_graphml)
+def import_graphml(
+    path: Path,
+    *,
+    cost: str | None = None,
+    cost_unit: str | None = None,
+    reference_speed: float | None = None,
+    edge_bytes: str | None = None,
+    task_class: str | None = None,
+) -> Workload:
+    """Task graphs in GraphML, simsched's own or with attributes that options name.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not. Of several graphs in it only one is accepted.
+    cost, cost_unit, reference_speed, edge_bytes, task_class
+        As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
+
+    Raises
+    ------
+    GraphError
+        The file is not GraphML or its graph is not accepted.
+    """
+    return from_networkx(
+        _parse(path, read_text(path)),
+        cost=cost,
+        cost_unit=cost_unit,
+        reference_speed=reference_speed,
+        edge_bytes=edge_bytes,
+        task_class=task_class,
+        source=str(path),
+    )
+
+
+def write_graphml(workload: Workload | TaskGraph, path: Path | str) -> None:
+    """Write a workload as GraphML, completely or not at all.
+
+    Parameters
+    ----------
+    workload : Workload or TaskGraph
+        What is written, in the form of :func:`~simsched.workload.importers.to_networkx`.
+    path : Path or str
+        Where to; an existing file is replaced.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be written.
+    GraphError
+        A name contains a character that XML cannot hold.
+    """
+    buffer = io.BytesIO()
+    nx.write_graphml_xml(to_networkx(workload), buffer)
+    text = buffer.getvalue().decode()
+    bad = NOT_IN_XML.search(text)
+    if bad is not None:
+        raise GraphError(
+            f"{path}: cannot be written as GraphML: found character {bad[0]!r} in a name, "
+            "accepted characters that XML can hold"
+        )
+    write_text(Path(path), text)
+
+
+def _parse(path: Path, text: str) -> nx.Graph[Any]:
+    """Return the only graph of a GraphML document."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # keys without a type are strings
+            graphs: list[nx.Graph[Any]] = list(nx.GraphMLReader()(string=text))
+    except ParseError as error:
+        line, column = error.position
+        raise GraphError(f"{path}:{line}: column {column}: not XML: {error}") from error
+    except Exception as error:  # the reader has no error class of its own
+        reason = f"{type(error).__name__}: {error}"
+        raise GraphError(f"{path}: not GraphML as NetworkX reads it: {reason}") from error
+    if len(graphs) != 1:
+        raise GraphError(f"{path}: found {len(graphs)} graphs, accepted one <graph> in <graphml>")
+    return graphs[0]

@@ -1,0 +1,289 @@
+"""Measured OpenMP task statistics of the MIR runtime: CSV, one row per task.
+
+**Columns.** Required: ``task``, ``parent`` (0 for none), ``child_number`` (from 1), ``cpu_id``,
+``exec_cycles``, ``work_cycles``, ``overhead_cycles``, ``creation_cycles``, ``create_instant``,
+``exec_end_instant``; checked if present: ``num_children``; used if present: ``outline_function``
+(the class of a task) and ``wait_instants``, ``joins_at`` (counts of what a spawn tree cannot
+express). Rows may come in any order; tasks are numbered by ascending ``task``.
+
+**What the columns mean**, verified on the published run of Fibonacci (8,192 tasks, 48 cores):
+
+* ``exec = work + overhead`` in every row. A leaf's overhead is 0. An inner task's overhead exceeds
+  the sum of its children's ``creation_cycles`` by at least 640 and in the median by 5,396 cycles,
+  592 M in all: searching for work while it waits. 564 M of that are in nine tasks, eight of them
+  at the top of the tree, that wait while little work exists.
+* ``create_instant`` is the *end* of the creation, in cycles since the parent's start: before it
+  fits ``creation_cycles`` in every row, and between the instants of two siblings fits the second's
+  ``creation_cycles`` with 1,313 cycles or more to spare. So the work before and between the spawns
+  is the last child's ``create_instant`` minus the ``creation_cycles`` of all children.
+* ``wait_instants`` is the *end* of the wait, in cycles of the task's own activity: the search for
+  work fits between the last spawn and it in every task with 16,699 cycles or more to spare, but
+  after it in only 793 of the 4,095 tasks with two children. What follows is short (median 1,946
+  cycles).
+* Ends nest: every task ends before its parent. No two leaves overlap on a core.
+* The part from the first leaf's start (436.8 M) to the last end (1,300.4 M) is 863.6 M cycles
+  long. But cores were active before: what the tasks of a core were active up to some end must fit
+  between the first task's start and that end. So the first task started by 345.8 M, 91.0 M cycles
+  before the first leaf; this is no outlier, 25 of the 48 cores give 345.8 M to 353.4 M. Against 48
+  cores from then on, active cycles (41.63 G) are 90.9 %, work (26.37 G) 57.5 % and creation
+  (14.67 G) 32.0 %.
+* A few tasks (14 leaves and 9 inner ones above 45 M cycles; four of the latter end within 0.3 M
+  cycles of each other) look interrupted, for up to 100 M cycles on the work account. They are
+  kept as measured.
+
+**The task graph.** All tasks, as a spawn tree in order of ``child_number``; one operation is one
+cycle.
+
+* Body: the work before and between the spawns, for a leaf all of its work. Join: the rest of the
+  work. In this split children exist as early as they did. The rest includes what the task spent
+  between its last spawn and the end of its wait (in Fibonacci nothing but the wait itself).
+* ``creation_ops`` is ``creation_cycles``, paid by the parent for each child; for tasks without a
+  parent it is 0.
+* Searching (overhead beyond creation) is left out: it is for the simulated scheduler to produce.
+* A task that waits several times becomes one body, all spawns, one join; such tasks are counted in
+  `Workload.parameters`. Tasks without a parent start at once, also if they belong to one parallel
+  region after the other.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from simsched.errors import GraphError, nearest
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.graph import FloatArray, Int64Array, Workload
+from simsched.workload.importers._naming import check_named
+from simsched.workload.importers._source import read_text, shown
+from simsched.workload.importers.measured import Measured, MeasuredWorkload
+from simsched.workload.importers.registry import importer
+
+NUMBERS = ("task", "parent", "child_number", "cpu_id")
+CYCLES = (
+    "exec_cycles",
+    "work_cycles",
+    "overhead_cycles",
+    "creation_cycles",
+    "create_instant",
+    "exec_end_instant",
+)
+LARGEST = 2**53
+
+
+def _looks_like_mir(head: bytes) -> bool:
+    """Say whether the first line of a file has the columns of MIR."""
+    names = head.partition(b"\n")[0].replace(b'"', b"").strip().split(b",")
+    return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(names)
+
+
+@importer("mir", suffixes=(".csv", ".csv.gz"), recognises=_looks_like_mir)
+def import_mir(path: Path) -> MeasuredWorkload:
+    """Measured OpenMP task statistics of the MIR runtime, CSV.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not.
+
+    Raises
+    ------
+    GraphError
+        The file is not CSV, lacks a column or a task, or its numbers contradict each other; the
+        message names the line.
+    """
+    table = _Table(path)
+    parent = _parents(table)
+    child = np.flatnonzero(parent >= 0)
+    child = child[np.lexsort((table["child_number"][child], parent[child]))]
+    _check_siblings(table, parent, child)
+    creation = table["creation_cycles"].astype(np.float64)
+    work = table["work_cycles"].astype(np.float64)
+    before = _work_before_last_spawn(table, parent, child)
+    is_inner = np.bincount(parent[child], minlength=len(parent)) > 0
+    body = np.where(is_inner, np.minimum(before, work), work)
+    class_of, class_names = table.classes("outline_function")
+    graph = build_graph(
+        body,
+        join_ops=work - body,
+        task_class=class_of,
+        class_names=class_names,
+        children=adjacency(parent[child], child, len(parent)),
+        creation_ops=np.where(parent >= 0, creation, 0.0),
+    )
+    check_named(graph, [str(task) for task in table["task"].tolist()], path)
+    workload = Workload(
+        name=path.name.partition(".")[0],
+        graph=graph,
+        parameters={
+            "format": "mir",
+            "unit_of_ops": "cycle",
+            "tasks_with_several_waits": table.count_matches("wait_instants", r";.*;"),
+            "tasks_after_a_first_wait": table.count_matches("joins_at", r"^0*[1-9]"),
+            "tasks_without_parent": int((parent < 0).sum()),
+        },
+    )
+    return MeasuredWorkload(workload, _measured(table, parent, is_inner))
+
+
+class _Table:
+    """The rows of a file in the order of their tasks, as checked integers.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        frame = _read_csv(path)
+        for name in (*NUMBERS, *CYCLES):
+            if name not in frame.columns:
+                close = nearest(name, map(str, frame.columns))
+                hint = f"; did you mean {close!r}?" if close else ""
+                raise GraphError(f"{path}: found no column {name!r}, which is required{hint}")
+        if frame.empty:
+            raise GraphError(f"{path}: found no tasks, accepted at least one row")
+        self.line = np.arange(len(frame), dtype=np.int64) + 2
+        self._columns = {name: self._integers(frame[name]) for name in (*NUMBERS, *CYCLES)}
+        if "num_children" in frame.columns:
+            self._columns["num_children"] = self._integers(frame["num_children"])
+        order = np.argsort(self["task"], kind="stable")
+        self.line = self.line[order]
+        self._columns = {name: values[order] for name, values in self._columns.items()}
+        self._frame = frame.iloc[order]
+
+    def __getitem__(self, column: str) -> Int64Array:
+        return self._columns[column]
+
+    def __contains__(self, column: str) -> bool:
+        return column in self._columns
+
+    def refuse(self, wrong: NDArray[np.bool_], column: str, accepted: str) -> None:
+        """Raise an error for the first of the rows that are wrong, in the order of the file."""
+        if not wrong.any():
+            return
+        row = int(np.flatnonzero(wrong)[np.argmin(self.line[wrong])])
+        task, found = self["task"][row], self[column][row]
+        raise GraphError(
+            f"{self.path}:{self.line[row]}: task {task}: column {column!r}: "
+            f"found {found}, accepted {accepted}"
+        )
+
+    def classes(self, column: str) -> tuple[Int64Array, list[str]]:
+        """Return the class of each task and their names, one class if there is no such column."""
+        if column not in self._frame.columns:
+            return np.zeros(len(self.line), dtype=np.int64), ["task"]
+        values = self._frame[column].to_numpy(dtype=str)
+        names, index = np.unique(values, return_inverse=True)
+        return index.astype(np.int64), [f"function {name or 'unknown'}" for name in names.tolist()]
+
+    def count_matches(self, column: str, pattern: str) -> int:
+        """Return how many rows of a column match, 0 if there is no such column."""
+        if column not in self._frame.columns:
+            return 0
+        return int(self._frame[column].str.contains(pattern, regex=True).sum())
+
+    def _integers(self, texts: pd.Series[str]) -> Int64Array:
+        """Return a column as integers that are not negative."""
+        values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
+        good = (values >= 0) & (values <= LARGEST) & (values == np.floor(values))
+        if not good.all():
+            row = int(np.argmin(good))
+            raise GraphError(
+                f"{self.path}:{self.line[row]}: column {texts.name!r}: "
+                f"found {shown(texts.iloc[row])}, accepted an integer from 0 to 2**53"
+            )
+        return values.astype(np.int64)
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    """Return a CSV file as a frame of strings."""
+    text = read_text(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                io.StringIO(text), dtype=str, keep_default_na=False, index_col=False
+            )
+    except (ValueError, pd.errors.ParserWarning) as error:
+        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
+        raise GraphError(f"{path}: not CSV: {reason}") from error
+    return frame.fillna("")
+
+
+def _parents(table: _Table) -> Int64Array:
+    """Return the row of each task's parent, -1 for none, after checking numbers row by row."""
+    task, parent = table["task"], table["parent"]
+    table.refuse(task == 0, "task", "1 or more; 0 stands for no task")
+    again = np.concatenate(([False], task[1:] == task[:-1]))
+    table.refuse(again, "task", "a number that no other row has")
+    row = np.minimum(np.searchsorted(task, parent), len(task) - 1)
+    table.refuse((task[row] != parent) & (parent != 0), "parent", "0 or the number of a task")
+    balance = table["work_cycles"] + table["overhead_cycles"]
+    table.refuse(balance != table["exec_cycles"], "exec_cycles", "work_cycles + overhead_cycles")
+    late = table["exec_cycles"] > table["exec_end_instant"]
+    table.refuse(late, "exec_cycles", "at most exec_end_instant")
+    return np.where(parent == 0, -1, row).astype(np.int64)
+
+
+def _check_siblings(table: _Table, parent: Int64Array, child: Int64Array) -> None:
+    """Check that children of a task have different numbers and that none is missing."""
+    number = table["child_number"][child]
+    same = (parent[child][1:] == parent[child][:-1]) & (number[1:] == number[:-1])
+    wrong = np.zeros(len(parent), dtype=bool)
+    wrong[child[1:][same]] = True
+    table.refuse(wrong, "child_number", "a number that no other child of the task has")
+    if "num_children" in table:
+        present = np.bincount(parent[child], minlength=len(parent))
+        table.refuse(
+            present != table["num_children"],
+            "num_children",
+            "the number of rows with this parent (rows are missing or extra)",
+        )
+
+
+def _work_before_last_spawn(table: _Table, parent: Int64Array, child: Int64Array) -> FloatArray:
+    """Return each task's own cycles up to its last spawn, creation left out."""
+    spawner = parent[child]
+    last = np.zeros(len(parent), dtype=np.int64)
+    np.maximum.at(last, spawner, table["create_instant"][child])
+    creation = np.zeros(len(parent), dtype=np.int64)
+    np.add.at(creation, spawner, table["creation_cycles"][child])
+    fits = creation <= table["overhead_cycles"]
+    table.refuse(~fits, "overhead_cycles", "at least the creation_cycles of all children")
+    table.refuse(
+        last > table["exec_cycles"], "exec_cycles", "at least the create_instant of every child"
+    )
+    before: FloatArray = np.maximum(last - creation, 0).astype(np.float64)
+    return before
+
+
+def _measured(table: _Table, parent: Int64Array, is_inner: NDArray[np.bool_]) -> Measured:
+    """Return what the file says about the execution."""
+    cores, core = np.unique(table["cpu_id"], return_inverse=True)
+    active, end = table["exec_cycles"], table["exec_end_instant"]
+    order = np.lexsort((end, core))
+    so_far = np.cumsum(active[order])
+    first = np.concatenate(([0], np.flatnonzero(np.diff(core[order])) + 1))
+    offset = (so_far - active[order])[first]
+    per_core = so_far - np.repeat(offset, np.diff([*first.tolist(), len(order)]))
+    parallel_start = int((end - active)[~is_inner].min())
+    spawn_start = min(int((end[order] - per_core).min()), parallel_start)
+    core32 = core.astype(np.int32)
+    return Measured(
+        cores=cores.astype(np.int64),
+        task_core=core32,
+        exec_cycles=active.astype(np.float64),
+        work_cycles=table["work_cycles"].astype(np.float64),
+        creation_cycles=table["creation_cycles"].astype(np.float64),
+        end_cycles=end.astype(np.float64),
+        parallel_start_cycles=float(parallel_start),
+        spawn_start_cycles=float(spawn_start),
+        creator_core=np.where(parent >= 0, core32[parent], core32).astype(np.int32),
+    )

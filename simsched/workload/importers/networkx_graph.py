@@ -1,0 +1,282 @@
+"""Task graphs as NetworkX graphs and back.
+
+Our own graphs carry every array of a workload, so that the way through NetworkX, GraphML or DOT
+loses nothing. All attributes are numbers or strings, as GraphML needs:
+
+* graph: ``simsched_format`` (1), ``name``, ``iterations``, and as JSON ``kinds``, ``class_names``,
+  ``block_bytes``, ``parameters``; with an initialisation also ``init_kinds`` and
+  ``init_class_names``;
+* node: ``task`` (its number), ``stage`` ("iteration" or "init"), ``task_class`` (its name),
+  ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
+  ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces;
+* edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
+  the node.
+
+Nodes are numbered from 0, those of the initialisation are called ``init0``, ``init1``, ... Tasks
+may be removed before the way back: the others keep their order and are renumbered. Parameters come
+back as JSON knows them (a tuple as a list); values that JSON does not know are written as text.
+
+Other graphs need to be told which attribute means what, see :func:`from_networkx`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import GraphError
+from simsched.workload.builder import MAX_INDEX, accesses, adjacency, build_graph
+from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.importers._attributes import Attributes, plain
+from simsched.workload.importers._foreign import Mapping, read_foreign
+from simsched.workload.importers._naming import check_named
+
+FORMAT = 1
+STAGES = ("iteration", "init")
+RELATIONS = ("dataflow", "spawn")
+
+
+def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
+    """Return a directed graph that holds a whole task graph or workload.
+
+    Parameters
+    ----------
+    source : TaskGraph or Workload
+        A graph is taken for a workload of that one graph, run once.
+
+    Returns
+    -------
+    networkx.DiGraph or networkx.MultiDiGraph
+        The latter if two tasks are joined by several edges. Attributes are those of the module's
+        description.
+    """
+    workload = source if isinstance(source, Workload) else Workload("graph", source)
+    stages = [("iteration", workload.graph)]
+    if workload.init is not None:
+        stages.append(("init", workload.init))
+    parallel = any(_has_parallel_edges(graph) for _, graph in stages)
+    result: nx.DiGraph[Any] = nx.MultiDiGraph() if parallel else nx.DiGraph()
+    result.graph.update(
+        simsched_format=FORMAT,
+        name=workload.name,
+        iterations=workload.iterations,
+        block_bytes=json.dumps(workload.graph.block_bytes.tolist()),
+        parameters=json.dumps(workload.parameters, default=str),
+    )
+    for stage, graph in stages:
+        prefix = "" if stage == "iteration" else "init_"
+        result.graph[f"{prefix}kinds"] = json.dumps(list(graph.kinds))
+        result.graph[f"{prefix}class_names"] = json.dumps(list(graph.class_names))
+        _add_nodes(result, graph, stage)
+        _add_edges(result, graph, stage)
+    return result
+
+
+def from_networkx(
+    graph: nx.Graph[Any],
+    *,
+    cost: str | None = None,
+    cost_unit: str | None = None,
+    reference_speed: float | None = None,
+    edge_bytes: str | None = None,
+    task_class: str | None = None,
+    source: str = "graph",
+) -> Workload:
+    """Return the workload that a NetworkX graph describes.
+
+    A graph that :func:`to_networkx` made needs no options. For any other, nodes are tasks, edges
+    are dataflow, and what the attributes mean has to be said; nothing is guessed from their names.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or networkx.MultiDiGraph
+        The graph.
+    cost : str, optional
+        Node attribute with the cost of a task; often called cost, weight, duration, flops or size.
+    cost_unit : {"ops", "s", "ms", "us", "ns"}, optional
+        Its unit.
+    reference_speed : float, optional
+        Operations per second that turn times into operations, 10**9 by default; only with a unit of
+        time.
+    edge_bytes : str, optional
+        Edge attribute with the bytes that go from a task to its successor: one block per edge,
+        written by the one and read by the other. Without it no data are moved.
+    task_class : str, optional
+        Node attribute with the class of a task; all are of class "task" without it.
+    source : str
+        What error messages call the graph.
+
+    Raises
+    ------
+    GraphError
+        The graph is undirected, has no tasks, lacks an attribute or has a value that is not
+        accepted.
+    """
+    if not graph.is_directed():
+        raise GraphError(f"{source}: found an undirected graph, accepted a directed one")
+    if len(graph) == 0:
+        raise GraphError(f"{source}: found no nodes, accepted at least one")
+    options = Mapping(cost, cost_unit, reference_speed, edge_bytes, task_class)
+    if "simsched_format" not in graph.graph:
+        return read_foreign(graph, options, source)
+    if options.given:
+        raise GraphError(
+            f"{source}: found the option {options.given[0]}, "
+            "accepted none: the graph is simsched's own"
+        )
+    return _read_own(graph, source)
+
+
+def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
+    """Return the workload of a graph in our own format."""
+    top = Attributes(graph.graph, f"{source}: graph")
+    if top.whole("simsched_format") != FORMAT:
+        raise top.error("simsched_format", f"{FORMAT}")
+    blocks = top.json_numbers("block_bytes")
+    nodes: dict[str, list[tuple[int, Any, Attributes]]] = {stage: [] for stage in STAGES}
+    for node, data in graph.nodes(data=True):
+        found = Attributes(data, f"{source}: node {str(node)!r}")
+        nodes[found.choice("stage", STAGES)].append((found.whole("task"), node, found))
+    if not nodes["iteration"]:
+        raise GraphError(f"{source}: found no node of stage 'iteration', accepted at least one")
+    stages = {
+        stage: _read_stage(graph, entries, top, blocks, "" if stage == "iteration" else "init_")
+        for stage, entries in nodes.items()
+        if entries
+    }
+    title = plain(graph.graph.get("name", "graph"))
+    workload = Workload(
+        name=title if isinstance(title, str) else str(title),
+        graph=stages["iteration"],
+        iterations=top.whole("iterations", least=1, most=MAX_INDEX),
+        init=stages.get("init"),
+        parameters=top.json_object("parameters"),
+    )
+    try:
+        workload.validate()
+    except GraphError as error:
+        raise GraphError(f"{source}: {error}") from error
+    return workload
+
+
+def _read_stage(
+    graph: nx.Graph[Any],
+    entries: list[tuple[int, Any, Attributes]],
+    top: Attributes,
+    blocks: list[int],
+    prefix: str,
+) -> TaskGraph:
+    """Return the graph of one stage from its nodes, which are sorted by number."""
+    entries.sort(key=lambda entry: entry[0])
+    for (number, _, _), (other, _, again) in itertools.pairwise(entries):
+        if number == other:
+            raise again.error("task", "a number that no other node of the stage has")
+    index = {node: i for i, (_, node, _) in enumerate(entries)}
+    tasks = [found for _, _, found in entries]
+    kinds = top.json_names(f"{prefix}kinds")
+    names = top.json_names(f"{prefix}class_names")
+    class_index = {name: i for i, name in enumerate(names)}
+    rows = [
+        (i, join, block, read, written)
+        for i, task in enumerate(tasks)
+        for join, key in enumerate(("accesses", "join_accesses"))
+        for block, read, written in task.accesses(key, len(blocks))
+    ]
+    table = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    links = _read_edges(graph, index, top.where)
+    result = build_graph(
+        [[task.cost(f"ops_{kind}") for task in tasks] for kind in kinds],
+        join_ops=[[task.cost(f"join_ops_{kind}") for task in tasks] for kind in kinds],
+        kinds=kinds,
+        task_class=[class_index[task.choice("task_class", class_index)] for task in tasks],
+        class_names=names,
+        children=adjacency(*links["spawn"], len(tasks)),
+        successors=adjacency(*links["dataflow"], len(tasks)),
+        accessed=accesses(
+            table[0], table[2], table[3], table[4], len(tasks), in_join=table[1] == 2
+        ),
+        block_bytes=blocks,
+        creation_ops=[task.number("creation_ops") for task in tasks],
+        arrival_ps=[task.whole("arrival_ps") for task in tasks],
+    )
+    check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
+    return result
+
+
+def _read_edges(
+    graph: nx.Graph[Any], index: dict[Any, int], where: str
+) -> dict[str, tuple[list[int], list[int]]]:
+    """Return sources and targets of each relation among nodes, in the order of their numbers."""
+    rows: dict[str, list[tuple[int, int, int]]] = {relation: [] for relation in RELATIONS}
+    for node, number in index.items():
+        for _, target, data in graph.edges(node, data=True):
+            place = f"{where.rpartition(': ')[0]}: edge {str(node)!r} -> {str(target)!r}"
+            if target not in index:
+                raise GraphError(f"{place}: found nodes of two stages, accepted one")
+            found = Attributes(data, place)
+            relation = found.choice("relation", RELATIONS)
+            rows[relation].append((number, found.whole("order"), index[target]))
+    for edges in rows.values():
+        edges.sort(key=lambda edge: edge[:2])
+    return {key: ([e[0] for e in edges], [e[2] for e in edges]) for key, edges in rows.items()}
+
+
+def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
+    """Add the tasks of one stage with their attributes."""
+    body = _access_texts(graph, graph.access_ptr[:-1], graph.join_access)
+    join = _access_texts(graph, graph.join_access, graph.access_ptr[1:])
+    columns: dict[str, Sequence[Any]] = {
+        "task_class": [graph.class_names[c] for c in graph.task_class.tolist()],
+        "creation_ops": graph.creation_ops.tolist(),
+        "arrival_ps": graph.arrival_ps.tolist(),
+        "accesses": body,
+        "join_accesses": join,
+    }
+    for k, kind in enumerate(graph.kinds):
+        columns[f"ops_{kind}"] = graph.ops[k].tolist()
+        columns[f"join_ops_{kind}"] = graph.join_ops[k].tolist()
+    for task, values in enumerate(zip(*columns.values(), strict=True)):
+        attributes = dict(zip(columns, values, strict=True))
+        result.add_node(_node(stage, task), task=task, stage=stage, **attributes)
+
+
+def _add_edges(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
+    """Add spawn tree and dataflow of one stage."""
+    for relation, ptr, index in (
+        ("dataflow", graph.succ_ptr.tolist(), graph.succ.tolist()),
+        ("spawn", graph.child_ptr.tolist(), graph.child.tolist()),
+    ):
+        for task in range(graph.n_tasks):
+            for order, target in enumerate(index[ptr[task] : ptr[task + 1]]):
+                ends = _node(stage, task), _node(stage, target)
+                result.add_edge(*ends, relation=relation, order=order)
+
+
+def _access_texts(graph: TaskGraph, begin: NDArray[np.int64], end: NDArray[np.int64]) -> list[str]:
+    """Return the accesses from `begin` to `end` of each task as text."""
+    columns = (graph.access_block, graph.read_bytes, graph.written_bytes)
+    texts = [f"{b}:{r}:{w}" for b, r, w in zip(*(c.tolist() for c in columns), strict=True)]
+    return [" ".join(texts[i:j]) for i, j in zip(begin.tolist(), end.tolist(), strict=True)]
+
+
+def _has_parallel_edges(graph: TaskGraph) -> bool:
+    """Say whether two tasks are joined by more than one edge."""
+    tasks = np.arange(graph.n_tasks, dtype=np.int64) << 32
+    pairs = np.concatenate(
+        (
+            np.repeat(tasks, np.diff(graph.succ_ptr)) | graph.succ,
+            np.repeat(tasks, np.diff(graph.child_ptr)) | graph.child,
+        )
+    )
+    return len(np.unique(pairs)) < len(pairs)
+
+
+def _node(stage: str, task: int) -> int | str:
+    """Return the node of a task."""
+    return task if stage == "iteration" else f"init{task}"
