@@ -199,7 +199,7 @@ def _read_stage(
         children=adjacency(*links["spawn"], len(tasks)),
         successors=adjacency(*links["dataflow"], len(tasks)),
         accessed=accesses(
-            table[0], table[2], table[3], table[4], len(tasks), in_join=table[1] == 2
+            table[0], table[2], table[3], table[4], len(tasks), in_join=table[1] == 1
         ),
         block_bytes=blocks,
         creation_ops=[task.number("creation_ops") for task in tasks],

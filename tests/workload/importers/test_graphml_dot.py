@@ -1,0 +1,195 @@
+import gzip
+
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simsched.errors import ConfigurationError, GraphError, SimschedError
+from simsched.workload.importers import import_workload, write_dot, write_graphml
+from simsched.workload.importers._dot_syntax import parse_dot
+
+MAPPING = {"cost": "size", "cost_unit": "ops"}
+
+
+def _write(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_dot_grammar():
+    graph = parse_dot(
+        """# preprocessor line
+        digraph "my \\"graph\\"" {
+          rankdir = LR; node [shape=box, size="1"] // comment
+          a [size=2.5] b:port:n -> {c d} -> e [bytes=7, style]; /* long
+          comment */ edge [bytes="3" color="red" + "dish"]
+          a -> -4; <x <b>y</b>> -> "two
+words" subgraph cluster_0 { node [size=9]; f }
+          g
+        }""",
+        "x.dot",
+    )
+    assert graph.graph == {"name": 'my "graph"', "rankdir": "LR"}
+    assert list(graph) == ["a", "b", "c", "d", "e", "-4", "<x <b>y</b>>", "two\nwords", "f", "g"]
+    assert graph.nodes["a"]["size"] == "2.5"
+    assert graph.nodes["b"] == {"shape": "box", "size": "1"}
+    assert graph.nodes["f"]["size"] == "9"
+    assert graph.nodes["g"]["size"] == "1"
+    assert set(graph.edges()) == {
+        ("b", "c"),
+        ("b", "d"),
+        ("c", "e"),
+        ("d", "e"),
+        ("a", "-4"),
+        ("<x <b>y</b>>", "two\nwords"),
+    }
+    assert graph.edges["b", "c", 0] == {"bytes": "7", "style": "true"}
+    assert graph.edges["a", "-4", 0] == {"bytes": "3", "color": "reddish"}
+
+
+def test_dot_with_strict_merges_edges():
+    assert parse_dot("strict digraph { a -> b; a -> b }", "x").number_of_edges() == 1
+    assert parse_dot("digraph { a -> b; a -> b }", "x").number_of_edges() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("digraph {\n a -> ;\n}", r":2: found ';', accepted a node"),
+        ("digraph {\n a -> b\n", r":3: found the end of the file"),
+        ('digraph {\n\n a [size="3] }', r":3: found a string that does not end"),
+        ("digraph { a [size=<b> > }", "found '>'|found"),
+        ("digraph { <a ", "HTML string that does not end"),
+        ("digraph { a -- b }", "found '--', accepted -> in"),
+        ("digraph { a [size=] }", r":1: found '\]', accepted a name"),
+        ("digraph {} digraph {}", "accepted the end of the file after one graph"),
+        ("flowchart {}", "found 'flowchart', accepted graph or digraph"),
+        ("digraph { a ! }", "found '! }', accepted DOT"),
+        ("digraph " + "{" * 300, "nested subgraphs"),
+        ("digraph { a = b + }", "accepted a string after +"),
+    ],
+)
+def test_malformed_dot_names_file_and_line(text, message, tmp_path):
+    path = _write(tmp_path / "bad.dot", text)
+    with pytest.raises(GraphError, match=message) as caught:
+        import_workload(path, **MAPPING)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_foreign_dot(tmp_path):
+    text = 'digraph daggen { 1 [size="1e9", alpha="0.2"] 2 [size=5] 1 -> 2 [size="2048"] }'
+    workload = import_workload(_write(tmp_path / "d.dot", text), edge_bytes="size", **MAPPING)
+    assert workload.graph.ops.tolist() == [[1e9, 5.0]]
+    assert workload.graph.block_bytes.tolist() == [2048]
+    assert workload.name == "daggen"
+
+
+def test_edge_to_an_undeclared_node_is_refused(tmp_path):
+    path = _write(tmp_path / "d.dot", "digraph { a [size=1]; a -> ghost }")
+    with pytest.raises(GraphError, match="node 'ghost': attribute 'size': found nothing"):
+        import_workload(path, **MAPPING)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<graphml>\n<graph", r"bad.graphml:2: column \d+: not XML"),
+        ("<html></html>", "found 0 graphs, accepted one"),
+        ("<graphml xmlns='http://graphml.graphdrawing.org/xmlns'/>", "found 0 graphs"),
+        (
+            "<graphml xmlns='http://graphml.graphdrawing.org/xmlns'><graph edgedefault='directed'>"
+            "<node id='a'><data key='k'>1</data></node></graph></graphml>",
+            "not GraphML as NetworkX reads it: .*no key k",
+        ),
+        ("", "found an empty file"),
+        ("  \n", "found an empty file"),
+        (b"<graphml>\n\xff</graphml>", "bad.graphml:2: found byte 0xff, accepted UTF-8"),
+        (gzip.compress(b"<graphml/>" * 99, mtime=0)[:-20], "truncated gzip"),
+    ],
+)
+def test_malformed_graphml(text, message, tmp_path):
+    path = _write(tmp_path / "bad.graphml", text)
+    with pytest.raises(GraphError, match=message):
+        import_workload(path, **MAPPING)
+
+
+def test_foreign_graphml_and_content_recognition(tmp_path):
+    graph = nx.DiGraph([(0, 1)])
+    nx.set_node_attributes(graph, 2.0, "duration")
+    nx.write_graphml(graph, tmp_path / "graph.xml")
+    path = tmp_path / "graph.xml"
+    workload = import_workload(path, cost="duration", cost_unit="us", reference_speed=1e6)
+    assert workload.graph.ops.tolist() == [[2.0, 2.0]]
+
+
+def test_undirected_graphml_is_refused(tmp_path):
+    nx.write_graphml(nx.path_graph(3), tmp_path / "g.graphml")
+    with pytest.raises(GraphError, match="undirected"):
+        import_workload(tmp_path / "g.graphml", **MAPPING)
+
+
+def test_peers_read_our_files(make_workload, tmp_path):
+    workload = make_workload(7)
+    write_graphml(workload, tmp_path / "g.graphml")
+    graph = nx.read_graphml(tmp_path / "g.graphml")
+    tasks = workload.graph.n_tasks + workload.init.n_tasks
+    assert graph.is_directed()
+    assert len(graph) == tasks
+    assert sum(data["ops_cpu"] for _, data in graph.nodes(data=True)) == pytest.approx(
+        workload.graph.ops[0].sum() + workload.init.ops[0].sum()
+    )
+
+
+def test_pydot_reads_our_files(make_workload, tmp_path):
+    pytest.importorskip("pydot", reason="pydot is not installed")
+    from simsched.workload.importers import from_networkx
+
+    workload = make_workload(7)
+    write_dot(workload, tmp_path / "g.dot")
+    read = from_networkx(nx.nx_pydot.read_dot(tmp_path / "g.dot"))
+    assert read.graph.n_tasks == workload.graph.n_tasks
+
+
+@pytest.mark.parametrize("write", [write_graphml, write_dot])
+def test_unwritable_place(write, make_workload, tmp_path):
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        write(make_workload(1), tmp_path / "missing" / "g.out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_name_that_xml_cannot_hold(make_workload, tmp_path):
+    from dataclasses import replace
+
+    workload = replace(make_workload(2), name="a\x00b")
+    with pytest.raises(SimschedError, match="cannot be written as GraphML"):
+        write_graphml(workload, tmp_path / "g.graphml")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("write", "suffix"), [(write_graphml, ".graphml"), (write_dot, ".dot")])
+@settings(
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(data=st.data())
+def test_mutated_files_raise_only_our_errors(
+    data, write, suffix, make_workload, accepted_or_refused, tmp_path
+):
+    path = tmp_path / f"mutated{suffix}"
+    write(make_workload(9, n_tasks=6), path)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        kind = data.draw(st.sampled_from(["flip", "cut", "insert", "drop"]))
+        if kind == "flip":
+            content[at] = data.draw(st.integers(0, 255))
+        elif kind == "cut":
+            del content[at + 1 :]
+        elif kind == "insert":
+            content[at:at] = data.draw(st.sampled_from([b'"', b"\\", b"<", b"{", b"-", b"9" * 30]))
+        else:
+            del content[at : at + data.draw(st.integers(1, 30))]
+        content = content or bytearray(b" ")
+    path.write_bytes(bytes(content))
+    with accepted_or_refused(str(path)):
+        import_workload(path)

@@ -1,0 +1,99 @@
+import gzip
+import json
+
+import pytest
+
+from simsched.errors import ConfigurationError, GraphError
+from simsched.workload.importers import (
+    import_measured,
+    import_workload,
+    importer,
+    importers,
+    registry,
+    write_graphml,
+)
+
+
+def test_every_format_is_found_by_walking_the_package():
+    found = importers()
+    assert {"dot", "graphml", "mir", "wfformat"} <= set(found)
+    assert list(found) == sorted(found)
+    assert all(entry.summary.endswith(".") for entry in found.values())
+    assert found["wfformat"].options == ("reference_speed", "size_unit")
+
+
+def test_a_taken_name_is_refused():
+    importers()
+    with pytest.raises(ValueError, match="'dot' is registered twice"):
+        importer("dot", suffixes=(".x",))(lambda path: None)
+
+
+def test_unknown_format_names_the_nearest(tmp_path):
+    with pytest.raises(ConfigurationError, match="unknown format 'graphm'; did you mean 'graphml'"):
+        import_workload(tmp_path / "g", "graphm")
+
+
+def test_unknown_option_names_the_accepted_ones(tmp_path):
+    with pytest.raises(
+        ConfigurationError, match="option of format dot 'costs'; did you mean 'cost'"
+    ):
+        import_workload(tmp_path / "g.dot", costs="size")
+
+
+def test_missing_file_and_directory(tmp_path):
+    with pytest.raises(GraphError, match=r"none.dot: cannot be read: No such file"):
+        import_workload(tmp_path / "none.dot")
+    with pytest.raises(GraphError, match="cannot be read: Is a directory"):
+        import_workload(tmp_path)
+
+
+def test_content_that_fits_nothing(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("hello")
+    with pytest.raises(GraphError, match=r"no known format; accepted .*dot, graphml, mir"):
+        import_workload(path)
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".xml", "", ".GraphML", ".graphml.gz"])
+def test_compressed_files_and_odd_suffixes(suffix, make_workload, assert_same, tmp_path):
+    workload = make_workload(11)
+    write_graphml(workload, tmp_path / "plain")
+    path = tmp_path / f"graph{suffix}"
+    path.write_bytes(gzip.compress((tmp_path / "plain").read_bytes()))
+    assert_same(workload, import_workload(path))
+
+
+def test_shared_suffix_is_decided_by_content(monkeypatch, tmp_path, make_workload):
+    workload = make_workload(1)
+    importers()
+    monkeypatch.setattr(registry, "_importers", dict(registry._importers))
+    importer("other", suffixes=(".json",), recognises=lambda head: b"other" in head)(
+        lambda path: workload
+    )
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"other": 1}))
+    assert import_workload(path) is workload
+    path.write_text(json.dumps({"schemaVersion": "9"}))
+    with pytest.raises(GraphError, match="schemaVersion"):
+        import_workload(path)
+    path.write_text(json.dumps({"schemaVersion": "1.5", "other": 1}))
+    with pytest.raises(
+        GraphError, match="contents that fit other, wfformat; accepted with an expl"
+    ):
+        import_workload(path)
+
+
+def test_a_graph_without_measurements_cannot_be_replayed(make_workload, tmp_path):
+    write_graphml(make_workload(1), tmp_path / "g.graphml")
+    with pytest.raises(GraphError, match="without measurements"):
+        import_measured(tmp_path / "g.graphml")
+
+
+def test_what_an_importer_returns_is_validated(monkeypatch, tmp_path, make_workload):
+    workload = make_workload(1)
+    workload.graph.ops[0, 0] = -1
+    importers()
+    monkeypatch.setattr(registry, "_importers", dict(registry._importers))
+    importer("broken", suffixes=(".broken",))(lambda path: workload)
+    with pytest.raises(GraphError, match=r"x\.broken: task 0: ops on cpu: found -1"):
+        import_workload(tmp_path / "x.broken")

@@ -1,0 +1,431 @@
+import copy
+import json
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simsched.errors import ConfigurationError, GraphError, SimschedError
+from simsched.workload.importers import import_workload
+
+INSTANCES = {  # tasks, declared edges, files
+    "1000genome-chameleon-2ch-100k-001": (52, 76, 64),
+    "atacseq-dirt02-001": (265, 593, 775),
+    "bwa-chameleon-small-001": (104, 400, 312),
+    "epigenomics-chameleon-hep-4seq-100k-001": (347, 426, 435),
+    "montage-chameleon-2mass-025d-001": (619, 1641, 906),
+    "seismology-chameleon-100p-001": (101, 100, 304),
+    "soykb-chameleon-10fastq-20ch-001": (156, 354, 321),
+}
+
+
+def split_document(system="Pegasus", version="1.5"):
+    """split -> (left, right) -> merge; one external input, one empty file."""
+
+    def task(name, parents, children, inputs, outputs):
+        return {
+            "name": name,
+            "id": f"{name}_1",
+            "parents": parents,
+            "children": children,
+            "inputFiles": inputs,
+            "outputFiles": outputs,
+        }
+
+    return {
+        "name": "diamond",
+        "schemaVersion": version,
+        "runtimeSystem": {"name": system},
+        "workflow": {
+            "specification": {
+                "tasks": [
+                    task("split", [], ["left_1", "right_1"], ["in"], ["l", "r"]),
+                    task("left", ["split_1"], ["merge_1"], ["l"], ["l2"]),
+                    task("right", ["split_1"], ["merge_1"], ["r"], ["r2", "empty"]),
+                    task("merge", ["left_1", "right_1"], [], ["l2", "r2"], ["out"]),
+                ],
+                "files": [
+                    {"id": name, "sizeInBytes": size}
+                    for name, size in [
+                        ("in", 10),
+                        ("l", 20),
+                        ("r", 30),
+                        ("l2", 40),
+                        ("r2", 50),
+                        ("empty", 0),
+                        ("out", 60),
+                    ]
+                ],
+            },
+            "execution": {
+                "makespanInSeconds": 9,
+                "tasks": [
+                    {"id": f"{name}_1", "runtimeInSeconds": runtime, "coreCount": 2.0}
+                    for name, runtime in [("merge", 4), ("right", 3.5), ("left", 2), ("split", 1)]
+                ],
+                "machines": [
+                    {"nodeName": "a", "cpu": {"speedInMHz": 2000}},
+                    {"nodeName": "b", "cpu": {"coreCount": 4}},
+                    {"nodeName": "c"},
+                    {"nodeName": "d", "cpu": {"speedInMHz": 3000}},
+                ],
+            },
+        },
+    }
+
+
+def joint_document(version, system="Pegasus"):
+    """The same workflow in the layout of 1.2 to 1.4; children refer to parents by name."""
+    new = split_document()["workflow"]
+    sizes = {f["id"]: f["sizeInBytes"] for f in new["specification"]["files"]}
+    runs = {r["id"]: r["runtimeInSeconds"] for r in new["execution"]["tasks"]}
+    size_key = "sizeInBytes" if version == "1.4" else "size"
+    tasks = []
+    for number, task in enumerate(new["specification"]["tasks"]):
+        files = [{"link": "input", "name": f, size_key: sizes[f]} for f in task["inputFiles"]]
+        files += [{"link": "output", "name": f, size_key: sizes[f]} for f in task["outputFiles"]]
+        tasks.append(
+            {
+                "name": task["name"],
+                "id": f"ID{number}",
+                "files": files,
+                "cores": 1,
+                "parents": [parent.removesuffix("_1") for parent in task["parents"]],
+                "runtimeInSeconds" if version == "1.4" else "runtime": runs[task["id"]],
+            }
+        )
+    return {
+        "name": "diamond",
+        "schemaVersion": version,
+        "wms": {"name": system},
+        "workflow": {
+            "jobs" if version == "1.2" else "tasks": tasks,
+            "machines": [{"nodeName": "a", "cpu": {"speed": 2500}}],
+        },
+    }
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Function that writes a document and imports it."""
+
+    def run(document, **options):
+        path = tmp_path / "instance.json"
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return import_workload(path, **options)
+
+    return run
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3", "1.4", "1.5", "1.6"])
+def test_every_version_gives_the_same_graph(version, load):
+    old = version < "1.5"
+    workload = load(joint_document(version) if old else split_document(version=version))
+    graph = workload.graph
+    assert workload.name == "diamond"
+    assert graph.ops.tolist() == [[2.5e9, 5e9, 8.75e9, 10e9]]
+    assert graph.succ_ptr.tolist() == [0, 2, 3, 4, 4]
+    assert graph.succ.tolist() == [1, 2, 3, 3]
+    assert graph.class_names == ("split", "left", "right", "merge")
+    assert sorted(graph.block_bytes.tolist()) == [10, 20, 30, 40, 50, 60]
+    assert graph.read_bytes.sum() == 10 + 20 + 30 + 40 + 50
+    assert graph.written_bytes.sum() == 20 + 30 + 40 + 50 + 60
+    parameters = workload.parameters
+    assert parameters["schema_version"] == version
+    assert parameters["files_of_size_zero"] == 1
+    assert parameters["tasks_with_several_cores"] == (0 if old else 4)
+    assert parameters["reference_speed"] == 2.5e9
+    assert "file" in parameters["reference_speed_source"]
+
+
+def test_a_task_reads_its_inputs_before_it_writes(load):
+    graph = load(split_document()).graph
+    merge = slice(graph.access_ptr[3], graph.access_ptr[4])
+    assert graph.read_bytes[merge].tolist() == [40, 50, 0]
+    assert graph.written_bytes[merge].tolist() == [0, 0, 60]
+
+
+@pytest.mark.parametrize(
+    ("document", "unit"),
+    [
+        (joint_document("1.3", "Pegasus"), 1),
+        (joint_document("1.3", "Makeflow"), 1000),
+        (joint_document("1.2", "Nextflow"), 1000),
+        (joint_document("1.4", "Pegasus"), 1),
+        (joint_document("1.4", "Nextflow"), 1),
+        (joint_document("1.4", "Makeflow"), 1000),
+        (split_document("Makeflow"), 1000),
+        (split_document("Makeflow", "1.6"), 1),
+        (split_document("Nextflow"), 1),
+    ],
+)
+def test_unit_of_sizes(document, unit, load):
+    workload = load(document)
+    assert max(workload.graph.block_bytes) == 60 * unit
+    assert workload.parameters["size_unit"] == {1: "bytes", 1000: "kB"}[unit]
+    assert max(load(document, size_unit="bytes").graph.block_bytes) == 60
+
+
+def test_reference_speed(load):
+    document = split_document()
+    workload = load(document, reference_speed=1e6)
+    assert workload.graph.ops[0, 3] == 4e6
+    assert workload.parameters["reference_speed_source"] == "option"
+    del document["workflow"]["execution"]["machines"]
+    workload = load(document)
+    assert workload.graph.ops[0, 3] == 4e9
+    assert workload.parameters["reference_speed_source"].startswith("default")
+    for bad in (0, -1.0, float("nan"), "fast"):
+        with pytest.raises(SimschedError, match="reference_speed"):
+            load(document, reference_speed=bad)
+    with pytest.raises(ConfigurationError, match="unknown size_unit 'KB'"):
+        load(document, size_unit="KB")
+
+
+def test_edges_are_the_union_of_declared_ones_and_files(load):
+    document = split_document()
+    for task in document["workflow"]["specification"]["tasks"]:
+        task["parents"] = []
+        task["children"] = ["merge_1"] if task["name"] == "split" else []
+    workload = load(document)
+    graph = workload.graph
+    assert graph.succ.tolist() == [1, 2, 3, 3, 3]
+    assert workload.parameters["edges_only_declared"] == 1
+    assert workload.parameters["edges_only_by_files"] == 4
+
+
+def test_edges_declared_at_one_end_are_enough(load):
+    document = split_document()
+    for task in document["workflow"]["specification"]["tasks"]:
+        task["parents"] = task["inputFiles"] = task["outputFiles"] = []
+    workload = load(document)
+    assert workload.graph.succ.tolist() == [1, 2, 3, 3]
+    assert workload.parameters["edges_only_declared"] == 4
+    assert workload.parameters["files_unused"] == 7
+
+
+def test_a_file_updated_in_place_adds_no_edge(load):
+    document = split_document()
+    document["workflow"]["specification"]["tasks"][1]["inputFiles"].append("l2")
+    graph = load(document).graph
+    assert graph.n_edges == 4
+    assert graph.access_ptr[2] - graph.access_ptr[1] == 3
+
+
+def test_programs_and_scripts_as_classes(load):
+    document = split_document()
+    runs = document["workflow"]["execution"]["tasks"]
+    runs[0]["command"] = {"program": "/usr/bin/paste"}
+    runs[1]["command"] = runs[2]["command"] = {"program": "worker.py"}
+    runs[3]["command"] = {"program": "set -e\nsplit x"}
+    assert load(document).graph.class_names == ("split", "worker.py", "paste")
+
+
+def _at(document, path):
+    for key in path:
+        document = document[key]
+    return document
+
+
+SPEC, RUN = ("workflow", "specification"), ("workflow", "execution")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            ("schemaVersion",),
+            "1.1",
+            "schemaVersion: found '1.1', accepted one of the versions 1.2, ",
+        ),
+        (("schemaVersion",), None, "found no key 'schemaVersion'"),
+        (("workflow",), None, "top level: found no key 'workflow'"),
+        (("workflow",), [], "workflow: found a list, accepted an object"),
+        ((*SPEC, "tasks"), {}, "workflow.specification.tasks: found an object, accepted a list"),
+        ((*SPEC, "tasks"), [], "found no tasks|which the specification does not have"),
+        ((*SPEC, "tasks", 1, "id"), None, r"tasks\[1\]: found no key 'id'"),
+        ((*SPEC, "tasks", 1, "id"), "split_1", "found no run time|a second time"),
+        ((*SPEC, "tasks", 1, "parents"), None, r"tasks\[1\]: found no key 'parents'"),
+        (
+            (*SPEC, "tasks", 1, "parents"),
+            ["nobody"],
+            r"parents\[0\]: found 'nobody', accepted the id",
+        ),
+        ((*SPEC, "tasks", 1, "parents"), ["left_1"], "a cycle of 1 tasks: left_1 -> left_1"),
+        ((*SPEC, "tasks", 0, "parents"), ["merge_1"], "found a cycle of 3 tasks: .*merge_1"),
+        ((*SPEC, "tasks", 1, "inputFiles"), ["ghost"], r"inputFiles\[0\]: found file 'ghost'"),
+        ((*SPEC, "files", 2, "id"), "l", r"files\[2\]: found file 'l' a second time"),
+        (
+            (*SPEC, "files", 2, "sizeInBytes"),
+            -1,
+            r"files\[2\].sizeInBytes: found -1, accepted a fi",
+        ),
+        ((*SPEC, "files", 2, "sizeInBytes"), "9", "sizeInBytes: found '9', accepted a number"),
+        ((*SPEC, "files", 2, "sizeInBytes"), 1e300, "accepted a file of at most"),
+        ((*RUN, "tasks", 1, "runtimeInSeconds"), None, "task 'right_1': found no run time"),
+        ((*RUN, "tasks", 1, "runtimeInSeconds"), float("nan"), "runtimeInSeconds: found nan"),
+        ((*RUN, "tasks", 1, "runtimeInSeconds"), -2, "runtimeInSeconds: found -2, accepted"),
+        ((*RUN, "tasks", 1, "runtimeInSeconds"), 1e305, "ops: found inf, accepted a finite"),
+        ((*RUN, "tasks", 1, "runtimeInSeconds"), 10**400, "found an integer of more than 40 dig"),
+        ((*RUN, "tasks", 1, "runtimeInSeconds"), True, "runtimeInSeconds: found True"),
+        ((*RUN, "tasks", 1, "id"), "other", "found no run time|does not have"),
+        ((*RUN, "tasks", 1, "id"), "left_1", "found task 'left_1' a second time"),
+        ((*RUN, "machines", 0, "cpu"), 3, r"machines\[0\].cpu: found 3, accepted an object"),
+    ],
+)
+def test_errors_name_the_place(path, value, message, load, tmp_path):
+    document = split_document()
+    if value is None:
+        del _at(document, path[:-1])[path[-1]]
+    else:
+        _at(document, path[:-1])[path[-1]] = value
+    with pytest.raises(GraphError, match=message) as caught:
+        load(document)
+    assert str(caught.value).startswith(str(tmp_path / "instance.json"))
+
+
+def test_missing_run_time_in_old_versions_names_the_task(load):
+    document = joint_document("1.3")
+    del document["workflow"]["tasks"][2]["runtime"]
+    with pytest.raises(GraphError, match=r"tasks\[2\]: task 'right': found no run time, accepted"):
+        load(document)
+
+
+def test_ambiguous_names_cannot_be_referred_to(load):
+    document = joint_document("1.3")
+    document["workflow"]["tasks"][1]["name"] = "right"
+    with pytest.raises(GraphError, match=r"parents\[\d\]: found '(left|right)', accepted the id"):
+        load(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"schemaVersion": "1.5",\n "workflow": {"speci',
+            r":2: column \d+: not JSON: .*truncated",
+        ),
+        ("[1, 2]", "top level: found a list, accepted an object"),
+        ("[" * 100000, "not usable JSON"),
+        ('{"schemaVersion": ' + "9" * 5000 + "}", "not usable JSON|versions"),
+        ("", "found an empty file"),
+    ],
+)
+def test_text_that_is_not_a_document(text, message, load):
+    with pytest.raises(GraphError, match=message) as caught:
+        load(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_published_instances(name, measured_data):
+    path = measured_data / "wfinstances" / f"{name}.json"
+    document = json.loads(path.read_text())
+    tasks, edges, files = INSTANCES[name]
+    specification = document["workflow"]["specification"]
+    runs = document["workflow"]["execution"]["tasks"]
+    assert len(specification["tasks"]) == tasks
+    workload = import_workload(path, reference_speed=1.0)
+    graph = workload.graph
+    assert (graph.n_tasks, graph.n_edges) == (tasks, edges)
+    assert edges == sum(len(task["children"]) for task in specification["tasks"])
+    assert workload.parameters["files"] == files
+    assert graph.n_blocks + workload.parameters["files_of_size_zero"] == files
+    assert workload.parameters["edges_only_declared"] == 0
+    assert workload.parameters["edges_only_by_files"] == 0
+    assert graph.ops.sum() == pytest.approx(sum(run["runtimeInSeconds"] for run in runs))
+    unit = 1000 if name.startswith("bwa") else 1
+    assert graph.block_bytes.sum() == unit * sum(f["sizeInBytes"] for f in specification["files"])
+
+
+def test_makeflow_sizes_are_kilobytes_by_the_written_bytes_of_the_tasks(measured_data):
+    path = measured_data / "wfinstances" / "bwa-chameleon-small-001.json"
+    workload = import_workload(path)
+    runs = json.loads(path.read_text())["workflow"]["execution"]["tasks"]
+    graph = workload.graph
+    task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    written = np.bincount(task, weights=graph.written_bytes, minlength=graph.n_tasks)
+    counted = np.array([run["writtenBytes"] for run in runs], dtype=float)
+    assert workload.parameters["size_unit"] == "kB"
+    assert 0.3 < np.median(written / counted) < 3
+
+
+def test_ten_thousand_tasks_in_seconds(load):
+    n = 10_000
+    tasks, files, runs = [], [], []
+    for i in range(n):
+        parents = [f"t{p}" for p in {i // 2, i // 3} if p < i]
+        tasks.append(
+            {
+                "name": f"work_{i}",
+                "id": f"t{i}",
+                "parents": parents,
+                "children": [],
+                "inputFiles": [f"f{p[1:]}" for p in parents],
+                "outputFiles": [f"f{i}"],
+            }
+        )
+        files.append({"id": f"f{i}", "sizeInBytes": i + 1})
+        runs.append({"id": f"t{i}", "runtimeInSeconds": 1.5, "command": {"program": "p"}})
+    document = json.dumps(
+        {
+            "name": "large",
+            "schemaVersion": "1.5",
+            "runtimeSystem": {"name": "Pegasus"},
+            "workflow": {
+                "specification": {"tasks": tasks, "files": files},
+                "execution": {"tasks": runs},
+            },
+        }
+    )
+    begin = time.perf_counter()
+    graph = load(document).graph
+    assert graph.n_tasks == graph.n_blocks == n
+    assert graph.n_edges == sum(len(task["parents"]) for task in tasks)
+    assert time.perf_counter() - begin < 20, "guards against quadratic time only"
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.integers(), max_size=3),
+    st.just({}),
+    st.just("split_1"),
+    st.just("1.5"),
+)
+
+
+def _places(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list) else items
+    for key, inner in items:
+        yield from _places(inner, (*path, key))
+
+
+@settings(
+    max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(data=st.data())
+def test_mutated_documents_raise_only_our_errors(data, load, accepted_or_refused):
+    version = data.draw(st.sampled_from(["1.2", "1.3", "1.4", "1.5", "1.6"]))
+    document = joint_document(version) if version < "1.5" else split_document(version=version)
+    document = copy.deepcopy(document)
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = data.draw(st.sampled_from([p for p in _places(document) if p]))
+        parent = _at(document, path[:-1])
+        if data.draw(st.booleans()):
+            parent[path[-1]] = data.draw(JUNK)
+        else:
+            del parent[path[-1]]
+        if not document:
+            break
+    text = json.dumps(document)
+    cut = data.draw(st.one_of(st.just(len(text)), st.integers(0, len(text))))
+    with accepted_or_refused("instance.json"):
+        load(text[:cut]).validate()
