@@ -1,0 +1,7 @@
+"""``python -m simsched``."""
+
+import sys
+
+from simsched.cli import main
+
+sys.exit(main())

@@ -1,0 +1,387 @@
+"""The command line.
+
+Results go to standard output, progress and messages to standard error. Exit codes: 0 done, 1 the
+backends differ, 2 the input is wrong (one message), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+import simsched
+from simsched.errors import ConfigurationError, SimschedError, unknown_name
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from simsched.workload import Workload
+
+app = typer.Typer(
+    name="simsched",
+    help="Simulate task schedulers on machines with heterogeneous memory.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+show_app = typer.Typer(help="Show one machine, workload or policy.", no_args_is_help=True)
+app.add_typer(show_app, name="show")
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
+BackendOption = Annotated[
+    str | None, typer.Option("--backend", help="Engine: native or simpy.", metavar="NAME")
+]
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Words after the program's name; those of this process by default.
+    """
+    try:
+        code = app(args=arguments, prog_name="simsched", standalone_mode=False)
+        sys.stdout.flush()
+    except SimschedError as error:
+        return _complain(str(error))
+    except BrokenPipeError:
+        # The reader of standard output has left; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        # Wrong usage: the exceptions differ between versions of typer, their methods do not.
+        if not hasattr(error, "format_message"):
+            raise
+        return _complain(" ".join(error.format_message().split()))
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str) -> int:
+    """Print an error; return the exit code for wrong input."""
+    sys.stderr.write(f"simsched: error: {message}\n")
+    return 2
+
+
+def _say(*things: Any) -> None:
+    """Print to standard output."""
+    _console().print(*things, markup=False, highlight=False)
+
+
+def _console(stderr: bool = False) -> Console:
+    """Return a console; wide enough for tables when the output is not a terminal."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 160
+    return Console(file=stream, width=width, soft_wrap=False)
+
+
+def _print_json(document: Any) -> None:
+    """Print a document as JSON."""
+    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def _version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        sys.stdout.write(f"simsched {simsched.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command(
+    epilog="Example: simsched run quickstart --set seeds=5 --set policies.bats.balancer=no"
+)
+def run(
+    file: Annotated[str, typer.Argument(help="Experiment: a YAML file or a shipped name.")],
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be repeated."),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    backend: BackendOption = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Directory for the results.")
+    ] = None,
+    events: Annotated[bool, typer.Option("--events", help="Keep all event traces.")] = False,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Repeat runs that are stored already.")
+    ] = False,
+) -> None:
+    """Run an experiment, print the comparison, write Parquet, PNG and a summary."""
+    from simsched import api
+    from simsched.engine.run import BACKENDS
+    from simsched.experiment.progress import ProgressBar
+    from simsched.experiment.runner import Interrupted
+
+    if backend is not None and backend not in BACKENDS:
+        raise ConfigurationError(f"--backend: {unknown_name('backend', backend, BACKENDS)}")
+    if jobs is not None and jobs < 1:
+        raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
+    console = _console(stderr=True)
+    try:
+        result = api.run(
+            file,
+            set=assignments or (),
+            backend=backend,
+            jobs=jobs,
+            output=output,
+            events=events,
+            recompute=recompute,
+            progress=None if quiet else lambda total: ProgressBar(total, console),
+        )
+    except Interrupted as stop:
+        if not quiet:
+            sys.stderr.write(f"simsched: {stop}; the same command continues\n")
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        _print_json(result.document())
+    else:
+        _print_result(result, quiet)
+
+
+def _print_result(result: Any, quiet: bool) -> None:
+    """Print the comparison, published figures and where files are."""
+    from simsched.experiment.progress import duration
+    from simsched.report.tables import comparison_table, published_table
+
+    outcome = result.outcome
+    if not quiet and result.experiment.description:
+        _say(result.experiment.description.strip())
+    _say(comparison_table(result.lines))
+    if result.published:
+        _say(published_table(result.published))
+    if quiet:
+        return
+    _say(
+        f"{outcome.computed} runs simulated in {duration(outcome.elapsed_s)}, "
+        f"{outcome.reused} taken from earlier; ± is the 95 % confidence interval over seeds"
+    )
+    for path in (outcome.parquet, *result.pictures, result.summary):
+        sys.stdout.write(f"  {path}\n")
+
+
+@app.command("list")
+def list_command(
+    kind: Annotated[
+        str, typer.Argument(help="machines, workloads, policies, placements or experiments.")
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """List what there is by name."""
+    from simsched.report.listing import KINDS, entries, listing_table
+
+    if kind not in KINDS:
+        raise ConfigurationError(unknown_name("kind", kind, KINDS))
+    found = entries(kind)
+    if as_json:
+        _print_json(found)
+    else:
+        _say(listing_table(kind, found))
+
+
+@show_app.command("machine")
+def show_machine(
+    name: Annotated[str, typer.Argument(help="A shipped machine or a YAML file.")],
+    draw: Annotated[
+        Path | None, typer.Option("--draw", metavar="PNG", help="Write a drawing instead.")
+    ] = None,
+) -> None:
+    """Print a machine as a tree, or draw it."""
+    from simsched.machine import load_machine
+    from simsched.machine.show import describe_machine, draw_machine
+
+    machine = load_machine(name)
+    if draw is None:
+        sys.stdout.write(describe_machine(machine).rstrip() + "\n")
+        return
+    _write_drawing(draw, lambda path: draw_machine(machine, path))
+    sys.stdout.write(f"{draw}\n")
+
+
+def _write_drawing(path: Path, draw: Any) -> None:
+    """Write a picture whose suffix decides its format."""
+    from simsched.atomic import discard
+
+    suffixes = (".png", ".svg", ".pdf")
+    if path.suffix not in suffixes:
+        accepted = "a name that ends in .png, .svg or .pdf"
+        raise ConfigurationError(f"--draw: found {str(path)!r}, accepted: {accepted}")
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        draw(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigurationError(f"{path}: cannot be written: {reason}") from error
+    finally:
+        discard(temporary)
+
+
+@show_app.command("workload")
+def show_workload(
+    name: Annotated[str, typer.Argument(help="A preset or a generator.")],
+) -> None:
+    """Print a workload's parameters and the size of its task graph."""
+    from simsched.report.listing import describe_workload
+
+    sys.stdout.write(describe_workload(name) + "\n")
+
+
+@show_app.command("policy")
+def show_policy(
+    name: Annotated[str, typer.Argument(help="A policy or a preset of one.")],
+) -> None:
+    """Print a policy's documentation and parameters."""
+    from simsched.report.listing import describe_policy
+
+    sys.stdout.write(describe_policy(name) + "\n")
+
+
+@app.command()
+def check(
+    file: Annotated[
+        str, typer.Argument(help="A machine, workload or experiment (YAML), or a task graph file.")
+    ],
+) -> None:
+    """Check a file and say what it contains."""
+    from simsched.experiment.check import check_file
+
+    lines, warnings = check_file(file)
+    for warning in warnings:
+        sys.stderr.write(f"simsched: warning: {warning}\n")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+@app.command(epilog="Example: simsched replay task-stats.csv.gz --policy pfws")
+def replay(
+    file: Annotated[Path, typer.Argument(help="Measurements of a run, per task.")],
+    machine: Annotated[str, typer.Option("--machine", help="Name or YAML file.")] = "opteron48",
+    policies: Annotated[
+        list[str] | None,
+        typer.Option("--policy", metavar="SPEC", help="May be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
+    backend: BackendOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Simulate a measured task graph beside what was measured."""
+    from simsched.api import finite
+    from simsched.experiment.replay import DEFAULT_POLICIES
+    from simsched.experiment.replay import replay as replay_file
+    from simsched.machine import load_machine
+    from simsched.report.tables import replay_table
+
+    def progress(spec: str) -> None:
+        if not quiet and sys.stderr.isatty():
+            sys.stderr.write(f"simulating {spec}\n")
+
+    result = replay_file(
+        file,
+        load_machine(machine),
+        tuple(policies or DEFAULT_POLICIES),
+        seed=seed,
+        backend=backend or "native",
+        progress=progress,
+    )
+    if as_json:
+        _print_json(finite({**result.document(), "version": simsched.__version__}))
+    else:
+        _say(replay_table(result))
+
+
+@app.command()
+def conformance(
+    policies: Annotated[
+        list[str] | None, typer.Option("--policy", help="Only this policy; may be repeated.")
+    ] = None,
+    workloads: Annotated[
+        list[str] | None, typer.Option("--workload", help="Only this family; may be repeated.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run both backends on small cases and compare every trace event."""
+    from simsched.engine.conformance import Case, run_conformance
+
+    def progress(case: Case) -> None:
+        if case.difference and not quiet:
+            where = f"{case.machine} {case.workload} {case.policy}"
+            sys.stderr.write(f"differs: {where}: {case.difference}\n")
+
+    cases = run_conformance(policies or None, workloads or None, progress)
+    differing = [case for case in cases if case.difference]
+    document = {
+        "cases": len(cases),
+        "differing": len(differing),
+        "events": sum(case.events for case in cases),
+        "differences": [vars(case) for case in differing],
+        "version": simsched.__version__,
+    }
+    if as_json:
+        _print_json(document)
+    else:
+        sys.stdout.write(
+            f"{document['cases']} cases, {document['events']} events, "
+            f"{document['differing']} differing\n"
+        )
+    if differing:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    workload: Annotated[str, typer.Argument(help="A preset, a generator or a graph file.")],
+    file: Annotated[Path, typer.Argument(help="GraphML (.graphml) or DOT (.dot) file.")],
+) -> None:
+    """Write a workload's task graph to a file."""
+    from simsched.workload.importers import write_dot, write_graphml
+
+    writers = {".graphml": write_graphml, ".dot": write_dot}
+    if file.suffix not in writers:
+        accepted = "a name that ends in .graphml or .dot"
+        _fail(f"{file}: found the suffix {file.suffix!r}, accepted: {accepted}")
+    writers[file.suffix](_any_workload(workload), file)
+    sys.stdout.write(f"{file}\n")
+
+
+def _any_workload(name: str) -> Workload:
+    """Return the workload of a preset, generator or file."""
+    from simsched.workload.importers import import_workload
+    from simsched.workload.presets import resolve_workload
+
+    return import_workload(Path(name)) if Path(name).is_file() else resolve_workload(name)
+
+
+def _fail(message: str) -> NoReturn:
+    """Raise an error about the command line."""
+    raise ConfigurationError(message)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,286 @@
+"""Cells: the single runs that an experiment consists of, checked and with their keys."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import simsched
+from simsched.errors import ConfigurationError, SimschedError
+from simsched.experiment.fingerprint import (
+    code_digest,
+    content_key,
+    machine_digest,
+    policy_digest,
+)
+from simsched.experiment.inputs import (
+    WorkloadSource,
+    build_machine,
+    build_policy,
+    check_fits,
+    workload_source,
+)
+from simsched.experiment.overrides import assign, validate_data
+from simsched.experiment.schema import (
+    Experiment,
+    MachineEntry,
+    PolicyEntry,
+    WorkloadEntry,
+    labels,
+)
+from simsched.machine.model import Machine
+from simsched.policy import Policy
+from simsched.yaml_reader import Document, KeyPath, key_path, validate_document
+
+MAX_CELLS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run.
+
+    Parameters
+    ----------
+    machine, workload, policy : str
+        Labels.
+    sweep : dict
+        Value of every swept key.
+    seed : int
+        Seed of the run.
+    backend : str
+        Engine.
+    machine_model, workload_source, policy_model
+        What is simulated.
+    workers : int or None
+        Number of workers; None for one per hardware thread.
+    pinning : str
+        Where fewer workers go.
+    key : str
+        Hash of everything that determines the result.
+    """
+
+    machine: str
+    workload: str
+    policy: str
+    sweep: dict[str, Any]
+    seed: int
+    backend: str
+    machine_model: Machine = field(repr=False)
+    workload_source: WorkloadSource = field(repr=False)
+    policy_model: Policy = field(repr=False)
+    workers: int | None = None
+    pinning: str = "scatter"
+    key: str = ""
+
+    @property
+    def label(self) -> str:
+        """What progress and messages call the cell."""
+        swept = "".join(f" {key}={value}" for key, value in self.sweep.items())
+        return f"{self.machine} {self.workload} {self.policy}{swept} seed {self.seed}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return the columns that say which run a row describes."""
+        return {
+            "machine": self.machine,
+            "workload": self.workload,
+            "policy": self.policy,
+            "backend": self.backend,
+            "seed": self.seed,
+            **{f"sweep.{key}": value for key, value in self.sweep.items()},
+            "policy_parameters": json.dumps(self.policy_model.parameters(), default=str),
+            "key": self.key,
+            "version": simsched.__version__,
+        }
+
+
+@dataclass(frozen=True)
+class PlannedExperiment:
+    """An experiment with its cells.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment without its sweep applied.
+    cells : list of Cell
+        In the order of sweep, machine, workload, policy, seed.
+    """
+
+    experiment: Experiment
+    cells: list[Cell]
+
+
+def plan_experiment(document: Document, backend: str | None = None) -> PlannedExperiment:
+    """Check an experiment completely and return its cells.
+
+    Every machine, policy and workload is made once, so that whatever is wrong with one of them is
+    known before the first run.
+
+    Parameters
+    ----------
+    document : Document
+        The experiment's plain data.
+    backend : str, optional
+        Engine to use instead of the one in the file.
+
+    Raises
+    ------
+    SimschedError
+        When anything is wrong; the message names file, line and key.
+    """
+    experiment = validate_document(document, Experiment)
+    builder = _Builder(document, backend or experiment.backend)
+    cells: list[Cell] = []
+    for values, swept in _sweep_points(document, experiment):
+        cells += builder.cells(swept, values)
+        if len(cells) > MAX_CELLS:
+            document.fail(("sweep",), f"found more than {MAX_CELLS} runs, accepted: at most that")
+    return PlannedExperiment(experiment, cells)
+
+
+def _sweep_points(
+    document: Document, experiment: Experiment
+) -> Iterator[tuple[dict[str, Any], Experiment]]:
+    """Yield the values of swept keys and the experiment with them, for every point of the sweep."""
+    sweep = experiment.sweep
+    if sweep is None:
+        yield {}, experiment
+        return
+    zipped = list(zip(*sweep.zip.values(), strict=True)) if sweep.zip else [()]
+    for combination in itertools.product(*sweep.product.values()):
+        for together in zipped:
+            keys = [*sweep.product, *sweep.zip]
+            values = dict(zip(keys, [*combination, *together], strict=True))
+            data = copy.deepcopy(document.data)
+            data.pop("sweep")
+            for key, value in values.items():
+                part = "product" if key in sweep.product else "zip"
+                where = f"{document.where(('sweep', part, key))}: sweep.{part}.{key}"
+                if key.split(".")[0] not in ("machines", "workloads", "policies"):
+                    accepted = "a key below machines, workloads or policies"
+                    raise ConfigurationError(f"{where}: found {key!r}, accepted: {accepted}")
+                assign(data, key, value, where)
+                _keep_labels(data, experiment)
+                validate_data(data, where)
+            yield values, validate_data(data, document.where(("sweep",)))
+
+
+def _keep_labels(data: dict[str, Any], experiment: Experiment) -> None:
+    """Give swept entries the labels that they have without the sweep."""
+    for what in ("machines", "workloads", "policies"):
+        entries = data[what]
+        if not isinstance(entries, list):
+            continue
+        for position, label in enumerate(labels(getattr(experiment, what))):
+            if isinstance(entries[position], dict):
+                entries[position].setdefault("label", label)
+
+
+class _Builder:
+    """Makes machines, policies and workloads of an experiment, each once."""
+
+    def __init__(self, document: Document, backend: str) -> None:
+        self.document = document
+        self.base = document.path.parent if document.path is not None else Path()
+        self.backend = backend
+        self._policies: dict[str, tuple[Policy, str]] = {}
+        self._machines: dict[str, tuple[Machine, str]] = {}
+        self._checked: set[tuple[str, str]] = set()
+
+    def cells(self, experiment: Experiment, values: dict[str, Any]) -> list[Cell]:
+        """Return the cells of an experiment without sweep."""
+        machines = self._made("machines", experiment, self._machine)
+        policies = self._made("policies", experiment, self._policy)
+        found = []
+        names = labels(experiment.machines), labels(experiment.workloads)
+        for m, w in itertools.product(range(len(machines)), range(len(experiment.workloads))):
+            entry = experiment.machines[m]
+            sources = [self._workload(experiment, w, m, seed) for seed in experiment.seeds]
+            for policy_label, (policy, digest) in zip(
+                labels(experiment.policies), policies, strict=True
+            ):
+                for seed, source in zip(experiment.seeds, sources, strict=True):
+                    parts = {
+                        "code": code_digest(),
+                        "machine": machines[m][1],
+                        "workers": entry.workers,
+                        "pinning": entry.pinning,
+                        "workload": source.content,
+                        "policy": digest,
+                        "seed": seed,
+                        "backend": self.backend,
+                    }
+                    found.append(
+                        Cell(
+                            names[0][m],
+                            names[1][w],
+                            policy_label,
+                            values,
+                            seed,
+                            self.backend,
+                            machines[m][0],
+                            source,
+                            policy,
+                            entry.workers,
+                            entry.pinning,
+                            content_key(parts),
+                        )
+                    )
+        return found
+
+    def _made(self, what: str, experiment: Experiment, make: Any) -> list[Any]:
+        """Return what the entries of one kind stand for; errors name their place."""
+        made = []
+        for position, entry in enumerate(getattr(experiment, what)):
+            try:
+                made.append(make(entry))
+            except SimschedError as error:
+                self._fail((what, position), entry, error)
+        return made
+
+    def _machine(self, entry: MachineEntry) -> tuple[Machine, str]:
+        key = content_key({"entry": entry.model_dump()})
+        if key not in self._machines:
+            machine = build_machine(entry, self.base)
+            self._machines[key] = machine, machine_digest(machine)
+        return self._machines[key]
+
+    def _policy(self, entry: PolicyEntry) -> tuple[Policy, str]:
+        key = content_key({"entry": entry.model_dump()})
+        if key not in self._policies:
+            policy = build_policy(entry)
+            self._policies[key] = policy, policy_digest(policy)
+        return self._policies[key]
+
+    def _workload(
+        self, experiment: Experiment, position: int, machine: int, seed: int
+    ) -> WorkloadSource:
+        """Return a workload's source; its first use on a machine checks that it can be run."""
+        entry: WorkloadEntry = experiment.workloads[position]
+        made, digest = self._machine(experiment.machines[machine])
+        try:
+            source = workload_source(entry, seed, self.base)
+            variant = content_key({"entry": entry.model_dump()})
+            if (variant, digest) not in self._checked:
+                workload = source.build()
+                workload.validate()
+                check_fits(made, workload)
+                self._checked.add((variant, digest))
+        except SimschedError as error:
+            self._fail(("workloads", position), entry, error)
+        return source
+
+    def _fail(self, loc: KeyPath, entry: Any, error: SimschedError) -> NoReturn:
+        """Raise an error again, with the place in the experiment's file."""
+        text = str(error)
+        parameters = getattr(entry, "parameters", None) or getattr(entry, "set", {})
+        for key in parameters:
+            if f"'{key}'" in text or f" {key}:" in text or text.startswith(f"{key}:"):
+                loc = (*loc, key)
+                break
+        parts = [self.document.where(loc), key_path(loc), text]
+        raise type(error)(": ".join(part for part in parts if part)) from error

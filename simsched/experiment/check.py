@@ -1,0 +1,77 @@
+"""Checking a file of any kind that simsched reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simsched.errors import ConfigurationError
+from simsched.experiment.cells import plan_experiment
+from simsched.machine import check_machine, load_machine
+from simsched.machine.schema import MachineFile
+from simsched.workload.importers import import_workload
+from simsched.workload.presets import Preset, load_preset, resolve_workload
+from simsched.yaml_reader import Document, read_document
+
+EXPERIMENT_KEYS = {"policies", "machines", "workloads", "seeds"}
+
+
+def check_file(name: str) -> tuple[list[str], list[str]]:
+    """Check a machine, workload preset, experiment or task graph file.
+
+    Parameters
+    ----------
+    name : str
+        The file.
+
+    Returns
+    -------
+    tuple of list of str
+        What the file contains, and what is allowed in it but looks like a mistake.
+
+    Raises
+    ------
+    SimschedError
+        The file is wrong.
+    """
+    path = Path(name)
+    if path.suffix not in {".yaml", ".yml"}:
+        workload = import_workload(path)
+        graph = workload.graph
+        return [f"{path}: task graph, {graph.n_tasks} tasks, {graph.n_edges} edges: correct"], []
+    document = read_document(path)
+    kind = kind_of(document)
+    if kind == "experiment":
+        planned = plan_experiment(document)
+        return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
+    if kind == "workload":
+        load_preset(path)
+        workload = resolve_workload(path)
+        workload.validate()
+        return [f"{path}: workload preset, {workload.graph.n_tasks} tasks: correct"], []
+    warnings = check_machine(path)
+    machine = load_machine(path)
+    threads = f"{machine.n_cores} cores, {len(machine.nodes)} memory nodes"
+    return [f"{path}: machine, {threads}: correct"], warnings
+
+
+def kind_of(document: Document) -> str:
+    """Return ``"machine"``, ``"workload"`` or ``"experiment"``: the kind most of the keys fit.
+
+    Raises
+    ------
+    ConfigurationError
+        No key fits any of them.
+    """
+    keys = set(document.data) if isinstance(document.data, dict) else set()
+    fitting = {
+        "experiment": len(keys & EXPERIMENT_KEYS),
+        "workload": len(keys & (set(Preset.model_fields) - {"description"})),
+        "machine": len(keys & ({*MachineFile.model_fields, "extends"} - {"description"})),
+    }
+    best = max(fitting, key=lambda kind: fitting[kind])
+    if not fitting[best]:
+        raise ConfigurationError(
+            f"{document.path}: found neither a machine (memory, paths, ...), a workload preset "
+            "(generator, parameters) nor an experiment (machines, workloads, policies)"
+        )
+    return best

@@ -1,0 +1,209 @@
+"""From what an experiment names to what is simulated: machines, workloads, policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.fingerprint import content_key, file_digest
+from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
+from simsched.machine import load_machine
+from simsched.machine.model import Machine, RuntimeCosts
+from simsched.policy import Policy, make_policy
+from simsched.units import parse_time
+from simsched.workload.graph import Workload
+from simsched.workload.importers import import_workload
+from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.registry import find_workload, list_workloads, resolve_parameters
+
+GRAPH_SUFFIXES = (".json", ".graphml", ".dot", ".gv", ".csv", ".csv.gz", ".xml")
+
+
+def build_machine(entry: MachineEntry, base: Path) -> Machine:
+    """Return the machine of an experiment's entry.
+
+    Parameters
+    ----------
+    entry : MachineEntry
+        Name or file, and costs that differ.
+    base : Path
+        Directory that relative files start from.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown machine, wrong file or wrong cost.
+    """
+    is_file = entry.name.endswith((".yaml", ".yml"))
+    name: str | Path = located(entry.name, base) if is_file else entry.name
+    machine = _loaded(name, _stamp(name))
+    if entry.workers is not None:
+        machine.place_workers(entry.workers, entry.pinning)
+    return with_costs(machine, entry.set) if entry.set else machine
+
+
+def located(name: str, base: Path) -> Path:
+    """Return a file that an experiment names: beside it, or from the working directory."""
+    beside = base / name
+    return beside if beside.exists() or not Path(name).exists() else Path(name)
+
+
+@lru_cache(maxsize=64)
+def _loaded(name: str | Path, _stamp: float) -> Machine:
+    return load_machine(name)
+
+
+def _stamp(name: str | Path) -> float:
+    """Return when a file has changed last; 0 for a shipped machine or a file that is missing."""
+    try:
+        return name.stat().st_mtime if isinstance(name, Path) else 0.0
+    except OSError:
+        return 0.0
+
+
+def with_costs(machine: Machine, changes: dict[str, Any]) -> Machine:
+    """Return a machine with other runtime costs.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    changes : dict of str to str or list of str
+        Times with units by ``costs.NAME``; a list by distance where the cost depends on it.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown cost, or a value that is not a time.
+    """
+    known = {f"costs.{f.name.removesuffix('_ps')}": f for f in fields(RuntimeCosts)}
+    costs: dict[str, Any] = {}
+    for key, value in changes.items():
+        where = f"machine {machine.name}: set: {key}"
+        if key not in known:
+            raise ConfigurationError(
+                f"machine {machine.name}: set: {unknown_name('key', key, known)}"
+            )
+        by_distance = isinstance(known[key].default, tuple)
+        values = value if isinstance(value, list) else [value]
+        if not values or (len(values) > 1 and not by_distance):
+            raise ConfigurationError(f"{where}: found {value!r}, accepted: one time")
+        try:
+            times = tuple(parse_time(item) for item in values)
+        except ValueError as error:
+            raise ConfigurationError(f"{where}: {error}") from error
+        costs[known[key].name] = times if by_distance else times[0]
+    return replace(machine, costs=replace(machine.costs, **costs))
+
+
+@dataclass(frozen=True)
+class WorkloadSource:
+    """A workload that can be built, here or in another process.
+
+    Parameters
+    ----------
+    name : str
+        Preset or generator; empty for a file.
+    path : Path or None
+        Task graph file.
+    format : str or None
+        Its format, where the name does not tell.
+    parameters : dict
+        Of the generator, or options of the format.
+    seed : int
+        Seed of the generator.
+    content : str
+        Hash of everything that determines the task graph.
+    """
+
+    name: str
+    path: Path | None
+    format: str | None
+    parameters: dict[str, Any]
+    seed: int
+    content: str
+
+    def build(self) -> Workload:
+        """Return the workload; the last one built is kept."""
+        if self.content not in _built:
+            _built.clear()
+            _built[self.content] = self._build()
+        return _built[self.content]
+
+    def _build(self) -> Workload:
+        if self.path is None:
+            return resolve_workload(self.name, self.parameters, self.seed)
+        given = dict(self.parameters)
+        iterations = given.pop("iterations", 1)
+        if type(iterations) is not int or iterations < 1:
+            raise ConfigurationError(
+                f"{self.path}: iterations: found {iterations!r}, accepted a whole number, 1 or more"
+            )
+        workload = import_workload(self.path, self.format, **given)
+        return workload if iterations == 1 else replace(workload, iterations=iterations)
+
+
+_built: dict[str, Workload] = {}
+
+
+def workload_source(entry: WorkloadEntry, seed: int, base: Path) -> WorkloadSource:
+    """Return the workload that an experiment's entry means in a run with the given seed.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown name or parameter, or a file that cannot be read.
+    """
+    seed = seed if entry.seed is None else entry.seed
+    parameters = dict(entry.parameters)
+    if entry.file is not None:
+        path = located(entry.file, base)
+        decisive = {"file": file_digest(path), "format": entry.format, **parameters}
+        key = content_key(decisive)
+        return WorkloadSource("", path, entry.format, parameters, 0, key)
+    name = str(entry.name)
+    presets, generators = list_presets(), [item.name for item in list_workloads()]
+    if name not in presets and name not in generators:
+        message = unknown_name("workload", name, [*presets, *generators])
+        if name.endswith(GRAPH_SUFFIXES):
+            message += f"; a task graph file is written {{file: {name}}}"
+        raise ConfigurationError(message)
+    generator = name
+    if name in presets:
+        preset = load_preset(name)
+        generator, parameters = preset.generator, {**preset.parameters, **parameters}
+    chosen = find_workload(generator)
+    resolved = resolve_parameters(chosen, parameters)
+    key = content_key({"generator": generator, "seed": seed, "parameters": resolved})
+    return WorkloadSource(name, None, None, dict(entry.parameters), seed, key)
+
+
+def build_policy(entry: PolicyEntry) -> Policy:
+    """Return the policy of an experiment's entry.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown policy or parameter, or a value out of range.
+    """
+    return make_policy(entry.name, entry.parameters)
+
+
+def check_fits(machine: Machine, workload: Workload) -> None:
+    """Check what no policy can change: that the data fit into memory and costs are known.
+
+    Raises
+    ------
+    ConfigurationError
+        They do not; the message has both numbers.
+    """
+    capacity = sum(node.capacity_bytes for node in machine.nodes)
+    size = int(workload.graph.block_bytes.sum())
+    if size > capacity:
+        raise ConfigurationError(
+            f"workload {workload.name}: found {size} bytes of data, accepted at most {capacity}: "
+            f"all memory of machine {machine.name}"
+        )

@@ -1,0 +1,182 @@
+"""Changing values of an experiment by dotted keys: ``--set`` and sweeps."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.schema import Experiment, labels
+from simsched.policy.registry import parse_policy_spec
+from simsched.yaml_reader import Document, validate_document
+
+NAMED = ("machines", "workloads", "policies")
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """Return key and value of ``KEY=VALUE``; the value is read as YAML.
+
+    Raises
+    ------
+    ConfigurationError
+        When the text has another form.
+
+    Examples
+    --------
+    >>> parse_assignment("seeds=[1, 2]")
+    ('seeds', [1, 2])
+    """
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigurationError(f"--set {text}: accepted KEY=VALUE, for instance seeds=5")
+    try:
+        plain = YAML(typ="safe", pure=True).load(value)
+    except (YAMLError, ValueError) as error:
+        problem = str(error).strip().splitlines()[0]
+        raise ConfigurationError(f"--set {text}: the value is not YAML: {problem}") from error
+    if plain is not None and not isinstance(plain, bool | int | float | str | list | dict):
+        plain = value.strip()
+    return key.strip(), plain
+
+
+def apply_assignments(document: Document, assignments: list[str]) -> Document:
+    """Return a document in which some values are replaced.
+
+    Parameters
+    ----------
+    document : Document
+        An experiment.
+    assignments : list of str
+        ``KEY=VALUE`` each, with a dotted key; applied in this order.
+
+    Raises
+    ------
+    ConfigurationError
+        A key that does not exist, or a value that is not accepted there; the message names the
+        assignment.
+    """
+    if not assignments:
+        return document
+    validate_document(document, Experiment)
+    data = copy.deepcopy(document.data)
+    for text in assignments:
+        key, value = parse_assignment(text)
+        where = f"--set {text}"
+        assign(data, key, value, where)
+        validate_data(data, where)
+    return Document(document.path, data, document.places)
+
+
+def validate_data(data: object, where: str) -> Experiment:
+    """Return an experiment from plain data; messages begin with `where`."""
+    try:
+        return validate_document(Document(None, data), Experiment)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error
+
+
+def assign(data: dict[str, Any], key: str, value: object, where: str) -> None:
+    """Set the value at a dotted key.
+
+    Parameters
+    ----------
+    data : dict
+        Plain data of an experiment; changed in place.
+    key : str
+        Keys and positions joined by dots; entries of machines, workloads and policies are found by
+        position or by label, and a bare name becomes a mapping when a parameter is set.
+    value : object
+        Plain data.
+    where : str
+        Beginning of messages.
+
+    Raises
+    ------
+    ConfigurationError
+        The key leads nowhere.
+    """
+    parts = key.split(".")
+    if parts[0] not in Experiment.model_fields:
+        raise ConfigurationError(
+            f"{where}: {unknown_name('key', parts[0], Experiment.model_fields)}"
+        )
+    if len(parts) == 1:
+        data[key] = value
+        return
+    if parts[0] in NAMED:
+        entry = _entry(data, parts[0], parts[1], where)
+        if len(parts) == 2:
+            data[parts[0]][entry] = value
+            return
+        target = _as_mapping(data[parts[0]][entry], parts[0])
+        data[parts[0]][entry] = target
+        rest = parts[2:]
+        if parts[0] == "machines" and rest[0] == "set" and len(rest) > 1:
+            # Keys of `set` contain dots themselves.
+            target.setdefault("set", {})[".".join(rest[1:])] = value
+            return
+    else:
+        target, rest = _descend(data, parts[0], where), parts[1:]
+    _set(target, rest, value, where)
+
+
+def _entry(data: dict[str, Any], what: str, name: str, where: str) -> int:
+    """Return the position of an entry given by position or label."""
+    if isinstance(data[what], str | dict):
+        data[what] = [data[what]]
+    experiment = validate_data({**data, "sweep": None}, where)
+    known = labels(getattr(experiment, what))
+    if name in known:
+        return known.index(name)
+    if name.isdigit() and int(name) < len(known):
+        return int(name)
+    accepted = [*known, *map(str, range(len(known)))]
+    raise ConfigurationError(f"{where}: {what}: {unknown_name('entry', name, accepted)}")
+
+
+def _as_mapping(entry: Any, what: str) -> dict[str, Any]:
+    """Return an entry as a mapping, with the parameters of a policy spec beside its name."""
+    mapping = {"name": entry} if isinstance(entry, str) else dict(entry)
+    if what == "policies" and "[" in str(mapping.get("name")):
+        spec = parse_policy_spec(mapping["name"])
+        mapping = {**mapping, "name": spec.name, **spec.params}
+    return mapping
+
+
+def _descend(data: dict[str, Any], key: str, where: str) -> Any:
+    """Return the container at a top-level key."""
+    inside = data.get(key)
+    if inside is None and key == "sweep":
+        inside = data[key] = {}
+    if not isinstance(inside, dict | list):
+        raise ConfigurationError(
+            f"{where}: {key}: found a single value, accepted: no key inside it"
+        )
+    return inside
+
+
+def _set(target: Any, parts: list[str], value: object, where: str) -> None:
+    """Set a value below a container, by keys and positions."""
+    for part in parts[:-1]:
+        target = (
+            target[_position(target, part, where)]
+            if isinstance(target, list)
+            else (target.setdefault(part, {}))
+        )
+        if not isinstance(target, dict | list):
+            raise ConfigurationError(f"{where}: {part}: found a single value inside the key")
+    if isinstance(target, list):
+        target[_position(target, parts[-1], where)] = value
+    else:
+        target[parts[-1]] = value
+
+
+def _position(values: list[Any], part: str, where: str) -> int:
+    """Return a position in a list."""
+    if not part.isdigit() or int(part) >= len(values):
+        accepted = f"0 to {len(values) - 1}"
+        raise ConfigurationError(f"{where}: found position {part!r}, accepted: {accepted}")
+    return int(part)

@@ -1,0 +1,194 @@
+"""Running cells: one after the other in this process, or in several worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from simsched.errors import SimschedError
+from simsched.experiment.cell_run import run_cell
+from simsched.experiment.cells import Cell
+from simsched.experiment.store import Store
+from simsched.experiment.worker import Answer, Request, receive, send
+
+MAX_ATTEMPTS = 2
+
+Finished = Generator[tuple[Cell, dict[str, Any]], None, None]
+
+
+class WorkerLostError(SimschedError):
+    """A worker process has been killed more than once while it ran the same cell."""
+
+
+class Listener(Protocol):
+    """Hears how the execution goes on."""
+
+    def progressed(self, cell: Cell, part: float) -> None:
+        """Note that a cell is done in part, from 0 to 1."""
+
+    def finished(self, cell: Cell) -> None:
+        """Note that a cell is done and stored."""
+
+
+def execute(
+    cells: list[Cell], jobs: int, store: Store, events: Path | None, listener: Listener
+) -> Finished:
+    """Run cells and yield them with their rows, in the order in which they finish.
+
+    Every row is in the store before it is yielded. When the iteration is given up, by an error or
+    an interruption, the worker processes are ended.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        What to run.
+    jobs : int
+        Number of processes; with 1 everything runs in this process.
+    store : Store
+        Where rows go.
+    events : Path or None
+        Directory for event traces.
+    listener : Listener
+        Hears of progress.
+
+    Raises
+    ------
+    SimschedError
+        A run is impossible; the cells that have finished before are stored.
+    """
+    if jobs > 1 and len(cells) > 1 and all(map(_portable, cells)):
+        yield from _in_processes(cells, min(jobs, len(cells)), store, events, listener)
+        return
+    for cell in cells:
+        row = run_cell(cell, store, events, partial(listener.progressed, cell))
+        listener.finished(cell)
+        yield cell, row
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _portable(cell: Cell) -> bool:
+    """Return whether another process can import the cell's policy class."""
+    return type(cell.policy_model).__module__ != "__main__"
+
+
+class _Worker:
+    """A worker process and the cell it is running."""
+
+    def __init__(self) -> None:
+        setup = f"import sys; sys.path[:] = {sys.path!r}; "
+        setup += "from simsched.experiment.worker import main; main()"
+        self.process = subprocess.Popen(  # noqa: S603 (this interpreter, text made here)
+            [sys.executable, "-c", setup], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.requests: IO[bytes] = self.process.stdin
+        self.answers: IO[bytes] = self.process.stdout
+        self.cell: Cell | None = None
+
+    def start(self, cell: Cell, store: Store, events: Path | None) -> None:
+        """Hand over a cell."""
+        self.cell = cell
+        with contextlib.suppress(OSError):  # a process that is gone is noticed at its output
+            send(self.requests, Request(cell, store.directory, events))
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.requests, self.answers):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def _in_processes(
+    cells: list[Cell], jobs: int, store: Store, events: Path | None, listener: Listener
+) -> Finished:
+    """Run cells in worker processes; a cell whose process is killed is tried once more."""
+    waiting = deque(cells)
+    attempts: dict[str, int] = {}
+    workers: list[_Worker] = []
+    with selectors.DefaultSelector() as selector:
+
+        def employ(worker: _Worker) -> None:
+            if waiting:
+                worker.start(waiting.popleft(), store, events)
+                return
+            worker.cell = None
+            selector.unregister(worker.answers)
+
+        def hire() -> None:
+            worker = _Worker()
+            workers.append(worker)
+            selector.register(worker.answers, selectors.EVENT_READ, worker)
+            employ(worker)
+
+        try:
+            for _ in range(jobs):
+                hire()
+            while any(worker.cell is not None for worker in workers):
+                for key, _ in selector.select():
+                    worker = key.data
+                    cell = worker.cell
+                    answer = _answer(worker)
+                    if answer is None:
+                        attempts[cell.key] = attempts.get(cell.key, 0) + 1
+                        _check_attempts(cell, worker, attempts[cell.key])
+                        selector.unregister(worker.answers)
+                        worker.stop()
+                        workers.remove(worker)
+                        waiting.appendleft(cell)
+                        hire()
+                    elif answer.row is None:
+                        listener.progressed(cell, answer.progress or 0.0)
+                    else:
+                        employ(worker)
+                        listener.finished(cell)
+                        yield cell, answer.row
+        finally:
+            for worker in workers:
+                worker.stop()
+
+
+def _answer(worker: _Worker) -> Answer | None:
+    """Return a worker's next message, None when the process is gone.
+
+    Raises
+    ------
+    SimschedError
+        The error that the cell has ended with.
+    """
+    try:
+        answer: Answer = receive(worker.answers)
+    except (EOFError, OSError):
+        return None
+    if answer.error is not None:
+        raise answer.error
+    if answer.crash is not None:
+        raise RuntimeError(f"in a worker process:\n{answer.crash}")
+    return answer
+
+
+def _check_attempts(cell: Cell, worker: _Worker, attempts: int) -> None:
+    """Raise when a cell has cost too many processes."""
+    if attempts >= MAX_ATTEMPTS:
+        code = worker.process.wait()
+        how = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        raise WorkerLostError(
+            f"{cell.label}: {attempts} worker processes were lost, the last {how}; "
+            "if memory is short, run fewer at a time (--jobs 1)"
+        )

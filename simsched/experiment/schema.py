@@ -1,0 +1,318 @@
+"""The shape of an experiment file.
+
+::
+
+    name: quickstart
+    machines: [knl_snc4_flat]
+    workloads:
+      - {name: heat, iterations: 10, label: HEAT}
+      - {file: montage.json}
+    policies: [cilk, "bats[sample_pages=8]", {name: bats, balancer: false, label: bats_nb}]
+    seeds: 3
+    baseline: cilk
+
+Workloads and policies carry their parameters beside their name; what these accept is checked when
+they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from simsched.errors import unknown_name
+from simsched.policy.registry import parse_policy_spec
+from simsched.yaml_reader import FieldError, Section
+
+Scalar = bool | int | float | str | None
+DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
+
+
+def _machine(data: object) -> object:
+    """Accept a bare name for a machine."""
+    return {"name": data} if isinstance(data, str) else data
+
+
+def _gather(data: object, own: tuple[str, ...], what: str) -> object:
+    """Move the keys of a mapping that are not its own into `parameters`."""
+    if not isinstance(data, Mapping):
+        raise ValueError(f"found {data!r}, accepted: a name, or a mapping with the key {what}")
+    if "parameters" in data:
+        message = "unknown key 'parameters'; parameters stand beside the name"
+        raise FieldError(("parameters",), message)
+    kept = {key: value for key, value in data.items() if key in own}
+    rest = {key: value for key, value in data.items() if key not in own}
+    for key in rest:
+        if not isinstance(key, str):
+            raise FieldError((key,), f"found the key {key!r}, accepted: the name of a parameter")
+    return {**kept, "parameters": rest}
+
+
+def _workload(data: object) -> object:
+    """Accept a bare name for a workload, and parameters beside its name."""
+    data = {"name": data} if isinstance(data, str) else data
+    return _gather(data, ("name", "file", "format", "label", "seed"), "name or file")
+
+
+def _policy(data: object) -> object:
+    """Accept ``name`` and ``name[key=value]`` for a policy, and parameters beside its name."""
+    data = {"name": data} if isinstance(data, str) else data
+    gathered = _gather(data, ("name", "label"), "name")
+    assert isinstance(gathered, dict)
+    name = gathered.get("name")
+    if isinstance(name, str) and "[" in name:
+        spec = parse_policy_spec(name)
+        twice = spec.params.keys() & gathered["parameters"].keys()
+        if twice:
+            raise ValueError(f"parameter {min(twice)}: found in the name and beside it")
+        gathered |= {"name": spec.name, "parameters": spec.params | gathered["parameters"]}
+    return gathered
+
+
+class MachineEntry(Section):
+    """A machine of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        A shipped machine or a YAML file.
+    label : str, optional
+        What tables call it.
+    workers : int, optional
+        Number of workers; one per hardware thread by default.
+    pinning : {"scatter", "compact"}
+        Where fewer workers than threads go.
+    set : dict of str to value
+        Runtime costs that differ from the file's, such as ``costs.steal: [1 us, 2 us]``.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    label: str | None = None
+    workers: Annotated[int, Field(ge=1)] | None = None
+    pinning: Literal["scatter", "compact"] = "scatter"
+    set: dict[str, Any] = Field(default_factory=dict)
+
+
+class WorkloadEntry(Section):
+    """A workload of an experiment.
+
+    Parameters
+    ----------
+    name : str, optional
+        A preset or a generator.
+    file : str, optional
+        A task graph file instead; relative to the experiment's file.
+    format : str, optional
+        Format of `file` where its name does not tell.
+    label : str, optional
+        What tables call it.
+    seed : int, optional
+        Seed of the generator; by default the seed of the run.
+    parameters : dict
+        Of the generator, or options of the format; written beside the name.
+    """
+
+    name: str | None = None
+    file: str | None = None
+    format: str | None = None
+    label: str | None = None
+    seed: Annotated[int, Field(ge=0)] | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if (self.name is None) == (self.file is None):
+            raise ValueError("found both or neither of name and file, accepted: one of them")
+        if self.format is not None and self.file is None:
+            raise FieldError(("format",), "found without file, accepted: only beside file")
+        return self
+
+
+class PolicyEntry(Section):
+    """A policy of an experiment: name, label, parameters (written beside the name)."""
+
+    name: Annotated[str, Field(min_length=1)]
+    label: str | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
+class Sweep(Section):
+    """Values for dotted keys: every combination (`product`), or in step (`zip`), or both."""
+
+    product: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
+    zip: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        lengths = {key: len(values) for key, values in self.zip.items()}
+        if len(set(lengths.values())) > 1:
+            found = ", ".join(f"{key}: {length}" for key, length in lengths.items())
+            raise FieldError(("zip",), f"found lists of lengths {found}, accepted: equal lengths")
+        twice = self.product.keys() & self.zip.keys()
+        if twice:
+            raise FieldError(("zip", min(twice)), "found in product too, accepted: in one of them")
+        return self
+
+
+class Published(Section):
+    """A published figure, printed beside the simulated one.
+
+    Parameters
+    ----------
+    source : str
+        Where it stands.
+    policy : str
+        Label of the policy.
+    baseline : str, optional
+        Label of the policy that it is compared with.
+    metric : str
+        With a baseline ``reduction_percent``, how much shorter the makespan is; otherwise a column.
+    workload : str, optional
+        Label of the workload; all by default.
+    min, max, value : float, optional
+        What is published.
+    faster : bool, optional
+        Published is only that the policy is faster (or slower) than the baseline.
+    note : str, optional
+        What a reader has to know.
+    """
+
+    source: Annotated[str, Field(min_length=1)]
+    policy: str
+    baseline: str | None = None
+    metric: str = "reduction_percent"
+    workload: str | None = None
+    min: float | None = None
+    max: float | None = None
+    value: float | None = None
+    faster: bool | None = None
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if all(item is None for item in (self.min, self.max, self.value, self.faster)):
+            raise ValueError("found none of min, max, value and faster, accepted: at least one")
+        needs_baseline = self.metric == "reduction_percent" or self.faster is not None
+        if needs_baseline and self.baseline is None:
+            raise FieldError(("baseline",), "missing, accepted: label of a policy")
+        return self
+
+
+def _seeds(data: object) -> object:
+    """Turn a number of seeds into the list 0, 1, ..."""
+    if isinstance(data, int) and not isinstance(data, bool):
+        if not 1 <= data <= 100_000:
+            raise ValueError(f"found {data}, accepted: 1 to 100000 seeds, or a list of seeds")
+        return list(range(data))
+    return data
+
+
+def _one_or_more(data: object) -> object:
+    """Accept one entry instead of a list."""
+    return [data] if isinstance(data, str | Mapping) else data
+
+
+class Experiment(Section):
+    """An experiment: every machine with every workload, policy and seed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the experiment and of its directory of results.
+    description : str
+        What it is for.
+    machines, workloads, policies : list
+        What is combined; at least one of each.
+    seeds : int or list of int
+        Number of seeds, or the seeds.
+    baseline : str, optional
+        Label of the policy that the others are compared with; the first one by default.
+    backend : {"native", "simpy"}
+        Engine.
+    metrics : list of str
+        Columns of the table.
+    output : str, optional
+        Directory of the results; ``results/NAME`` by default.
+    sweep : Sweep, optional
+        Further dimensions.
+    published : list of Published
+        Figures to print beside the simulated ones.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)]
+    description: str = ""
+    machines: Annotated[
+        list[Annotated[MachineEntry, BeforeValidator(_machine)]],
+        BeforeValidator(_one_or_more),
+        Field(min_length=1),
+    ]
+    workloads: Annotated[
+        list[Annotated[WorkloadEntry, BeforeValidator(_workload)]],
+        BeforeValidator(_one_or_more),
+        Field(min_length=1),
+    ]
+    policies: Annotated[
+        list[Annotated[PolicyEntry, BeforeValidator(_policy)]],
+        BeforeValidator(_one_or_more),
+        Field(min_length=1),
+    ]
+    seeds: Annotated[
+        list[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(_seeds), Field(min_length=1)
+    ] = Field(default_factory=lambda: [0])
+    baseline: str | None = None
+    backend: Literal["native", "simpy"] = "native"
+    metrics: Annotated[list[str], Field(min_length=1)] = Field(
+        default_factory=lambda: list(DEFAULT_METRICS)
+    )
+    output: Annotated[str, Field(min_length=1)] | None = None
+    sweep: Sweep | None = None
+    published: list[Published] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _check_labels(self) -> Self:
+        for what in ("machines", "workloads", "policies"):
+            seen: list[str] = []
+            for position, label in enumerate(labels(getattr(self, what))):
+                if label in seen:
+                    message = f"found {label!r} twice, accepted: different labels (key label)"
+                    raise FieldError((what, position), message)
+                seen.append(label)
+        known = labels(self.policies)
+        if self.baseline is not None and self.baseline not in known:
+            raise FieldError(("baseline",), unknown_name("policy label", self.baseline, known))
+        for position, row in enumerate(self.published):
+            for key in ("policy", "baseline"):
+                label = getattr(row, key)
+                if label is not None and label not in known:
+                    message = unknown_name("policy label", label, known)
+                    raise FieldError(("published", position, key), message)
+            if row.workload is not None and row.workload not in labels(self.workloads):
+                message = unknown_name("workload label", row.workload, labels(self.workloads))
+                raise FieldError(("published", position, "workload"), message)
+        if len(set(self.seeds)) != len(self.seeds):
+            raise FieldError(("seeds",), "found a seed twice, accepted: different seeds")
+        return self
+
+
+def labels(entries: list[Any]) -> list[str]:
+    """Return what tables call the machines, workloads or policies of an experiment."""
+    return [entry.label or _default_label(entry) for entry in entries]
+
+
+def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
+    """Return the label of an entry that has none: its name, for policies with the parameters."""
+    if isinstance(entry, WorkloadEntry):
+        name = entry.name or str(entry.file)
+        stem = name.replace("\\", "/").rpartition("/")[2]
+        return stem.removesuffix(".gz").rpartition(".")[0] or stem
+    if isinstance(entry, PolicyEntry) and entry.parameters:
+        inside = ",".join(f"{key}={_text(value)}" for key, value in entry.parameters.items())
+        return f"{entry.name}[{inside}]"
+    return entry.name
+
+
+def _text(value: object) -> str:
+    """Return a parameter's value as policy specs spell it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

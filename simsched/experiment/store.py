@@ -1,0 +1,53 @@
+"""Finished runs, one file each, named by the hash of everything that determines them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from simsched.atomic import write_text
+
+FORMAT = 1
+
+
+class Store:
+    """A directory of finished rows.
+
+    A row is written when its run has finished, to a temporary file that is renamed: whatever
+    happens to the process, a file in the directory is a complete row.
+
+    Parameters
+    ----------
+    directory : Path
+        Where the rows are; created by the first one saved.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def path(self, key: str) -> Path:
+        """Return the file of a row."""
+        return self.directory / f"{key}.json"
+
+    def load(self, key: str) -> dict[str, Any] | None:
+        """Return a stored row, None when there is none or its file is not one of this format."""
+        try:
+            stored = json.loads(self.path(key).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+            return None
+        row = stored.get("row")
+        return row if stored.get("key") == key and isinstance(row, dict) else None
+
+    def save(self, key: str, row: dict[str, Any]) -> None:
+        """Store a row.
+
+        Raises
+        ------
+        ConfigurationError
+            The file cannot be written.
+        """
+        text = json.dumps({"format": FORMAT, "key": key, "row": row}, indent=None)
+        write_text(self.path(key), text + "\n")

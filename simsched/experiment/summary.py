@@ -1,0 +1,243 @@
+"""Comparison of policies: means, confidence intervals over seeds, reduction against a baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.schema import Experiment, Published, labels
+
+CONFIDENCE = 0.95
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Mean over seeds with the half width of its confidence interval.
+
+    Parameters
+    ----------
+    mean : float
+        The mean.
+    half_width : float
+        Half width of the 95 % interval (Student's t); NaN for fewer than two values.
+    count : int
+        Number of values.
+    """
+
+    mean: float
+    half_width: float
+    count: int
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return mean and 95 % confidence interval of values from independent seeds.
+
+    Notes
+    -----
+    The half width is t(0.975, n - 1) * s / sqrt(n).
+
+    Examples
+    --------
+    >>> e = estimate([1.0, 2.0, 3.0])
+    >>> round(e.mean, 3), round(e.half_width, 3)
+    (2.0, 2.484)
+    """
+    array = np.asarray(values, np.float64)
+    if not len(array):
+        return Estimate(math.nan, math.nan, 0)
+    mean = float(array.mean())
+    if len(array) < 2:
+        return Estimate(mean, math.nan, 1)
+    quantile = float(stdtrit(len(array) - 1, 0.5 + CONFIDENCE / 2))
+    deviation = float(array.std(ddof=1))
+    return Estimate(mean, quantile * deviation / math.sqrt(len(array)), len(array))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the comparison.
+
+    Parameters
+    ----------
+    machine, workload, policy : str
+        Labels.
+    sweep : dict
+        Value of every swept key.
+    metrics : dict of str to Estimate
+        The makespan and the columns that the experiment asks for.
+    baseline : str
+        Policy that it is compared with.
+    reduction_percent : Estimate
+        How much shorter the makespan is than the baseline's with the same seed; negative when it
+        is longer.
+    """
+
+    machine: str
+    workload: str
+    policy: str
+    sweep: dict[str, Any]
+    metrics: dict[str, Estimate]
+    baseline: str
+    reduction_percent: Estimate
+
+
+def compare(rows: Sequence[Row], experiment: Experiment) -> list[Line]:
+    """Return one line per machine, workload, sweep point and policy, in the order of the rows.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run, as :class:`~simsched.experiment.runner.Outcome` has them.
+    experiment : Experiment
+        Says which metrics and which baseline.
+
+    Raises
+    ------
+    ConfigurationError
+        A metric that no row has.
+    """
+    check_metrics(rows, experiment.metrics)
+    baseline = experiment.baseline or labels(experiment.policies)[0]
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_group(row), []).append(row)
+    lines = []
+    for group, members in groups.items():
+        metrics = {
+            name: estimate([float(row[name]) for row in members if row.get(name) is not None])
+            for name in dict.fromkeys(["makespan_s", *experiment.metrics])
+        }
+        base = groups.get((*group[:-1], baseline), [])
+        lines.append(
+            Line(
+                machine=members[0]["machine"],
+                workload=members[0]["workload"],
+                policy=members[0]["policy"],
+                sweep=swept(members[0]),
+                metrics=metrics,
+                baseline=baseline,
+                reduction_percent=reduction(members, base),
+            )
+        )
+    return lines
+
+
+def check_metrics(rows: Sequence[Row], metrics: Sequence[str]) -> None:
+    """Raise ConfigurationError unless every metric is a number in some row."""
+    known = dict.fromkeys(
+        name
+        for row in rows
+        for name, value in row.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    )
+    for name in metrics:
+        if rows and name not in known:
+            raise ConfigurationError(unknown_name("metric", name, known))
+
+
+def swept(row: Row) -> dict[str, Any]:
+    """Return the swept keys of a row."""
+    return {
+        key.removeprefix("sweep."): value for key, value in row.items() if key.startswith("sweep.")
+    }
+
+
+def _group(row: Row) -> tuple[str, ...]:
+    """Return what rows of different seeds have in common; the policy comes last."""
+    return (row["machine"], row["workload"], repr(swept(row)), row["policy"])
+
+
+def reduction(rows: Sequence[Row], base: Sequence[Row]) -> Estimate:
+    """Return by how many percent the makespans are below those of a baseline, seed by seed."""
+    makespans = {row["seed"]: row["makespan_s"] for row in base}
+    pairs = [(row["makespan_s"], makespans.get(row["seed"])) for row in rows]
+    return estimate([100.0 * (1.0 - mine / other) for mine, other in pairs if other])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published figure beside the simulated one.
+
+    Parameters
+    ----------
+    published : Published
+        What is published.
+    machine, workload : str
+        Where it is compared.
+    simulated : Estimate
+        The same quantity, simulated.
+    verdict : str
+        ``"agrees"``, or how the simulated value differs.
+    """
+
+    published: Published
+    machine: str
+    workload: str
+    simulated: Estimate
+    verdict: str
+
+    @property
+    def published_text(self) -> str:
+        """What is published, as text."""
+        item = self.published
+        if item.faster is not None:
+            return f"{'faster' if item.faster else 'slower'} than {item.baseline}"
+        if item.value is not None:
+            return f"{item.value:g}"
+        if item.min is not None and item.max is not None:
+            return f"{item.min:g} to {item.max:g}"
+        return f"at least {item.min:g}" if item.min is not None else f"at most {item.max:g}"
+
+
+def compare_published(rows: Sequence[Row], experiment: Experiment) -> list[Comparison]:
+    """Return every published figure with the simulated one, per machine, workload and sweep point.
+
+    Raises
+    ------
+    ConfigurationError
+        A metric that no row has.
+    """
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_group(row), []).append(row)
+    found = []
+    for item in experiment.published:
+        if item.metric != "reduction_percent":
+            check_metrics(rows, [item.metric])
+        for group, members in groups.items():
+            if group[-1] != item.policy or item.workload not in (None, group[1]):
+                continue
+            if item.metric == "reduction_percent" or item.faster is not None:
+                simulated = reduction(members, groups.get((*group[:-1], str(item.baseline)), []))
+            else:
+                simulated = estimate([float(row[item.metric]) for row in members])
+            verdict = judge(item, simulated.mean)
+            found.append(Comparison(item, group[0], group[1], simulated, verdict))
+    return found
+
+
+def judge(item: Published, simulated: float) -> str:
+    """Return whether a simulated value agrees with the published one, and otherwise how it differs.
+
+    A single published value agrees within 10 % of itself.
+    """
+    if math.isnan(simulated):
+        return "not simulated"
+    if item.faster is not None:
+        return "agrees" if (simulated > 0) == item.faster else "differs: the order is reversed"
+    low, high = item.min, item.max
+    if item.value is not None:
+        slack = 0.1 * abs(item.value)
+        low, high = item.value - slack, item.value + slack
+    if low is not None and simulated < low:
+        return f"differs: {low - simulated:.3g} below"
+    if high is not None and simulated > high:
+        return f"differs: {simulated - high:.3g} above"
+    return "agrees"

@@ -1,0 +1,164 @@
+"""What simsched knows by name, as text: lists and single descriptions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from simsched.machine import list_machines, load_machine
+from simsched.policy.placement import list_placements
+from simsched.policy.registry import list_policies, policy_info
+from simsched.resources import data_dir
+from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.registry import find_workload, list_workloads
+from simsched.yaml_reader import read_document
+
+KINDS = ("machines", "workloads", "policies", "placements", "experiments")
+Entry = dict[str, Any]
+
+
+def entries(kind: str) -> list[Entry]:
+    """Return what there is of one kind, each with `name` and `description`.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    """
+    if kind == "machines":
+        return [_machine(name) for name in list_machines()]
+    if kind == "workloads":
+        presets = [
+            {"name": name, "kind": "preset", "description": load_preset(name).description}
+            for name in list_presets()
+        ]
+        return presets + [
+            {"name": item.name, "kind": "generator", "description": item.summary}
+            for item in list_workloads()
+        ]
+    if kind == "policies":
+        return [
+            {
+                "name": info.name,
+                "kind": "preset" if info.params else "policy",
+                "family": info.family,
+                "description": info.description,
+            }
+            for info in list_policies()
+        ]
+    if kind == "placements":
+        return [{"name": n, "description": text} for n, text in list_placements().items()]
+    return [_experiment(path) for path in sorted(data_dir("experiments").glob("*.yaml"))]
+
+
+def _machine(name: str) -> Entry:
+    """Return the entry of a machine."""
+    machine = load_machine(name)
+    return {
+        "name": name,
+        "cores": machine.n_cores,
+        "threads": machine.n_threads,
+        "domains": machine.n_domains,
+        "nodes": len(machine.nodes),
+        "description": machine.description,
+    }
+
+
+def _experiment(path: Any) -> Entry:
+    """Return the entry of an experiment."""
+    data = read_document(path).data
+    return {"name": path.stem, "description": str(data.get("description", "")).strip()}
+
+
+def listing_table(kind: str, found: Sequence[Entry]) -> Table:
+    """Return entries as a table."""
+    table = Table(box=box.SIMPLE_HEAD)
+    names = list(dict.fromkeys(name for entry in found for name in entry)) or ["name"]
+    for name in names:
+        number = any(isinstance(entry.get(name), int) for entry in found)
+        title = kind if name == "name" else name
+        style = {"no_wrap": True} if name == "name" else {"overflow": "fold"}
+        table.add_column(title, justify="right" if number else "left", **style)
+    for entry in found:
+        table.add_row(*(str(entry.get(name, "")) for name in names))
+    return table
+
+
+def describe_policy(name: str) -> str:
+    """Return a policy's documentation and its parameters with their present values.
+
+    Raises
+    ------
+    ConfigurationError
+        The name is unknown.
+    """
+    info = policy_info(name)
+    lines = [f"{info.name} ({info.source})", ""]
+    if info.params:
+        lines = [f"{info.name}: {info.description}", f"Preset of {info.cls.name}:", ""]
+    lines += [inspect.cleandoc(info.cls.__doc__ or ""), "", "Values", "------"]
+    for field in fields(info.cls):
+        value = info.params.get(field.name, field.default)
+        accepted = _accepted(dict(field.metadata))
+        shown = "required" if value is MISSING else repr(value)
+        lines.append(f"{field.name} = {shown}{accepted}")
+    return "\n".join(lines)
+
+
+def _accepted(metadata: dict[str, Any]) -> str:
+    """Return the accepted values of a parameter as text."""
+    if metadata.get("choices"):
+        return f"  ({', '.join(map(str, metadata['choices']))})"
+    low, high = metadata.get("low"), metadata.get("high")
+    if low is None and high is None:
+        return ""
+    return f"  ({'-inf' if low is None else low} to {'inf' if high is None else high})"
+
+
+def describe_workload(name: str) -> str:
+    """Return the parameters of a preset or generator and the size of what they make.
+
+    Raises
+    ------
+    ConfigurationError
+        The name is unknown.
+    """
+    workload = resolve_workload(name)
+    lines = [f"{name}: "]
+    generator = name
+    if name in list_presets():
+        preset = load_preset(name)
+        generator = preset.generator
+        lines = [f"{name}: {preset.description}", f"source: {preset.source.strip()}"]
+    chosen = find_workload(generator)
+    if generator == name:
+        lines = [f"{name}: {chosen.summary}"]
+    lines += ["", f"parameters of {generator}"]
+    for parameter in chosen.parameters.values():
+        value = workload.parameters.get(parameter.name, parameter.default)
+        lines.append(f"  {parameter.name} = {value}  ({parameter.accepted})")
+    return "\n".join([*lines, "", *describe_graph(workload)])
+
+
+def describe_graph(workload: Workload) -> list[str]:
+    """Return the size of a workload in lines of text."""
+    lines = [f"{workload.iterations} iteration(s) of {_size(workload.graph)}"]
+    if workload.init is not None:
+        lines.insert(0, f"initialisation of {_size(workload.init)}")
+    blocks = workload.graph.block_bytes
+    lines.append(f"{len(blocks):,} blocks, {int(blocks.sum()):,} bytes of data")
+    return lines
+
+
+def _size(graph: TaskGraph) -> str:
+    """Return the size of a graph as text."""
+    return (
+        f"{graph.n_tasks:,} tasks ({len(graph.leaves):,} without children), {graph.n_edges:,} "
+        f"edges, {graph.n_accesses:,} accesses to {graph.access_bytes:,} bytes"
+    )

@@ -1,0 +1,147 @@
+"""Results as text tables, for the terminal and for notebooks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.table import Table
+
+from simsched.experiment.replay import Replay
+from simsched.experiment.summary import Comparison, Estimate, Line
+
+#: Suffixes of column names with the scales that tables choose from.
+SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "_bytes_per_s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")),
+    "_bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
+    "_percent": ((1.0, "%"),),
+    "_s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
+}
+
+
+def scaled(name: str, values: Iterable[float]) -> tuple[str, float]:
+    """Return the title of a column with its unit, and what its values are divided by.
+
+    Parameters
+    ----------
+    name : str
+        Column with a unit suffix.
+    values : iterable of float
+        Its values; the largest decides the scale.
+
+    Examples
+    --------
+    >>> scaled("local_bytes", [3e9])
+    ('local [GB]', 1000000000.0)
+    >>> scaled("steals", [12])
+    ('steals', 1.0)
+    """
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    for suffix, scales in SCALES.items():
+        if name.endswith(suffix) and name != suffix:
+            base = [scale for scale in scales if largest >= scale[0]]
+            factor, unit = base[0] if base else scales[-1] if largest else scales[0]
+            return f"{name.removesuffix(suffix).replace('_', ' ')} [{unit}]", factor
+    return name.replace("_", " "), 1.0
+
+
+def number(value: float) -> str:
+    """Return a number with four significant digits.
+
+    Examples
+    --------
+    >>> number(0.123456), number(123456.0), number(float("nan"))
+    ('0.1235', '123,456', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    if value == round(value) or abs(value) >= 1e4:
+        return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
+    return f"{value:.4g}"
+
+
+def with_interval(value: Estimate, factor: float = 1.0) -> str:
+    """Return a mean with the half width of its confidence interval."""
+    if math.isnan(value.half_width):
+        return number(value.mean / factor)
+    width = value.half_width / abs(factor)
+    return f"{number(value.mean / factor)} ± {0 if width == 0 else f'{width:.2g}'}"
+
+
+def comparison_table(lines: Sequence[Line], title: str = "") -> Table:
+    """Return the comparison of an experiment as a table.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        As :func:`simsched.experiment.summary.compare` returns them.
+    title : str
+        Printed above.
+    """
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left")
+    several = len({line.machine for line in lines}) > 1
+    keys = list(dict.fromkeys(key for line in lines for key in line.sweep))
+    for name in (*(("machine",) if several else ()), "workload", *keys, "policy"):
+        table.add_column(name, overflow="fold")
+    factors = {}
+    for name in lines[0].metrics if lines else ():
+        head, factors[name] = scaled(name, [line.metrics[name].mean for line in lines])
+        table.add_column(head, justify="right")
+    baseline = lines[0].baseline if lines else ""
+    table.add_column(f"shorter than {baseline} by [%]", justify="right")
+    previous: tuple[str, str] | None = None
+    for line in lines:
+        place = line.machine, line.workload
+        if previous not in (None, place):
+            table.add_section()
+        previous = place
+        cells = [line.machine] if several else []
+        cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), line.policy]
+        cells += [with_interval(line.metrics[name], factors[name]) for name in line.metrics]
+        own = line.policy == line.baseline
+        table.add_row(*cells, "" if own else with_interval(line.reduction_percent))
+    return table
+
+
+def published_table(comparisons: Sequence[Comparison]) -> Table:
+    """Return published figures beside simulated ones as a table."""
+    table = Table(title="Beside published figures", box=box.SIMPLE_HEAD, title_justify="left")
+    for name in ("workload", "policy", "quantity"):
+        table.add_column(name, overflow="fold")
+    table.add_column("published", justify="right")
+    table.add_column("simulated", justify="right")
+    for name in ("verdict", "source"):
+        table.add_column(name, overflow="fold")
+    for item in comparisons:
+        row = item.published
+        quantity = row.metric.replace("_percent", " [%]").replace("_", " ")
+        if row.baseline is not None:
+            quantity = f"reduction vs {row.baseline} [%]"
+        table.add_row(
+            item.workload,
+            row.policy,
+            quantity,
+            item.published_text,
+            with_interval(item.simulated),
+            item.verdict,
+            row.source,
+        )
+    return table
+
+
+def replay_table(replayed: Replay) -> Table:
+    """Return a replay as a table: the measured run first, the simulated ones below."""
+    title = f"{replayed.tasks:,} tasks on {replayed.cores} cores of {replayed.machine}"
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("run")
+    for name in ("makespan [s]", "error [%]", "busy per core [s]: min", "median", "mean", "max"):
+        table.add_column(name, justify="right")
+    for run in (replayed.measured, *replayed.runs):
+        busy = run.busy
+        error = "" if run is replayed.measured else f"{run.error_percent:+.1f}"
+        values = (busy.min_s, busy.median_s, busy.mean_s, busy.max_s)
+        table.add_row(run.policy, number(run.makespan_s), error, *map(number, values))
+    return table

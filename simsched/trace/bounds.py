@@ -1,0 +1,399 @@
+"""Lower bounds on the time that a workload needs on a machine, whatever the policy.
+
+Iterations are separated by barriers, so the bounds of the initialisation and of all iterations add
+up. For one iteration three things are bounded:
+
+Critical path
+    The longest chain of task bodies and joins through spawn tree, syncs and dataflow edges, every
+    task alone on the fastest processor that can run it. A body is at least as long as its
+    segments, and a segment at least as long as its share of the operations and the transfer of
+    those of its bytes that no cache can hold, at the highest rate of any single path. A child
+    starts after its parent's body and after its own creation. Costs of acquisition and contention
+    are left out: a policy may avoid them.
+Work
+    Operations (bodies, joins, creation) over the summed speed of all cores in use with all their
+    threads busy; with costs for several kinds of processors, the dual of the fractional assignment
+    problem (see :func:`work_bound`). Also the sum of the shortest task times over the number of
+    workers, because a worker runs one task at a time.
+Bandwidth
+    Bytes that must come from memory over the summed bandwidth of all memory nodes (of the
+    memory-side cache where a node has one), and over the summed rate of all cores. Which bytes
+    must come from memory is decided conservatively: an access whose footprint exceeds every cache
+    moves all of its bytes; every other block that an iteration touches is loaded once, as far as
+    its smallest access reaches, except for as many bytes as all caches together can have kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.machine.model import Machine
+from simsched.trace.schema import Summary
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
+
+SMALL_FRONTIER = 32
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Lower bounds on the makespan of a workload, in seconds.
+
+    Parameters
+    ----------
+    critical_path_s, work_s, bandwidth_s : float
+        The three bounds, each summed over the initialisation and all iterations.
+    best_s : float
+        The largest of the three in each iteration, summed.
+    """
+
+    critical_path_s: float
+    work_s: float
+    bandwidth_s: float
+    best_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class Capability:
+    """What the machine can do at most with the workers of a run.
+
+    Parameters
+    ----------
+    worker_ops_per_s : dict of str to float
+        Highest speed of one worker, by processor kind.
+    total_ops_per_s : dict of str to float
+        Speed of all cores in use together, by processor kind.
+    n_workers : int
+        Number of workers.
+    worker_bytes_per_s : float
+        Highest rate at which one worker reads or writes memory.
+    total_bytes_per_s : float
+        Highest rate at which all of them together do.
+    cache_bytes : int
+        Largest cache instance; 0 without caches.
+    all_cache_bytes : int
+        All cache instances of all levels together.
+    """
+
+    worker_ops_per_s: dict[str, float]
+    total_ops_per_s: dict[str, float]
+    n_workers: int
+    worker_bytes_per_s: float
+    total_bytes_per_s: float
+    cache_bytes: int
+    all_cache_bytes: int
+
+
+def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability:
+    """Return the limits of a machine when workers run on the given hardware threads.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    """
+    cores, threads = np.unique(machine.thread_core[worker_thread], return_counts=True)
+    worker_ops: dict[str, float] = {}
+    total_ops: dict[str, float] = {}
+    worker_bytes = total_core_bytes = 0.0
+    for core, busy in zip(cores.tolist(), threads.tolist(), strict=True):
+        group = machine.core_groups[machine.core_group[core]]
+        smt = _first(group.smt_throughput, busy)
+        one = group.ops_per_s * max(value / (k + 1) for k, value in enumerate(smt))
+        worker_ops[group.kind] = max(worker_ops.get(group.kind, 0.0), one)
+        total_ops[group.kind] = total_ops.get(group.kind, 0.0) + group.ops_per_s * max(smt)
+        paths = machine.paths[machine.core_domain[core]]
+        caps = [_first(path.core_cap_bytes_per_s, busy) for path in paths]
+        worker_bytes = max(worker_bytes, *(v / (k + 1) for cap in caps for k, v in enumerate(cap)))
+        total_core_bytes += max(max(cap) for cap in caps)
+    nodes_bytes = sum(node_limit(machine, node) for node in range(len(machine.nodes)))
+    instances = [
+        level.capacity_bytes * len(np.unique(level.core_instance[cores]))
+        for level in machine.caches
+    ]
+    return Capability(
+        worker_ops_per_s=worker_ops,
+        total_ops_per_s=total_ops,
+        n_workers=len(worker_thread),
+        worker_bytes_per_s=min(worker_bytes, nodes_bytes),
+        total_bytes_per_s=min(total_core_bytes, nodes_bytes),
+        cache_bytes=max((level.capacity_bytes for level in machine.caches), default=0),
+        all_cache_bytes=sum(instances),
+    )
+
+
+def _first(table: tuple[float, ...], count: int) -> list[float]:
+    """Return the first `count` entries of a table whose last entry holds beyond its end."""
+    return [table[min(k, len(table) - 1)] for k in range(count)]
+
+
+def node_limit(machine: Machine, node: int) -> float:
+    """Return the highest rate, in bytes per second, at which a node can serve tasks."""
+    memory = machine.nodes[node]
+    weight = min(row[node].node_weight for row in machine.paths)
+    if memory.memory_side_cache is not None:
+        return memory.memory_side_cache.bandwidth_bytes_per_s / weight
+    return max(memory.bandwidth_curve or (memory.bandwidth_bytes_per_s,)) / weight
+
+
+def lower_bounds(machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]) -> Bounds:
+    """Return lower bounds on the makespan that hold for every policy.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    workload : Workload
+        The program as it is executed.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    """
+    able = capability(machine, worker_thread)
+    parts = [(workload.graph, workload.iterations)]
+    if workload.init is not None:
+        parts.append((workload.init, 1))
+    sums = np.zeros(4)
+    for graph, times in parts:
+        three = iteration_bounds(graph, able)
+        sums += times * np.array([*three, max(three)])
+    return Bounds(*sums.tolist())
+
+
+def iteration_bounds(graph: TaskGraph, able: Capability) -> tuple[float, float, float]:
+    """Return the critical path, work and bandwidth bounds of one iteration in seconds."""
+    kinds = [kind for kind in graph.kinds if kind in able.worker_ops_per_s]
+    if not kinds:
+        return 0.0, 0.0, 0.0
+    rows = [graph.kinds.index(kind) for kind in kinds]
+    speed = np.array([able.worker_ops_per_s[kind] for kind in kinds])
+    body, join = shortest_times(graph, rows, speed, able)
+    creation = graph.creation_ops / float(speed.max())
+    total = np.array([able.total_ops_per_s[kind] for kind in kinds])
+    each = float(body.sum() + join.sum() + creation.sum()) / able.n_workers
+    return (
+        critical_path(graph, body, join, creation),
+        max(work_bound(graph, rows, total), each),
+        memory_bytes(graph, able) / able.total_bytes_per_s,
+    )
+
+
+def shortest_times(
+    graph: TaskGraph, rows: list[int], speed: FloatArray, able: Capability
+) -> tuple[FloatArray, FloatArray]:
+    """Return the shortest times of bodies and joins in seconds.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The graph.
+    rows : list of int
+        Rows of `ops` whose processor kinds are in use.
+    speed : ndarray of float64, shape (len(rows),)
+        Highest speed of one worker of each of these kinds.
+    able : Capability
+        Limits of the machine.
+
+    Returns
+    -------
+    tuple of ndarray, each of shape (n_tasks,)
+        Of bodies and of joins.
+    """
+    n = graph.n_tasks
+    compute = np.concatenate(
+        [(graph.ops[rows] / speed[:, None]).min(axis=0), _joins(graph, rows, speed)]
+    )
+    task = np.repeat(np.arange(n), np.diff(graph.access_ptr))
+    in_join = np.arange(graph.n_accesses) >= graph.join_access[task]
+    owner = task + n * in_join
+    moved = (graph.read_bytes + graph.written_bytes).astype(np.float64)
+    transfer = np.where(_uncacheable(graph, able), moved / able.worker_bytes_per_s, 0.0)
+    count = np.bincount(owner, minlength=2 * n)
+    total = np.bincount(owner, weights=moved, minlength=2 * n)
+    weight = np.where(
+        total[owner] > 0, moved / np.maximum(total[owner], 1.0), 1.0 / np.maximum(count[owner], 1)
+    )
+    segment = np.maximum(compute[owner] * weight, transfer)
+    time = np.where(count > 0, np.bincount(owner, weights=segment, minlength=2 * n), compute)
+    return time[:n], time[n:]
+
+
+def _joins(graph: TaskGraph, rows: list[int], speed: FloatArray) -> FloatArray:
+    """Return the shortest computing times of joins."""
+    shortest: FloatArray = (graph.join_ops[rows] / speed[:, None]).min(axis=0)
+    return shortest
+
+
+def _uncacheable(graph: TaskGraph, able: Capability) -> NDArray[np.bool_]:
+    """Return which accesses have a footprint that no cache can hold; shape (n_accesses,)."""
+    return _footprint(graph) > able.cache_bytes
+
+
+def _footprint(graph: TaskGraph) -> Int64Array:
+    """Return the bytes of its block that each access covers; shape (n_accesses,)."""
+    moved = graph.read_bytes + graph.written_bytes
+    covered: Int64Array = np.minimum(moved, graph.block_bytes[graph.access_block])
+    return covered
+
+
+def work_bound(graph: TaskGraph, rows: list[int], total: FloatArray) -> float:
+    """Return all operations over the speed of the whole machine, in seconds.
+
+    For any weights l of the kinds that add up to 1, the sum over tasks of ``min_k(l_k * ops_k /
+    total_k)`` is a lower bound (the dual of the fractional assignment problem); the best of a few
+    weights is returned.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The graph.
+    rows : list of int
+        Rows of `ops` whose processor kinds are in use.
+    total : ndarray of float64, shape (len(rows),)
+        Speed of all cores of each of these kinds together.
+    """
+    creation = float(graph.creation_ops.sum())
+    if len(rows) == 1:
+        ops = float(graph.ops[rows[0]].sum() + graph.join_ops[rows[0]].sum())
+        return (ops + creation) / float(total[0])
+    candidates = [total / total.sum(), np.full(len(rows), 1 / len(rows))]
+    if len(rows) == 2:
+        candidates += [np.array([share, 1 - share]) for share in np.linspace(0.02, 0.98, 25)]
+    best = 0.0
+    for weights in candidates:
+        price = weights / total
+        cheapest = [(ops[rows] * price[:, None]).min(axis=0) for ops in (graph.ops, graph.join_ops)]
+        best = max(best, creation * float(price.min()) + sum(float(c.sum()) for c in cheapest))
+    return best
+
+
+def memory_bytes(graph: TaskGraph, able: Capability) -> float:
+    """Return a number of bytes that must come from memory in every iteration.
+
+    The smallest footprint of a block counts, because the first access to it is not known.
+    """
+    footprint = _footprint(graph)
+    uncacheable = _uncacheable(graph, able)
+    moved = graph.read_bytes + graph.written_bytes
+    smallest = np.full(graph.n_blocks, np.iinfo(np.int64).max)
+    np.minimum.at(smallest, graph.access_block[~uncacheable], footprint[~uncacheable])
+    once = int(smallest[smallest < np.iinfo(np.int64).max].sum())
+    return float(int(moved[uncacheable].sum()) + max(0, once - able.all_cache_bytes))
+
+
+def critical_path(
+    graph: TaskGraph, body: FloatArray, join: FloatArray, creation: FloatArray
+) -> float:
+    """Return the longest path through the graph, in the unit of the times.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        A valid graph.
+    body, join, creation : ndarray of float64, shape (n_tasks,)
+        Time of each body and join, and what passes between the end of the parent's body and the
+        start of the task's.
+    """
+    n = graph.n_tasks
+    tasks = np.arange(n, dtype=np.int32)
+    parent = np.repeat(tasks, np.diff(graph.child_ptr))
+    before = np.repeat(tasks, np.diff(graph.succ_ptr))
+    # Vertex t is the body of task t, vertex n + t its join.
+    source = np.concatenate([tasks, parent, n + graph.child, n + before])
+    target = np.concatenate([n + tasks, graph.child, n + parent, graph.succ])
+    duration = np.concatenate([body, join])
+    weight = duration[source]
+    weight[n : n + len(parent)] += creation[graph.child]
+    start = np.zeros(2 * n)
+    roots = np.flatnonzero(graph.parent < 0)
+    start[roots] = graph.arrival_ps[roots] * 1e-12
+    _longest_paths(source, target, weight, start)
+    return float((start + duration).max())
+
+
+def _longest_paths(
+    source: NDArray[np.int32], target: NDArray[np.int32], weight: FloatArray, start: FloatArray
+) -> None:
+    """Raise `start` of every vertex of an acyclic graph to the longest path that leads to it."""
+    order = np.argsort(source, kind="stable")
+    target, weight = target[order], weight[order]
+    ptr = np.zeros(len(start) + 1, np.int64)
+    np.cumsum(np.bincount(source, minlength=len(start)), out=ptr[1:])
+    waiting = np.bincount(target, minlength=len(start))
+    arrays: tuple[Any, ...] = (start, waiting, ptr, target, weight)
+    views = tuple(memoryview(array) for array in arrays)
+    frontier = np.flatnonzero(waiting == 0)
+    while frontier.size:
+        if frontier.size < SMALL_FRONTIER:
+            frontier = _relax_each(frontier.tolist(), *views)
+            continue
+        counts = ptr[frontier + 1] - ptr[frontier]
+        first = np.repeat(ptr[frontier] - np.cumsum(counts) + counts, counts)
+        edges = first + np.arange(len(first))
+        reached = target[edges]
+        np.maximum.at(start, reached, np.repeat(start[frontier], counts) + weight[edges])
+        np.subtract.at(waiting, reached, 1)
+        frontier = np.unique(reached[waiting[reached] == 0])
+
+
+def _relax_each(
+    frontier: list[int],
+    start: memoryview,
+    waiting: memoryview,
+    ptr: memoryview,
+    target: memoryview,
+    weight: memoryview,
+) -> NDArray[np.int64]:
+    """Relax the edges of a few vertices one by one; return the vertices that become free."""
+    free = []
+    for vertex in frontier:
+        base = start[vertex]
+        for edge in range(ptr[vertex], ptr[vertex + 1]):
+            reached = target[edge]
+            if base + weight[edge] > start[reached]:
+                start[reached] = base + weight[edge]
+            waiting[reached] -= 1
+            if waiting[reached] == 0:
+                free.append(reached)
+    return np.array(free, np.int64)
+
+
+def traffic_bound_s(summary: Summary, machine: Machine) -> float:
+    """Return a lower bound for a run's own traffic: its placement and cache hits are given.
+
+    In every iteration the busiest memory node, memory-side cache or link needs at least its bytes
+    over its bandwidth.
+
+    Parameters
+    ----------
+    summary : Summary
+        Counters of the run.
+    machine : Machine
+        Its machine.
+    """
+    times = np.zeros(len(summary.iteration))
+    cached = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
+    for index, node in enumerate(machine.nodes):
+        weights = np.array([row[index].node_weight for row in machine.paths])
+        if node.memory_side_cache is None:
+            rate = max(node.bandwidth_curve or (node.bandwidth_bytes_per_s,))
+        else:
+            rate = node.memory_side_cache.bandwidth_bytes_per_s
+        times = np.maximum(times, summary.node_bytes[:, :, index] @ weights / rate)
+    for number, link in enumerate(machine.links):
+        crossing = np.array([[number in path.links for path in row] for row in machine.paths])
+        load = (summary.node_bytes * crossing).sum(axis=(1, 2))
+        times = np.maximum(times, load / link.bandwidth_bytes_per_s)
+    bound = float(times.sum())
+    if cached:
+        missed = float(summary.node_bytes[:, :, cached].sum()) - summary.memory_side_hit_bytes
+        rates = [
+            max(node.bandwidth_curve or (node.bandwidth_bytes_per_s,))
+            for node in (machine.nodes[i] for i in cached)
+        ]
+        bound = max(bound, missed / sum(rates))
+    return bound

@@ -1,0 +1,291 @@
+"""Metrics of one run: a flat row with units in its names, and series over time.
+
+Everything in the row follows from the :class:`~simsched.trace.schema.Summary` that every run
+records; bandwidth over time inside an iteration needs the event trace. Worker times add up:
+busy + spawn + acquire + migrate + idle = makespan times workers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.machine.model import Machine
+from simsched.trace.bounds import lower_bounds, traffic_bound_s
+from simsched.trace.schema import EventKind, Summary, Trace
+from simsched.workload.graph import Workload
+
+PS = 1e-12
+
+#: Columns that hold one value per iteration, worker or distance class instead of one number.
+SERIES = ("iteration_s", "worker_busy_s", "worker_acquire_s", "worker_idle_s", "steals_by_distance")
+
+
+def run_metrics(
+    summary: Summary, machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]
+) -> dict[str, Any]:
+    """Return the metrics of a run as one row.
+
+    Parameters
+    ----------
+    summary : Summary
+        Counters of the run.
+    machine, workload : Machine, Workload
+        What was simulated; the workload as the policy's runtime executed it.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+
+    Returns
+    -------
+    dict of str to int, float or list
+        Unit-suffixed names in a fixed order. Columns that depend on the machine are named after
+        its memory kinds (`local_hbm_bytes`) and cache levels (`l2_hits`); those of `SERIES`
+        and `iteration_<kind>_bytes` are lists.
+    """
+    return {
+        **_times(summary, machine),
+        **_worker_times(summary),
+        **_traffic(summary, machine),
+        **_caches(summary, machine),
+        **_scheduling(summary),
+        **_bounds(summary, machine, workload, worker_thread),
+    }
+
+
+def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return makespan, iterations and what passes between them."""
+    length = (summary.iteration_end_ps - summary.iteration_start_ps) * PS
+    real = summary.iteration > 0
+    barriers = machine.costs.barrier_ps * max(0, len(summary.iteration) - 1)
+    between = int(summary.iteration_overhead_ps.sum())
+    overhead = max(0, between - barriers)
+    return {
+        "makespan_s": summary.makespan_ps * PS,
+        "tasks": summary.n_tasks,
+        "events": summary.n_events,
+        "iterations": int(real.sum()),
+        "initialisation_s": float(length[~real].sum()),
+        "iteration_mean_s": float(length[real].mean()) if real.any() else 0.0,
+        "iteration_first_s": float(length[real][0]) if real.any() else 0.0,
+        "iteration_last_s": float(length[real][-1]) if real.any() else 0.0,
+        "iteration_s": length.tolist(),
+        "between_iterations_s": between * PS,
+        "policy_overhead_s": overhead * PS,
+        "policy_overhead_percent": 100.0 * overhead / max(1, summary.makespan_ps),
+    }
+
+
+def _worker_times(summary: Summary) -> dict[str, Any]:
+    """Return where the workers' time went, in total, as shares and per worker."""
+    parts = {
+        "busy": summary.worker_busy_ps,
+        "spawn": summary.worker_spawn_ps,
+        "acquire": summary.worker_acquire_ps,
+        "migrate": summary.worker_migrate_ps,
+    }
+    idle = np.full(len(summary.worker_busy_ps), summary.makespan_ps, np.int64)
+    for part in parts.values():
+        idle -= part
+    parts["idle"] = idle
+    total = max(1, summary.makespan_ps * len(idle))
+    row: dict[str, Any] = {"workers": len(idle)}
+    row |= {f"{name}_s": int(part.sum()) * PS for name, part in parts.items()}
+    row |= {f"{name}_percent": 100.0 * int(part.sum()) / total for name, part in parts.items()}
+    busy = summary.worker_busy_ps
+    row["busy_imbalance"] = float(busy.max() / busy.mean()) if busy.any() else 1.0
+    for name in ("busy", "acquire", "idle"):
+        row[f"worker_{name}_s"] = (parts[name] * PS).tolist()
+    return row
+
+
+def memory_kinds(machine: Machine) -> dict[str, list[int]]:
+    """Return the nodes of each memory kind, kinds in order of first appearance."""
+    kinds: dict[str, list[int]] = {}
+    for index, node in enumerate(machine.nodes):
+        kinds.setdefault(node.kind, []).append(index)
+    return kinds
+
+
+def local_nodes(machine: Machine) -> NDArray[np.bool_]:
+    """Return which nodes are local to which domain; shape (n_domains, n_nodes).
+
+    A node that belongs to no domain is equally far from all and counts as local.
+    """
+    home = np.array([-1 if node.domain is None else node.domain for node in machine.nodes])
+    domains = np.arange(machine.n_domains)[:, None]
+    local: NDArray[np.bool_] = (home[None, :] == domains) | (home[None, :] < 0)
+    return local
+
+
+def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return bytes moved between domains and memory nodes and the bandwidth that this means."""
+    local = local_nodes(machine)
+    moved = summary.node_bytes.sum(axis=0)
+    all_bytes, near = int(moved.sum()), int(moved[local].sum())
+    row: dict[str, Any] = {
+        "requested_bytes": summary.requested_bytes,
+        "memory_bytes": all_bytes,
+        "local_bytes": near,
+        "remote_bytes": all_bytes - near,
+        "remote_percent": 100.0 * (all_bytes - near) / max(1, all_bytes),
+    }
+    seconds = max(1, summary.makespan_ps) * PS
+    for kind, nodes in memory_kinds(machine).items():
+        name = kind.lower()
+        part = moved[:, nodes]
+        row[f"local_{name}_bytes"] = int(part[local[:, nodes]].sum())
+        row[f"remote_{name}_bytes"] = int(part[~local[:, nodes]].sum())
+        row[f"{name}_percent"] = 100.0 * int(part.sum()) / max(1, all_bytes)
+        row[f"{name}_bytes_per_s"] = int(part.sum()) / seconds
+        row[f"iteration_{name}_bytes"] = summary.node_bytes[:, :, nodes].sum(axis=(1, 2)).tolist()
+    return row
+
+
+def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return hits and misses of every cache level."""
+    row: dict[str, Any] = {}
+    for index, level in enumerate(machine.caches):
+        name = level.name.lower()
+        row[f"{name}_hits"] = int(summary.cache_hits[index])
+        row[f"{name}_misses"] = int(summary.cache_misses[index])
+        row[f"{name}_hit_bytes"] = int(summary.cache_hit_bytes[index])
+    row["memory_side_hit_bytes"] = summary.memory_side_hit_bytes
+    return row
+
+
+def _scheduling(summary: Summary) -> dict[str, Any]:
+    """Return steals, probes and migrations."""
+    steals = summary.steals.tolist()
+    return {
+        "steals": sum(steals),
+        "steals_same_core": sum(steals[:1]),
+        "steals_same_domain": sum(steals[1:2]),
+        "steals_remote": sum(steals[2:]),
+        "steals_by_distance": steals,
+        "failed_probes": int(summary.failed_probes.sum()),
+        "migrations": summary.migrations,
+        "migrated_bytes": summary.migrated_bytes,
+    }
+
+
+def _bounds(
+    summary: Summary, machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]
+) -> dict[str, Any]:
+    """Return lower bounds and how far above the best of them the run is."""
+    bounds = lower_bounds(machine, workload, worker_thread)
+    makespan = summary.makespan_ps * PS
+    return {
+        "bound_critical_path_s": bounds.critical_path_s,
+        "bound_work_s": bounds.work_s,
+        "bound_bandwidth_s": bounds.bandwidth_s,
+        "bound_s": bounds.best_s,
+        "bound_own_traffic_s": traffic_bound_s(summary, machine),
+        "makespan_over_bound": makespan / bounds.best_s if bounds.best_s > 0 else float("inf"),
+    }
+
+
+def iteration_bandwidth(
+    summary: Summary, machine: Machine
+) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """Return the mean bandwidth of every iteration by memory kind.
+
+    Parameters
+    ----------
+    summary : Summary
+        Counters of the run.
+    machine : Machine
+        Its machine.
+
+    Returns
+    -------
+    tuple of ndarray, shape (I + 1,), and dict of str to ndarray, shape (I,)
+        Start of each iteration and end of the last one in seconds; bytes per second.
+    """
+    edges = np.append(summary.iteration_start_ps, summary.makespan_ps) * PS
+    length = np.maximum(summary.iteration_end_ps - summary.iteration_start_ps, 1) * PS
+    return edges, {
+        kind: summary.node_bytes[:, :, nodes].sum(axis=(1, 2)) / length
+        for kind, nodes in memory_kinds(machine).items()
+    }
+
+
+def bandwidth_over_time(
+    trace: Trace, path_node: NDArray[np.int32], machine: Machine, bins: int = 500
+) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    """Return the bandwidth in use by memory kind, in equal time bins.
+
+    The bytes of a flow are spread evenly from its start to its end. A worker's flow starts when its
+    access starts or, for the second flow of an access, when the first one has ended.
+
+    Parameters
+    ----------
+    trace : Trace
+        Events of the run.
+    path_node : ndarray of int32, shape (n_paths,)
+        Memory node that each path leads to.
+    machine : Machine
+        Its machine.
+    bins : int
+        Number of bins.
+
+    Returns
+    -------
+    tuple of ndarray, shape (bins + 1,), and dict of str to ndarray, shape (bins,)
+        Edges of the bins in seconds; bytes per second.
+    """
+    events = trace.events
+    chosen = np.isin(events["kind"], [EventKind.ACCESS, EventKind.FLOW_END, EventKind.TASK_RESUME])
+    order = np.flatnonzero(chosen)
+    order = order[np.argsort(events["worker"][order], kind="stable")]
+    time, kind = events["time_ps"][order], events["kind"][order]
+    ends = np.flatnonzero(kind == EventKind.FLOW_END)
+    begin = time[np.maximum(ends - 1, 0)].astype(np.float64) * PS
+    end = time[ends].astype(np.float64) * PS
+    node = path_node[events["arg0"][order][ends]]
+    moved = events["arg1"][order][ends].astype(np.float64)
+    last = float(events["time_ps"][-1]) * PS if len(trace) else 0.0
+    edges = np.linspace(0.0, max(last, 1e-12), bins + 1)
+    return edges, {
+        name: spread(begin, end, moved, np.isin(node, nodes), edges)
+        for name, nodes in memory_kinds(machine).items()
+    }
+
+
+def spread(
+    begin: NDArray[np.float64],
+    end: NDArray[np.float64],
+    amount: NDArray[np.float64],
+    chosen: NDArray[np.bool_],
+    edges: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the summed rate of amounts that are spread evenly over intervals, per bin.
+
+    Parameters
+    ----------
+    begin, end, amount : ndarray of float64, shape (n,)
+        Intervals and what passes in each.
+    chosen : ndarray of bool, shape (n,)
+        The intervals that count.
+    edges : ndarray of float64, shape (bins + 1,)
+        Edges of equal bins.
+
+    Returns
+    -------
+    ndarray of float64, shape (bins,)
+    """
+    begin, end, amount = begin[chosen], end[chosen], amount[chosen]
+    length = np.maximum(end - begin, 1e-12)
+    rate = amount / length
+    # What has passed by an edge is a sum of ramps: rate * (edge - begin) - rate * (edge - end).
+    total = np.zeros(len(edges))
+    for instants, sign in ((begin, 1.0), (begin + length, -1.0)):
+        order = np.argsort(instants, kind="stable")
+        instants, rates = instants[order], sign * rate[order]
+        passed = np.searchsorted(instants, edges, side="right")
+        slope = np.concatenate([[0.0], np.cumsum(rates)])[passed]
+        offset = np.concatenate([[0.0], np.cumsum(rates * instants)])[passed]
+        total += slope * edges - offset
+    result: NDArray[np.float64] = np.maximum(np.diff(total), 0.0) / np.diff(edges)
+    return result
