@@ -450,7 +450,7 @@ def _memory_side_granules(
         return ptr, np.arange(total, dtype=np.int64), slots
     frames = max(total, sum(node.capacity_bytes for node in machine.nodes) // granule)
     rng = np.random.Generator(random_stream(seed, "memory-side-cache"))
-    return ptr, rng.permutation(frames)[:total].astype(np.int64), slots
+    return ptr, rng.choice(frames, total, replace=False).astype(np.int64), slots
 
 
 def check_capacity(machine: Machine, workload: Workload, placement: Placement) -> None:
