@@ -42,14 +42,14 @@ class Attributes:
         return GraphError(f"{self.where}: attribute {key!r}: found {found}, accepted {accepted}")
 
     def get(self, key: str) -> object:
-        """Return an attribute without the quotation marks that some readers leave around it.
+        """Return an attribute, None if it is missing.
 
         Parameters
         ----------
         key : str
             The attribute.
         """
-        return plain(self.values.get(key))
+        return self.values.get(key)
 
     def number(self, key: str) -> float:
         """Return a finite number that is not negative."""

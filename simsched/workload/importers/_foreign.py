@@ -12,7 +12,7 @@ import numpy as np
 from simsched.errors import GraphError, unknown_name
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.importers._attributes import Attributes, plain
+from simsched.workload.importers._attributes import Attributes
 from simsched.workload.importers._naming import check_named
 from simsched.workload.importers._source import number
 
@@ -78,7 +78,7 @@ def read_foreign(graph: nx.Graph[Any], mapping: Mapping, source: str) -> Workloa
         block_bytes=[size for _, _, size in moved],
     )
     check_named(result, [str(node) for node, _ in nodes], source)
-    title = plain(graph.graph.get("name"))
+    title = graph.graph.get("name")
     return Workload(
         name=title if isinstance(title, str) and title else "graph",
         graph=result,

@@ -5,6 +5,7 @@ Our own graphs come back without loss, those of other programs with an explicit 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from simsched.workload.importers._dot_syntax import parse_dot
 from simsched.workload.importers._source import read_text
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
+
+PLAIN_NAME = re.compile(r"(?!(?i:strict|graph|digraph|node|edge|subgraph)$)[A-Za-z_][A-Za-z_0-9]*")
 
 
 def _looks_like_dot(head: bytes) -> bool:
@@ -76,7 +79,7 @@ def write_dot(workload: Workload | TaskGraph, path: Path | str) -> None:
     """
     graph = to_networkx(workload)
     lines = [f"digraph {_quoted(workload.name if isinstance(workload, Workload) else 'graph')} {{"]
-    lines += [f"  {_quoted(key)}={_quoted(value)};" for key, value in graph.graph.items()]
+    lines += [f"  {_key(key)}={_quoted(value)};" for key, value in graph.graph.items()]
     lines += [f"  {_quoted(node)}{_list(data)};" for node, data in graph.nodes(data=True)]
     lines += [
         f"  {_quoted(u)} -> {_quoted(v)}{_list(data)};" for u, v, data in graph.edges(data=True)
@@ -87,7 +90,15 @@ def write_dot(workload: Workload | TaskGraph, path: Path | str) -> None:
 def _list(attributes: Mapping[Any, Any]) -> str:
     """Return an attribute list, empty texts left out."""
     given = {key: value for key, value in attributes.items() if value != ""}
-    return " [" + ", ".join(f"{_quoted(k)}={_quoted(v)}" for k, v in given.items()) + "]"
+    return " [" + ", ".join(f"{_key(k)}={_quoted(v)}" for k, v in given.items()) + "]"
+
+
+def _key(name: str) -> str:
+    """Return the name of an attribute, in quotation marks only where DOT demands them.
+
+    Some readers keep the marks as part of the name.
+    """
+    return name if PLAIN_NAME.fullmatch(name) else _quoted(name)
 
 
 def _quoted(value: object) -> str:

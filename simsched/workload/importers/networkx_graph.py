@@ -124,6 +124,8 @@ def from_networkx(
         raise GraphError(f"{source}: found no nodes, accepted at least one")
     options = Mapping(cost, cost_unit, reference_speed, edge_bytes, task_class)
     if "simsched_format" not in graph.graph:
+        graph = _without_quotes(graph)
+    if "simsched_format" not in graph.graph:
         return read_foreign(graph, options, source)
     if options.given:
         raise GraphError(
@@ -150,9 +152,9 @@ def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
         for stage, entries in nodes.items()
         if entries
     }
-    title = plain(graph.graph.get("name", "graph"))
+    title = top.get("name")
     workload = Workload(
-        name=title if isinstance(title, str) else str(title),
+        name="graph" if title is None else str(title),
         graph=stages["iteration"],
         iterations=top.whole("iterations", least=1, most=MAX_INDEX),
         init=stages.get("init"),
@@ -163,6 +165,23 @@ def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
     except GraphError as error:
         raise GraphError(f"{source}: {error}") from error
     return workload
+
+
+def _without_quotes(graph: nx.Graph[Any]) -> nx.Graph[Any]:
+    """Return a copy of a graph without what pydot leaves in it.
+
+    That is quotation marks around strings, and graph attributes one level below.
+    """
+    result = graph.copy()
+    below = result.graph.get("graph")
+    if isinstance(below, dict):
+        result.graph.update(below)
+    attributes = [result.graph]
+    attributes += [data for _, data in result.nodes(data=True)]
+    attributes += [data for *_, data in result.edges(data=True)]
+    for data in attributes:
+        data.update({key: plain(value) for key, value in data.items()})
+    return result
 
 
 def _read_stage(

@@ -58,7 +58,7 @@ def random_graph(rng, blocks, *, kinds=("cpu", "gpu"), n_tasks=None, parallel_ed
     ops[1:, rng.random(n) < 0.3] = np.inf
     n_accesses = 0 if not len(blocks) else int(rng.integers(0, 3 * n))
     task = rng.integers(0, n, n_accesses)
-    classes = ("solve", 'quo"te \\ back', "größe\nline")
+    classes = ('"solve"', 'quo"te \\ back', "größe\nline")
     return build_graph(
         ops,
         join_ops=np.where(inner, rng.random((len(kinds), n)) * 1e-3, 0.0),

@@ -141,14 +141,13 @@ def test_peers_read_our_files(make_workload, tmp_path):
     )
 
 
-def test_pydot_reads_our_files(make_workload, tmp_path):
+def test_pydot_reads_our_files(make_workload, assert_same, tmp_path):
     pytest.importorskip("pydot", reason="pydot is not installed")
     from simsched.workload.importers import from_networkx
 
     workload = make_workload(7)
     write_dot(workload, tmp_path / "g.dot")
-    read = from_networkx(nx.nx_pydot.read_dot(tmp_path / "g.dot"))
-    assert read.graph.n_tasks == workload.graph.n_tasks
+    assert_same(workload, from_networkx(nx.nx_pydot.read_dot(tmp_path / "g.dot")))
 
 
 @pytest.mark.parametrize("write", [write_graphml, write_dot])

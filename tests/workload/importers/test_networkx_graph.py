@@ -225,3 +225,12 @@ def test_two_parents_are_refused():
         graph.edges[edge]["relation"] = "spawn"
     with pytest.raises(SimschedError, match="parents"):
         from_networkx(graph)
+
+
+def test_quotation_marks_of_pydot_are_removed_from_foreign_graphs():
+    graph = nx.MultiDiGraph(graph={"rankdir": "LR"}, name="g")
+    graph.add_node("a", size='"3"', kind='"say \\"x\\""')
+    workload = from_networkx(graph, cost="size", cost_unit="ops", task_class="kind")
+    assert workload.graph.ops.tolist() == [[3.0]]
+    assert workload.graph.class_names == ('say "x"',)
+    assert graph.nodes["a"]["size"] == '"3"', "the caller's graph is not changed"
