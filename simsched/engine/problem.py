@@ -287,14 +287,8 @@ def make_problem(
     core_of_worker = machine.thread_core[worker_thread]
     _, worker_core, per_core = np.unique(core_of_worker, return_inverse=True, return_counts=True)
     n_smt = int(per_core.max())
-    groups = [machine.core_groups[machine.core_group[core]] for core in core_of_worker]
     graph = workload.graph
-    for group in groups:
-        if group.kind not in graph.kinds:
-            raise ModelError(
-                f"workload {workload.name}: costs for processor kind {group.kind!r} of machine "
-                f"{machine.name} are missing; {unknown_name('kind', group.kind, graph.kinds)}"
-            )
+    worker_kind, worker_rate = _speeds(machine, workload, core_of_worker, n_smt)
     capacity, curve_ptr, curve = _resources(machine)
     check_capacity(machine, workload, placement)
     granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
@@ -307,13 +301,8 @@ def make_problem(
         n_smt=n_smt,
         worker_core=worker_core.astype(np.int32),
         worker_domain=machine.core_domain[core_of_worker].astype(np.int32),
-        worker_kind=np.array([graph.kinds.index(group.kind) for group in groups], np.int32),
-        worker_rate=np.array(
-            [
-                [g.ops_per_s * PER_PS * _held(g.smt_throughput, k) / (k + 1) for k in range(n_smt)]
-                for g in groups
-            ]
-        ),
+        worker_kind=worker_kind,
+        worker_rate=worker_rate,
         domain_hops=np.ascontiguousarray(machine.domain_hops, np.int32),
         domain_socket=np.ascontiguousarray(machine.domain_socket, np.int32),
         paths=_paths(machine, n_smt),
@@ -345,6 +334,25 @@ def make_problem(
         victim_stream=random_stream(seed, "victim"),
         wake_stream=random_stream(seed, "wake"),
     )
+
+
+def _speeds(
+    machine: Machine, workload: Workload, core_of_worker: Int32Array, n_smt: int
+) -> tuple[Int32Array, FloatArray]:
+    """Return the row of the graphs' `ops` and the operations per ps of each worker."""
+    kinds = workload.graph.kinds
+    groups = [machine.core_groups[machine.core_group[core]] for core in core_of_worker]
+    for group in groups:
+        if group.kind not in kinds:
+            raise ModelError(
+                f"workload {workload.name}: costs for processor kind {group.kind!r} of machine "
+                f"{machine.name} are missing; {unknown_name('kind', group.kind, kinds)}"
+            )
+    rates = [
+        [g.ops_per_s * PER_PS * _held(g.smt_throughput, k) / (k + 1) for k in range(n_smt)]
+        for g in groups
+    ]
+    return np.array([kinds.index(g.kind) for g in groups], np.int32), np.array(rates)
 
 
 def _held(table: tuple[float, ...], index: int) -> float:

@@ -100,27 +100,17 @@ def make_machine(
     n_cores = domains * cores_per_domain
     nodes = [
         MemoryNode(
-            name=f"{kind.lower()}{domain}",
-            kind=kind,
-            capacity_bytes=capacity,
-            bandwidth_bytes_per_s=bandwidth,
-            peak_bandwidth_bytes_per_s=bandwidth,
-            domain=domain,
-            page_bytes=page_bytes,
-            memory_side_cache=memory_side_cache if kind == "DRAM" else None,
+            f"{kind.lower()}{domain}", kind, capacity, rate, rate, domain, (), page_bytes, cache
         )
-        for kind, capacity, bandwidth in (
-            ("DRAM", dram_capacity_bytes, dram_bandwidth_bytes_per_s),
-            ("HBM", hbm_capacity_bytes, hbm_bandwidth_bytes_per_s),
+        for kind, capacity, rate, cache, present in (
+            ("DRAM", dram_capacity_bytes, dram_bandwidth_bytes_per_s, memory_side_cache, True),
+            ("HBM", hbm_capacity_bytes, hbm_bandwidth_bytes_per_s, None, hbm_per_domain),
         )
-        if kind == "DRAM" or hbm_per_domain
+        if present
         for domain in range(domains)
     ]
-    links = (
-        ()
-        if link_bandwidth_bytes_per_s is None
-        else (Link("crossbar", link_bandwidth_bytes_per_s),)
-    )
+    crossbar = link_bandwidth_bytes_per_s
+    links = () if crossbar is None else (Link("crossbar", crossbar),)
     cap = math.inf if core_cap_bytes_per_s is None else core_cap_bytes_per_s
     caps = cap if isinstance(cap, tuple) else (cap,)
     local = Path(local_latency_ps, caps)

@@ -1,0 +1,1 @@
+"""Traces: the one schema, metrics, bounds and files."""
