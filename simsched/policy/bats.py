@@ -88,6 +88,9 @@ class Bats(Policy):
         What counts as a core of a socket: a core with a worker on it, or every worker.
     exclusive : bool
         Whether a socket works on one subgraph at a time also after profiling.
+    drain_first : bool
+        Whether, after profiling, a worker joins the subgraphs that its socket has begun before it
+        begins another one (the published order of levels 1 to 3), or the other way round.
     two_counters : bool
         Profile as on Knights Landing, with two hardware counters at a time.
     analysis_s_per_item : float
@@ -115,6 +118,10 @@ class Bats(Policy):
     the workers of the socket of the first worker and push the roots into the sockets' pools at
     their spawn; inside a subgraph tasks are spawned child first.
 
+    With the published order a socket works on one or two subgraphs at a time, whose data often
+    live on one node: its DRAM and HBM nodes are then busy one after the other rather than together.
+    `drain_first` shows what that costs.
+
     Interpretations: the sockets of the paper are the NUMA domains that have workers. Several roots
     of one subgraph (loops, dataflow graphs) all enter the socket's pool. If a subgraph has several
     roots or depends on others after it has started, sockets do not keep to one subgraph at a time,
@@ -139,6 +146,7 @@ class Bats(Policy):
     tasks_per_core: int = param(10, low=1)
     cores: str = param("physical", choices=("physical", "virtual"))
     exclusive: bool = param(False)
+    drain_first: bool = param(True)
     two_counters: bool = param(False)
     analysis_s_per_item: float = param(1e-7, low=0.0)
 
@@ -252,7 +260,11 @@ class Bats(Policy):
         parent_first = is_root | (of_task == UPPER)
         alone = subgraphs.separable and (self.exclusive or not found.is_complete)
         return Plan(
-            acquire=search_order(alone=alone, between_sockets=found.is_complete),
+            acquire=search_order(
+                alone=alone,
+                between_sockets=found.is_complete,
+                drain_first=self.drain_first or not found.is_complete,
+            ),
             pool_groups=POOL_GROUPS,
             spawn_order=np.where(parent_first, PARENT_FIRST, CHILD_FIRST).astype(np.uint8),
             group_of=group_of,
@@ -262,7 +274,9 @@ class Bats(Policy):
         )
 
 
-def search_order(*, alone: bool, between_sockets: bool) -> tuple[AcquireStep, ...]:
+def search_order(
+    *, alone: bool, between_sockets: bool, drain_first: bool = True
+) -> tuple[AcquireStep, ...]:
     """Return the levels of hierarchical stealing.
 
     Parameters
@@ -271,14 +285,14 @@ def search_order(*, alone: bool, between_sockets: bool) -> tuple[AcquireStep, ..
         Whether a socket takes a subgraph only when it has none unfinished.
     between_sockets : bool
         Whether a socket that has completed its subgraphs may take those of others.
+    drain_first : bool
+        Whether level 1 comes before levels 2 and 3.
     """
     when = IDLE_DOMAIN if alone else ()
-    steps = (
-        AcquireStep("worker", "own", "newest"),
-        AcquireStep("worker", "same_domain", "oldest"),
-        AcquireStep("high", "own", "oldest", when),
-        AcquireStep("low", "own", "oldest", when),
-    )
+    own = AcquireStep("worker", "own", "newest")
+    inside = AcquireStep("worker", "same_domain", "oldest")
+    begin = (AcquireStep("high", "own", "oldest", when), AcquireStep("low", "own", "oldest", when))
+    steps = (own, inside, *begin) if drain_first else (own, *begin, inside)
     if not between_sockets:
         return steps
     return (

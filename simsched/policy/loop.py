@@ -87,6 +87,7 @@ def _keep(graph: TaskGraph) -> _Parts:
     if graph.n_accesses == 0:
         body |= (graph.ops > 0).any(axis=0)
         join |= (graph.join_ops > 0).any(axis=0)
+    join &= ~is_leaf
     # Edges start at the end of a task and lead to its beginning, so both must exist.
     body |= graph.in_degree > 0
     join |= (np.diff(graph.succ_ptr) > 0) & ~is_leaf

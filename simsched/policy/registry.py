@@ -277,8 +277,9 @@ def _is_reload(old: type, new: type) -> bool:
     """Return whether `new` comes from another execution of the module that has defined `old`."""
     if old is new or _file(old) != _file(new):
         return False
-    present = getattr(sys.modules.get(old.__module__), old.__name__, None)
-    return old.__qualname__ == new.__qualname__ or present is not old
+    if old.__qualname__ == new.__qualname__ or "." in old.__qualname__:
+        return old.__qualname__ == new.__qualname__
+    return getattr(sys.modules.get(old.__module__), old.__name__, None) is not old
 
 
 def _discover() -> None:

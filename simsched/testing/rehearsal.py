@@ -1,0 +1,171 @@
+"""Taking a policy through a run without an engine: decisions are checked, nothing is simulated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simsched.engine.problem import random_stream
+from simsched.machine.model import Machine
+from simsched.policy.base import (
+    Counters,
+    Placement,
+    Plan,
+    Policy,
+    Update,
+    View,
+    validate_plan,
+)
+from simsched.workload.graph import TaskGraph, Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Rehearsal:
+    """The decisions of a policy.
+
+    Parameters
+    ----------
+    workload : Workload
+        The program as the policy runs it.
+    placement : Placement
+        Homes of the blocks.
+    plans : tuple of Plan
+        The plan of every iteration, in order.
+    updates : tuple of Update or None
+        What followed every iteration except the last.
+    """
+
+    workload: Workload
+    placement: Placement
+    plans: tuple[Plan, ...]
+    updates: tuple[Update | None, ...]
+
+
+def rehearse(
+    policy: Policy,
+    machine: Machine,
+    workload: Workload,
+    *,
+    workers: int | None = None,
+    seed: int = 0,
+) -> Rehearsal:
+    """Return the decisions of a policy when every iteration measures random counters.
+
+    Parameters
+    ----------
+    policy, machine, workload : Policy, Machine, Workload
+        What would run.
+    workers : int, optional
+        Number of workers; by default one per hardware thread.
+    seed : int
+        Seed of the policy's random stream and of the counters.
+
+    Raises
+    ------
+    SimschedError
+        When a decision is not allowed.
+    """
+    threads = machine.place_workers(workers)
+    domain = machine.core_domain[machine.thread_core[threads]]
+    rng = np.random.Generator(random_stream(seed, "policy"))
+    view = View(machine, workload, threads, domain, rng, policy.information)
+    program = policy.prepare(view)
+    program.validate()
+    view = replace(view, workload=program)
+    state = policy.start(view)
+    placement = policy.place(view, state)
+    _check_placement(placement, machine, program.graph.n_blocks)
+    graphs = [] if program.init is None else [program.init]
+    graphs += [program.graph] * program.iterations
+    dice = np.random.Generator(random_stream(seed, "counters"))
+    home = _touched(placement, dice)
+    plans: list[Plan] = []
+    updates: list[Update | None] = []
+    planned: TaskGraph | None = None
+    for turn, graph in enumerate(graphs):
+        if planned is not graph:
+            plans.append(policy.plan(view, state, graph))
+            planned = graph
+        elif len(plans) == turn:
+            plans.append(plans[-1])
+        plan = plans[turn]
+        validate_plan(plan, graph, _instances(machine, view.n_workers), view.n_workers)
+        if turn == len(graphs) - 1:
+            break
+        number = turn if program.init is not None else turn + 1
+        measured = _counters(number, graph, plan, view, home, dice)
+        update = policy.on_iteration(view, state, measured)
+        updates.append(update)
+        if update is not None:
+            _check_update(update, machine, program.graph.n_blocks)
+            home[update.move_block] = update.move_node
+            if update.plan is not None:
+                plans.append(update.plan)
+                planned = program.graph
+    return Rehearsal(program, placement, tuple(plans), tuple(updates))
+
+
+def _instances(machine: Machine, n_workers: int) -> dict[str, int]:
+    """Return the number of pool instances of each scope."""
+    return {
+        "worker": n_workers,
+        "domain": machine.n_domains,
+        "socket": machine.n_sockets,
+        "machine": 1,
+    }
+
+
+def _check_placement(placement: Placement, machine: Machine, n_blocks: int) -> None:
+    """Check shapes and ranges of a placement."""
+    n_nodes = len(machine.nodes)
+    assert placement.home.shape == (n_blocks,), "place: one home per block"
+    assert placement.touch_order.shape[0] == machine.n_domains, "place: one touch order per domain"
+    for nodes in (placement.home, placement.touch_order):
+        assert np.all((nodes >= -1) & (nodes < n_nodes)), "place: a node does not exist"
+    assert np.all(placement.touch_order >= 0), "place: a node of the touch order does not exist"
+
+
+def _check_update(update: Update, machine: Machine, n_blocks: int) -> None:
+    """Check the migrations and the overhead of an update."""
+    blocks, nodes = np.asarray(update.move_block), np.asarray(update.move_node)
+    assert blocks.shape == nodes.shape, "on_iteration: as many blocks as nodes to move"
+    assert np.all((blocks >= 0) & (blocks < n_blocks)), "on_iteration: a block does not exist"
+    assert np.all((nodes >= 0) & (nodes < len(machine.nodes))), "on_iteration: no such node"
+    assert update.migrating_workers >= 1, "on_iteration: nobody migrates"
+    assert update.overhead_s >= 0, "on_iteration: negative overhead"
+
+
+def _touched(
+    placement: Placement, dice: np.random.Generator
+) -> np.ndarray[tuple[int, ...], np.dtype[np.int32]]:
+    """Return homes in which first touch has happened somewhere."""
+    home = placement.home.copy()
+    free = np.flatnonzero(home < 0)
+    first = np.unique(placement.touch_order[:, 0]) if len(free) else np.zeros(1, np.int32)
+    home[free] = dice.choice(first, len(free))
+    return home
+
+
+def _counters(
+    number: int,
+    graph: TaskGraph,
+    plan: Plan,
+    view: View,
+    home: np.ndarray[tuple[int, ...], np.dtype[np.int32]],
+    dice: np.random.Generator,
+) -> Counters:
+    """Return random measurements of the right shapes."""
+    groups = 0 if plan.counter_group is None else int(plan.counter_group.max(initial=-1)) + 1
+    n_samples = 0 if plan.monitor is None else plan.monitor.sample_offset_bytes.shape[1]
+    used = np.zeros(len(view.machine.nodes), np.int64)
+    np.add.at(used, home, graph.block_bytes)
+    return Counters(
+        iteration=number,
+        duration_s=1e-3,
+        group_bytes=dice.integers(0, 10**6, (groups, len(view.memory_kinds), 2)),
+        samples=dice.integers(0, 20, (graph.n_blocks, n_samples)),
+        block_home=home.copy(),
+        node_used_bytes=used,
+        executed_by=dice.integers(0, view.n_workers, graph.n_tasks).astype(np.int32),
+    )

@@ -1,0 +1,70 @@
+"""The guide: its file works as it stands, inside the package and outside."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import simsched
+from simsched.policy import make_policy, policy_from_spec
+from simsched.policy.placement import list_placements
+from simsched.policy.registry import _known
+from simsched.testing import check_policy
+
+GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-policy.md"
+CODE = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def toy(tmp_path: Path):
+    path = tmp_path / "near_stealing.py"
+    path.write_text(CODE[0])
+    yield path
+    for name in ("near_stealing", "near_stealing_h"):
+        _known.pop(name, None)
+
+
+def test_the_file_is_a_policy_that_passes_the_battery(toy: Path, backends: list[str]) -> None:
+    check_policy(policy_from_spec(f"{toy}:NearStealing[steal_take=newest]"), backends=backends)
+    assert make_policy("near_stealing_h").parameters()["placement"] == "membind_hbm"
+
+
+def test_the_other_code_runs(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(toy.parent)
+    make_policy(str(toy))
+    for block in CODE[1:2]:
+        exec(block, {})
+    assert "check_policy(make_policy" in CODE[2]
+
+
+def test_in_the_package_it_is_found_by_its_name(tmp_path: Path) -> None:
+    package = tmp_path / "simsched"
+    shutil.copytree(
+        Path(simsched.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (package / "policy" / "near_stealing.py").write_text(CODE[0])
+    program = (
+        "from simsched.policy import *; import simsched; print(simsched.__file__);"
+        "print(policy_info('near_stealing').source, make_policy('near_stealing_h').placement)"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {program}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(tmp_path) in done.stdout
+    assert "simsched.policy.near_stealing membind_hbm" in done.stdout
+
+
+def test_the_guide_names_every_placement() -> None:
+    text = GUIDE.read_text()
+    assert all(f"`{name}`" in text for name in list_placements())

@@ -1,0 +1,143 @@
+"""The battery: every registered policy passes it, and broken ones do not."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.policy import list_policies, make_policy, param
+from simsched.policy.base import AcquireStep, Plan, View
+from simsched.policy.random_stealing import RandomStealing
+from simsched.testing import check_policy, small_cases
+from simsched.testing.battery import check_decisions, check_docstring, check_parameters
+from simsched.workload.graph import TaskGraph, Workload
+
+CASES = {case.name: case for case in small_cases()}
+CASE = CASES["tree on four_domains_hbm with 3 workers"]
+
+
+@pytest.mark.parametrize("name", [info.name for info in list_policies()])
+def test_registered_policies_keep_the_contract(name: str, backends: list[str]) -> None:
+    check_policy(make_policy(name), backends=backends)
+
+
+def test_two_counters_and_printed_bounds_keep_it_too(backends: list[str]) -> None:
+    params = {"two_counters": True, "literal_bounds": True, "exclusive": True, "cores": "virtual"}
+    check_policy(make_policy("bats_nh", params), backends=backends)
+
+
+def test_cases_are_valid_and_have_different_names() -> None:
+    assert len(CASES) == len(list(small_cases()))
+    for case in CASES.values():
+        case.workload.validate()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sound(RandomStealing):
+    """A policy.
+
+    Notes
+    -----
+    None.
+
+    References
+    ----------
+    None.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undescribed(Sound):
+    """A policy.
+
+    Notes
+    -----
+    None.
+
+    References
+    ----------
+    None.
+    """
+
+    secret: int = param(1)
+
+
+class Thawed(Sound):
+    __setattr__ = object.__setattr__
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meddler(Sound):
+    def place(self, view: View, state: Any) -> Any:
+        view.workload.graph.ops[0, 0] += 1
+        return super().place(view, state)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moody(Sound):
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        fresh = np.random.default_rng()
+        return replace(
+            super().plan(view, state, graph),
+            spawn_order=fresh.integers(0, 2, graph.n_tasks, np.uint8),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Short(Sound):
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        return replace(super().plan(view, state, graph), group_of=np.zeros(3, np.int8))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost(Sound):
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        return replace(super().plan(view, state, graph), acquire=(AcquireStep("attic"),))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetful(Sound):
+    def prepare(self, view: View) -> Workload:
+        return replace(
+            view.workload, graph=replace(view.workload.graph, ops=-view.workload.graph.ops)
+        )
+
+
+def test_a_sound_policy_passes() -> None:
+    check_parameters(Sound())
+    check_docstring(Sound)
+    check_decisions(Sound(), CASE)
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Meddler(), "was changed"),
+        (Moody(), "same seed gives different decisions"),
+        (Short(), "group_of: found length 3"),
+        (Lost(), "unknown pool group 'attic'"),
+        (Forgetful(), "tree on four_domains_hbm with 3 workers: "),
+    ],
+)
+def test_broken_decisions_are_found(policy: RandomStealing, message: str) -> None:
+    case = replace(CASE, workload=_copy(CASE.workload))
+    with pytest.raises(AssertionError, match=message):
+        check_decisions(policy, case)
+
+
+def test_an_assignable_parameter_is_found() -> None:
+    with pytest.raises(AssertionError, match="can be assigned"):
+        check_parameters(Thawed())
+
+
+def test_missing_documentation_is_found() -> None:
+    with pytest.raises(AssertionError, match="no section Notes"):
+        check_docstring(Meddler)
+    with pytest.raises(AssertionError, match="does not describe parameter secret"):
+        check_docstring(Undescribed)
+
+
+def _copy(workload: Workload) -> Workload:
+    """Return a workload with operations of its own, which a test may spoil."""
+    return replace(workload, graph=replace(workload.graph, ops=workload.graph.ops.copy()))

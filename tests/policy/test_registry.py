@@ -1,0 +1,254 @@
+"""Finding policies by name, by text and by file."""
+
+import multiprocessing
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simsched.errors import ConfigurationError, PolicyError
+from simsched.policy import (
+    Policy,
+    list_policies,
+    make_policy,
+    param,
+    parse_policy_spec,
+    policy_from_spec,
+    policy_info,
+    preset,
+    register,
+)
+from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.registry import _known, _load_entry_point
+
+PUBLISHED = {
+    *("cilk", "cilk_a", "cilk_h", "cilk_interleave", "cilk_dram", "pfws"),
+    *("random_stealing", "work_sharing", "task_sharing", "openmp_static", "openmp_static_h"),
+    *("bats", "bats_nh", "bats_nb", "bats_nl", "bats_h", "bats_b", "bats_l"),
+}
+
+MINE = '''
+"""Mine."""
+from dataclasses import dataclass
+from simsched.policy import Policy, param
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Policy):
+    """One of mine."""
+    depth: int = param(2, low=1)
+'''
+
+
+@pytest.fixture
+def registered():
+    """Forget what a test registers."""
+    list_policies()
+    before = dict(_known)
+    yield
+    _known.clear()
+    _known.update(before)
+
+
+def test_the_published_names_are_there() -> None:
+    assert {info.name for info in list_policies()} >= PUBLISHED
+
+
+def test_every_entry_says_what_it_is_and_where_it_comes_from() -> None:
+    for info in list_policies():
+        assert info.description
+        assert info.references, info.name
+        assert info.cls.__module__ == info.source
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cilk_h", {"placement": "membind_hbm"}),
+        ("pfws", {"spawn": "parent_first", "local_take": "oldest", "steal_take": "oldest"}),
+        ("bats", {"allocation": "weighted", "balancer": True, "scheduler": "hierarchical"}),
+        ("bats_nh", {"allocation": "even", "balancer": True, "scheduler": "hierarchical"}),
+        ("bats_nb", {"allocation": "weighted", "balancer": False, "scheduler": "hierarchical"}),
+        ("bats_nl", {"allocation": "weighted", "balancer": True, "scheduler": "random"}),
+        ("bats_h", {"allocation": "weighted", "balancer": False, "scheduler": "random"}),
+        ("bats_b", {"allocation": "even", "balancer": True, "scheduler": "random"}),
+        ("bats_l", {"allocation": "even", "balancer": False, "scheduler": "hierarchical"}),
+    ],
+)
+def test_presets_are_what_the_literature_calls_so(name: str, expected: dict[str, Any]) -> None:
+    values = make_policy(name).parameters()
+    assert {key: values[key] for key in expected} == expected
+
+
+def test_parameters_override_those_of_a_preset() -> None:
+    assert make_policy("cilk_h", {"placement": "even"}).parameters()["placement"] == "even"
+
+
+def test_an_int_becomes_a_float_where_one_is_declared() -> None:
+    value = make_policy("bats", {"analysis_s_per_item": 0}).parameters()["analysis_s_per_item"]
+    assert isinstance(value, float)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("batz", {}, "unknown policy 'batz'; did you mean 'bats'[?] accepted: .*cilk"),
+        ("bats", {"sample_page": 1}, "policy bats: unknown parameter 'sample_page'; did you mean"),
+        ("bats", {"sample_pages": 0}, "sample_pages: found 0, accepted 1 to inf"),
+        ("bats", {"sample_pages": 2.5}, "found 2.5, accepted a value of type int"),
+        ("bats", {"balancer": 1}, "found 1, accepted a value of type bool"),
+        ("bats", {"cores": "fysical"}, "did you mean 'physical'"),
+        ("cilk", {"placement": "evn"}, "parameter placement: unknown placement 'evn'; .*'even'"),
+    ],
+)
+def test_what_is_not_accepted(name: str, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make_policy(name, params)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "params"),
+    [
+        ("cilk", "cilk", {}),
+        ("bats[]", "bats", {}),
+        (" bats [ sample_pages = 8 ] ", "bats", {"sample_pages": 8}),
+        (
+            "b[a=true,b=FALSE,c=1e-3,d=-2,e=even]",
+            "b",
+            {"a": True, "b": False, "c": 1e-3, "d": -2, "e": "even"},
+        ),
+        ("dir/my.py:Mine[depth=3]", "dir/my.py:Mine", {"depth": 3}),
+    ],
+)
+def test_specs(text: str, name: str, params: dict[str, Any]) -> None:
+    found = parse_policy_spec(text)
+    assert found == (name, params)
+    assert [type(v) for v in found.params.values()] == [type(v) for v in params.values()]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[a=1]", "bats[a]", "bats[a=]", "bats[=1]", "bats[a=1", "b[a=1]c", "b[a=1,a=2]"]
+)
+def test_malformed_specs(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="policy"):
+        parse_policy_spec(text)
+
+
+@pytest.mark.usefixtures("registered")
+class TestNames:
+    def test_a_second_class_of_the_same_name_is_refused(self) -> None:
+        @register("twice")
+        class First(RandomStealing):
+            """First."""
+
+        with pytest.raises(PolicyError, match="'twice': registered twice"):
+
+            @register("twice")
+            class Second(RandomStealing):
+                """Second."""
+
+    def test_a_preset_cannot_take_a_name(self) -> None:
+        with pytest.raises(PolicyError, match="'cilk': registered twice"):
+            preset("cilk", RandomStealing, "Another.")
+
+    def test_presets_are_checked_when_they_are_made(self) -> None:
+        with pytest.raises(ConfigurationError, match="unknown parameter 'sapwn'"):
+            preset("fresh", RandomStealing, "Fresh.", sapwn="child_first")
+
+    @pytest.mark.parametrize("name", ["Upper", "with-dash", "9", ""])
+    def test_malformed_names(self, name: str) -> None:
+        with pytest.raises(PolicyError, match="accepted names"):
+            preset(name, RandomStealing, "Odd.")
+
+    def test_a_description_is_required(self) -> None:
+        with pytest.raises(PolicyError, match="description"):
+            preset("silent", RandomStealing, " ")
+
+    def test_entry_points_are_registered_under_their_names(self) -> None:
+        class Point:
+            name, value = "from_afar", "afar:Far"
+
+            def load(self) -> type[Policy]:
+                @dataclass(frozen=True, kw_only=True)
+                class Far(RandomStealing):
+                    """From another distribution."""
+
+                return Far
+
+        _load_entry_point(Point())
+        assert policy_info("from_afar").description == "From another distribution."
+        assert make_policy("from_afar").name == "from_afar"
+
+    def test_a_broken_entry_point_is_reported_and_left_out(self) -> None:
+        class Point:
+            name, value = "broken", "afar:Gone"
+
+            def load(self) -> type[Policy]:
+                raise ImportError("no module named afar")
+
+        with pytest.warns(UserWarning, match="'broken' .* left out: no module named afar"):
+            _load_entry_point(Point())
+        assert "broken" not in _known
+
+
+class TestFiles:
+    def test_a_file_is_a_policy(self, tmp_path: Path) -> None:
+        path = tmp_path / "my_policy.py"
+        path.write_text(MINE)
+        assert make_policy(str(path), {"depth": 3}).parameters()["depth"] == 3
+        assert policy_from_spec(f"{path}:Mine[depth=4]").parameters()["depth"] == 4
+        with pytest.raises(ConfigurationError, match="depth: found 0, accepted 1"):
+            make_policy(str(path), {"depth": 0})
+
+    def test_an_edited_file_is_read_again(self, tmp_path: Path) -> None:
+        path = tmp_path / "my_policy.py"
+        path.write_text(
+            MINE.replace(
+                "\n@data", "\nfrom simsched.policy import register\n@register('edited')\n@data"
+            )
+        )
+        make_policy(str(path))
+        path.write_text(path.read_text().replace("param(2", "param(77"))
+        assert make_policy(str(path)).parameters()["depth"] == 77
+        _known.pop("edited")
+
+    def test_its_policies_pickle_into_other_processes(self, tmp_path: Path) -> None:
+        path = tmp_path / "my_policy.py"
+        path.write_text(MINE)
+        policy = make_policy(str(path), {"depth": 5})
+        assert pickle.loads(pickle.dumps(policy)) == policy
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            assert pool.apply(_depth, (policy,)) == 5
+
+    @pytest.mark.parametrize(
+        ("text", "spec", "message"),
+        [
+            (None, "", "cannot be read: No such file"),
+            ("x = 1", "", "found no policy"),
+            (MINE, ":Mien", "unknown policy class 'Mien'; did you mean 'Mine'"),
+            (
+                MINE + MINE.replace("Mine", "Other"),
+                "",
+                r"several policies, accepted .*'Mine', 'Other'",
+            ),
+            ("x = 1\ny = (", "", "line 2: SyntaxError"),
+            ("x = 1\n\nz = y", "", "line 3: NameError: name 'y'"),
+        ],
+    )
+    def test_what_can_be_wrong_with_it(
+        self, tmp_path: Path, text: str | None, spec: str, message: str
+    ) -> None:
+        path = tmp_path / "my_policy.py"
+        if text is not None:
+            path.write_text(text)
+        with pytest.raises(ConfigurationError, match=message):
+            make_policy(f"{path}{spec}")
+
+
+def _depth(policy: Any) -> int:
+    return policy.depth
+
+
+def test_param_is_part_of_the_public_interface() -> None:
+    assert param(1, low=0).metadata["low"] == 0
