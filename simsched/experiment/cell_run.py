@@ -77,7 +77,9 @@ def run_cell(
     except SimschedError as error:
         raise type(error)(f"{cell.label}: {error}") from error
     wall, peak = time.perf_counter() - begin, peak_rss_bytes()
-    row = {**run_metrics(run.summary, run.machine, run.workload, run.worker_thread)}
+    policy = cell.policy_model
+    moved = policy.overrides("on_idle") or policy.overrides("on_timer")
+    row = run_metrics(run.summary, run.machine, run.workload, run.worker_thread, moved=moved)
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
     if events is not None:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
+from simsched.machine.model import Machine, MemoryNode
 from simsched.trace.schema import Summary
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
@@ -138,7 +138,7 @@ def node_limit(machine: Machine, node: int) -> float:
     weight = min(row[node].node_weight for row in machine.paths)
     if memory.memory_side_cache is not None:
         return memory.memory_side_cache.bandwidth_bytes_per_s / weight
-    return max(memory.bandwidth_curve or (memory.bandwidth_bytes_per_s,)) / weight
+    return _peak(memory) / weight
 
 
 def lower_bounds(machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]) -> Bounds:
@@ -362,7 +362,7 @@ def _relax_each(
     return np.array(free, np.int64)
 
 
-def traffic_bound_s(summary: Summary, machine: Machine) -> float:
+def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) -> float:
     """Return a lower bound for a run's own traffic: its placement and cache hits are given.
 
     In every iteration the busiest memory node, memory-side cache or link needs at least its bytes
@@ -374,26 +374,32 @@ def traffic_bound_s(summary: Summary, machine: Machine) -> float:
         Counters of the run.
     machine : Machine
         Its machine.
+    moved : bool
+        Whether running tasks may have been moved to other domains. Bytes are counted where an
+        access began, so then only what is common to all domains is taken for granted.
     """
     times = np.zeros(len(summary.iteration))
     cached = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
     for index, node in enumerate(machine.nodes):
         weights = np.array([row[index].node_weight for row in machine.paths])
-        if node.memory_side_cache is None:
-            rate = max(node.bandwidth_curve or (node.bandwidth_bytes_per_s,))
-        else:
-            rate = node.memory_side_cache.bandwidth_bytes_per_s
+        if moved:
+            weights[:] = weights.min()
+        side = node.memory_side_cache
+        rate = _peak(node) if side is None else side.bandwidth_bytes_per_s
         times = np.maximum(times, summary.node_bytes[:, :, index] @ weights / rate)
     for number, link in enumerate(machine.links):
         crossing = np.array([[number in path.links for path in row] for row in machine.paths])
+        if moved:
+            crossing[:] = crossing.all(axis=0)
         load = (summary.node_bytes * crossing).sum(axis=(1, 2))
         times = np.maximum(times, load / link.bandwidth_bytes_per_s)
     bound = float(times.sum())
     if cached:
         missed = float(summary.node_bytes[:, :, cached].sum()) - summary.memory_side_hit_bytes
-        rates = [
-            max(node.bandwidth_curve or (node.bandwidth_bytes_per_s,))
-            for node in (machine.nodes[i] for i in cached)
-        ]
-        bound = max(bound, missed / sum(rates))
+        bound = max(bound, missed / sum(_peak(machine.nodes[i]) for i in cached))
     return bound
+
+
+def _peak(node: MemoryNode) -> float:
+    """Return the highest bandwidth that a node's controller can sustain."""
+    return max(node.bandwidth_curve or (node.bandwidth_bytes_per_s,))

@@ -2,7 +2,8 @@
 
 Everything in the row follows from the :class:`~simsched.trace.schema.Summary` that every run
 records; bandwidth over time inside an iteration needs the event trace. Worker times add up:
-busy + spawn + acquire + migrate + idle = makespan times workers.
+busy + spawn + acquire + migrate + idle = makespan times workers. (A worker that is still paying for
+the release of a successor when the last task ends is counted with the whole payment.)
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
+from simsched.engine.problem import make_problem
+from simsched.machine.model import IntArray, Machine
+from simsched.policy.base import Placement
 from simsched.trace.bounds import lower_bounds, traffic_bound_s
 from simsched.trace.schema import EventKind, Summary, Trace
 from simsched.workload.graph import Workload
@@ -24,7 +27,12 @@ SERIES = ("iteration_s", "worker_busy_s", "worker_acquire_s", "worker_idle_s", "
 
 
 def run_metrics(
-    summary: Summary, machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]
+    summary: Summary,
+    machine: Machine,
+    workload: Workload,
+    worker_thread: NDArray[np.int32],
+    *,
+    moved: bool = False,
 ) -> dict[str, Any]:
     """Return the metrics of a run as one row.
 
@@ -36,6 +44,8 @@ def run_metrics(
         What was simulated; the workload as the policy's runtime executed it.
     worker_thread : ndarray of int32, shape (n_workers,)
         Hardware thread of each worker.
+    moved : bool
+        Whether the policy can move running tasks; see :func:`traffic_bound_s`.
 
     Returns
     -------
@@ -51,6 +61,7 @@ def run_metrics(
         **_caches(summary, machine),
         **_scheduling(summary),
         **_bounds(summary, machine, workload, worker_thread),
+        "bound_own_traffic_s": traffic_bound_s(summary, machine, moved=moved),
     }
 
 
@@ -88,7 +99,7 @@ def _worker_times(summary: Summary) -> dict[str, Any]:
     idle = np.full(len(summary.worker_busy_ps), summary.makespan_ps, np.int64)
     for part in parts.values():
         idle -= part
-    parts["idle"] = idle
+    parts["idle"] = np.maximum(idle, 0)
     total = max(1, summary.makespan_ps * len(idle))
     row: dict[str, Any] = {"workers": len(idle)}
     row |= {f"{name}_s": int(part.sum()) * PS for name, part in parts.items()}
@@ -181,7 +192,6 @@ def _bounds(
         "bound_work_s": bounds.work_s,
         "bound_bandwidth_s": bounds.bandwidth_s,
         "bound_s": bounds.best_s,
-        "bound_own_traffic_s": traffic_bound_s(summary, machine),
         "makespan_over_bound": makespan / bounds.best_s if bounds.best_s > 0 else float("inf"),
     }
 
@@ -211,6 +221,27 @@ def iteration_bandwidth(
     }
 
 
+def path_nodes(machine: Machine, workload: Workload, worker_thread: IntArray) -> IntArray:
+    """Return the memory node that each path of a run leads to, -1 for copies between nodes.
+
+    Parameters
+    ----------
+    machine, workload : Machine, Workload
+        What was simulated.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    """
+    nowhere = np.full(workload.graph.n_blocks, -1, np.int32)
+    placement = Placement(nowhere, machine.touch_order)
+    paths = make_problem(machine, workload, placement, worker_thread, seed=0).paths
+    node = np.full(len(paths.latency_ps), -1, np.int32)
+    for table in (paths.access, paths.hit):
+        for index in range(table.shape[1]):
+            used = table[:, index]
+            node[used[used >= 0]] = index
+    return node
+
+
 def bandwidth_over_time(
     trace: Trace, path_node: NDArray[np.int32], machine: Machine, bins: int = 500
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
@@ -224,7 +255,7 @@ def bandwidth_over_time(
     trace : Trace
         Events of the run.
     path_node : ndarray of int32, shape (n_paths,)
-        Memory node that each path leads to.
+        Memory node that each path leads to, from :func:`path_nodes`.
     machine : Machine
         Its machine.
     bins : int
