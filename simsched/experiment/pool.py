@@ -91,8 +91,9 @@ class _Worker:
     def __init__(self) -> None:
         setup = f"import sys; sys.path[:] = {sys.path!r}; "
         setup += "from simsched.experiment.worker import main; main()"
+        # Unbuffered: a message that waited in a buffer here would be invisible to the selector.
         self.process = subprocess.Popen(  # noqa: S603 (this interpreter, text made here)
-            [sys.executable, "-c", setup], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", setup], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

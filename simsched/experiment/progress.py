@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from types import TracebackType
 from typing import Self
@@ -113,7 +114,7 @@ def duration(seconds: float) -> str:
     >>> duration(7.2), duration(75), duration(7300)
     ('8 s', '1 min 15 s', '2 h 2 min')
     """
-    whole = int(-(-seconds // 1))
+    whole = math.ceil(seconds - 1e-6)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:

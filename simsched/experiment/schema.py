@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from simsched.errors import unknown_name
+from simsched.errors import ConfigurationError, unknown_name
 from simsched.policy.registry import parse_policy_spec
 from simsched.yaml_reader import FieldError, Section
 
@@ -63,7 +63,10 @@ def _policy(data: object) -> object:
     assert isinstance(gathered, dict)
     name = gathered.get("name")
     if isinstance(name, str) and "[" in name:
-        spec = parse_policy_spec(name)
+        try:
+            spec = parse_policy_spec(name)
+        except ConfigurationError as error:
+            raise FieldError((), str(error)) from error
         twice = spec.params.keys() & gathered["parameters"].keys()
         if twice:
             raise ValueError(f"parameter {min(twice)}: found in the name and beside it")

@@ -46,7 +46,9 @@ class Answer:
 def send(stream: IO[bytes], message: object) -> None:
     """Write a message."""
     data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(LENGTH.pack(len(data)) + data)
+    rest = memoryview(LENGTH.pack(len(data)) + data)
+    while rest:  # an unbuffered stream may take a part
+        rest = rest[stream.write(rest) :]
     stream.flush()
 
 
@@ -58,14 +60,21 @@ def receive(stream: IO[bytes]) -> Any:
     EOFError
         The other side is gone.
     """
-    head = stream.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    (length,) = LENGTH.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
+    (length,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
+    data = _exactly(stream, length)
     return pickle.loads(data)  # noqa: S301 (written by this program's other half)
+
+
+def _exactly(stream: IO[bytes], count: int) -> bytes:
+    """Return the next bytes of a stream; unbuffered streams may give them in pieces."""
+    parts = []
+    while count > 0:
+        part = stream.read(count)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
 
 
 def serve(requests: IO[bytes], answers: IO[bytes]) -> None:

@@ -1,0 +1,151 @@
+"""Cells: what is combined, what is checked beforehand, and what their keys depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simsched.errors import SimschedError
+from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.fingerprint import content_key
+from simsched.yaml_reader import Document
+
+GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
+
+
+def cells(data: dict[str, Any], folder: Path | None = None) -> list[Cell]:
+    path = None if folder is None else folder / "x.yaml"
+    return plan_experiment(Document(path, data)).cells
+
+
+def keys(data: dict[str, Any]) -> list[str]:
+    return [cell.key for cell in cells(data)]
+
+
+def test_cells_are_the_product_in_a_fixed_order(make_plain: Any) -> None:
+    found = cells(make_plain())
+    assert [(cell.policy, cell.seed) for cell in found] == [
+        ("cilk_a", 0),
+        ("cilk_a", 1),
+        ("work_sharing", 0),
+        ("work_sharing", 1),
+    ]
+    assert len({cell.key for cell in found}) == 4
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"machines": [{"name": "opteron48", "workers": 4}]},
+        {"machines": [{"name": "amd_4x_opteron8380", "workers": 5}]},
+        {"machines": [{"name": "amd_4x_opteron8380", "workers": 4, "pinning": "compact"}]},
+        {"machines": [{"name": "amd_4x_opteron8380", "workers": 4, "set": {"costs.pop": "7 ns"}}]},
+        {"workloads": [{"name": "fork_join", "depth": 4}]},
+        {"workloads": [{"name": "fork_join", "depth": 3, "leaf_costs": "uniform"}]},
+        {"policies": ["cilk_a[placement=interleave]", "work_sharing[placement=interleave]"]},
+        {"seeds": [5, 6]},
+        {"backend": "native"},
+    ],
+)
+def test_whatever_determines_a_result_changes_its_key(
+    make_plain: Any, changes: dict[str, Any]
+) -> None:
+    assert not set(keys(make_plain())) & set(keys(make_plain(**changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other"},
+        {"workloads": [{"name": "fork_join", "depth": 3, "label": "FJ"}]},
+        {"workloads": [{"name": "fork_join", "depth": 3, "degree": 2}]},
+        {"baseline": "work_sharing"},
+        {"output": "elsewhere"},
+    ],
+)
+def test_labels_and_spelt_out_defaults_do_not_change_keys(
+    make_plain: Any, changes: dict[str, Any]
+) -> None:
+    assert keys(make_plain()) == keys(make_plain(**changes))
+
+
+def test_a_changed_graph_file_has_another_key(make_plain: Any, tmp_path: Path) -> None:
+    data = make_plain(workloads=[{"file": "g.dot", "cost": "cost", "cost_unit": "ops"}], seeds=1)
+    (tmp_path / "g.dot").write_text(GRAPH.format(cost=1))
+    first = cells(data, tmp_path)[0].key
+    (tmp_path / "g.dot").write_text(GRAPH.format(cost=3))
+    assert cells(data, tmp_path)[0].key != first
+
+
+def test_product_sweep_keeps_labels_and_adds_dimensions(make_plain: Any) -> None:
+    sweep = {"product": {"workloads.0.depth": [2, 3], "machines.0.workers": [1, 2]}}
+    found = cells(make_plain(sweep=sweep, seeds=1, policies=["cilk_a"]))
+    assert [cell.sweep for cell in found] == [
+        {"workloads.0.depth": d, "machines.0.workers": w} for d in (2, 3) for w in (1, 2)
+    ]
+    assert {cell.workload for cell in found} == {"fork_join"}
+    assert [cell.workers for cell in found] == [1, 2, 1, 2]
+
+
+def test_zip_sweep_goes_in_step(make_plain: Any) -> None:
+    sweep = {"zip": {"workloads.0.depth": [2, 3], "machines.0.workers": [1, 2]}}
+    found = cells(make_plain(sweep=sweep, seeds=1, policies=["cilk_a"]))
+    assert [tuple(cell.sweep.values()) for cell in found] == [(2, 1), (3, 2)]
+
+
+def test_sweeping_one_policy_leaves_the_others_keys_alone(make_plain: Any) -> None:
+    sweep = {"product": {"policies.cilk_a.placement": ["first_touch", "interleave"]}}
+    found = cells(make_plain(sweep=sweep, seeds=1))
+    assert [cell.policy for cell in found] == ["cilk_a", "work_sharing"] * 2
+    assert found[1].key == found[3].key
+    assert found[0].key != found[2].key
+
+
+def test_a_fixed_workload_seed_gives_every_run_the_same_graph(make_plain: Any) -> None:
+    random = {"name": "layered_random"}
+    own = cells(make_plain(workloads=[random]))
+    fixed = cells(make_plain(workloads=[{**random, "seed": 3}]))
+    assert len({cell.workload_source.content for cell in own}) == 2
+    assert len({cell.workload_source.content for cell in fixed}) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"machines": ["knl_snc4_flt"]}, "machines\\[0\\]: unknown machine.*'knl_snc4_flat'"),
+        ({"policies": ["cilk_z"]}, "policies\\[0\\]: unknown policy 'cilk_z'; did you mean"),
+        ({"policies": ["bats[sample_page=1]"]}, "policies\\[0\\].sample_page: .*'sample_pages'"),
+        ({"policies": ["bats[sample_pages=0]"]}, "sample_pages: found 0, accepted 1 to"),
+        ({"workloads": ["heet_small"]}, "workloads\\[0\\]: unknown workload.*'heat_small'"),
+        (
+            {"workloads": [{"name": "heat", "row": 5}]},
+            "workloads\\[0\\].row: .*did you mean 'rows'",
+        ),
+        ({"workloads": [{"name": "heat", "rows": -5}]}, "rows: found -5"),
+        ({"workloads": ["montage.json"]}, "a task graph file is written {file: montage.json}"),
+        ({"workloads": [{"file": "no.dot"}]}, "no.dot: cannot be read"),
+        ({"machines": [{"name": "opteron48", "workers": 49}]}, "workers: found 49, accepted 1"),
+        (
+            {"machines": [{"name": "opteron48", "set": {"costs.stea": "1 ns"}}]},
+            "unknown key 'costs.stea'; did you mean 'costs.steal'",
+        ),
+        (
+            {"machines": [{"name": "opteron48", "set": {"costs.pop": "1 GB"}}]},
+            "costs.pop: found '1 GB'",
+        ),
+        ({"sweep": {"product": {"seeds": [1, 2]}}}, "below machines, workloads or policies"),
+        ({"sweep": {"product": {"workloads.0.dept": [1]}}}, "workloads\\[0\\].dept"),
+    ],
+)
+def test_everything_wrong_is_found_before_the_first_run(
+    make_plain: Any, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(SimschedError, match=message):
+        cells(make_plain(**changes))
+
+
+def test_keys_tell_numbers_and_types_apart() -> None:
+    values = [1, 1.0, "1", True, None, [1], {"a": 1}, float("nan"), float("inf"), -0.0, 0.0]
+    assert len({content_key({"x": value}) for value in values}) == len(values)

@@ -1,0 +1,81 @@
+"""--set and sweeps: dotted keys into an experiment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simsched.errors import ConfigurationError
+from simsched.experiment.overrides import apply_assignments, parse_assignment
+from simsched.yaml_reader import Document
+
+
+def changed(data: dict[str, Any], *assignments: str) -> dict[str, Any]:
+    result: dict[str, Any] = apply_assignments(Document(None, data), list(assignments)).data
+    return result
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("seeds=5", 5),
+        ("seeds=[1, 2]", [1, 2]),
+        ("a.b=yes it is", "yes it is"),
+        ("a=2 MiB", "2 MiB"),
+        ("a=false", False),
+        ("a=", None),
+        ("a=b=c", "b=c"),
+        ("a=2001-01-01", "2001-01-01"),
+    ],
+)
+def test_values_are_read_as_yaml(text: str, value: object) -> None:
+    assert parse_assignment(text)[1] == value
+
+
+def test_assignments_reach_every_part(make_plain: Any) -> None:
+    data = changed(
+        make_plain(),
+        "seeds=5",
+        "workloads.0.depth=4",
+        "policies.cilk_a.placement=interleave",
+        "machines.0.workers=2",
+        "machines.0.set.costs.steal=[1 us, 2 us]",
+    )
+    assert data["seeds"] == 5
+    assert data["workloads"][0]["depth"] == 4
+    assert data["policies"][0] == {"name": "cilk_a", "placement": "interleave"}
+    assert data["machines"][0]["workers"] == 2
+    assert data["machines"][0]["set"] == {"costs.steal": ["1 us", "2 us"]}
+
+
+def test_parameters_of_a_spec_are_kept(make_plain: Any) -> None:
+    data = changed(make_plain(policies=["bats[sample_pages=8]"]), "policies.0.balancer=false")
+    assert data["policies"][0] == {"name": "bats", "sample_pages": 8, "balancer": False}
+
+
+def test_the_original_is_not_changed(make_plain: Any) -> None:
+    data = make_plain()
+    changed(data, "workloads.0.depth=4")
+    assert data == make_plain()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seedz=3", "--set seedz=3: unknown key 'seedz'; did you mean 'seeds'"),
+        ("seeds", "accepted KEY=VALUE"),
+        ("=3", "accepted KEY=VALUE"),
+        ("seeds=[", "the value is not YAML"),
+        ("seeds.x=1", "seeds: found a single value"),
+        ("policies.cilk_b.x=1", "unknown entry 'cilk_b'; did you mean 'cilk_a'"),
+        ("policies.7.x=1", "policies: unknown entry '7'"),
+        ("seeds=-1", "--set seeds=-1: seeds: found -1"),
+        ("machines.0.worker=1", "unknown key 'worker'; did you mean 'workers'"),
+        ("metrics.9=a", "metrics: found a single value|found position '9'"),
+    ],
+)
+def test_what_is_wrong_is_named(make_plain: Any, text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        changed(make_plain(), text)
+    assert "\n" not in str(caught.value)

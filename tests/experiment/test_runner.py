@@ -1,0 +1,231 @@
+"""Running: rows are stored at once, reused later, and survive whatever ends the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simsched.errors import ConfigurationError, ModelError, SimschedError
+from simsched.experiment.cells import Cell
+from simsched.experiment.pool import WorkerLostError
+from simsched.experiment.runner import Interrupted, Outcome, run_experiment
+from simsched.experiment.store import Store
+from simsched.trace.parquet import read_events, read_table
+from simsched.yaml_reader import Document
+
+# A policy that does something drastic when it starts a run, as long as a file exists.
+DRASTIC = """
+import os, signal, time
+from dataclasses import dataclass
+from simsched.policy.base import param
+from simsched.policy.random_stealing import RandomStealing
+
+@dataclass(frozen=True, kw_only=True)
+class Drastic(RandomStealing):
+    marker: str = param("")
+    deed: str = param("kill")
+
+    def start(self, view):
+        if self.deed == "sleep":
+            open(self.marker, "a").close()
+            time.sleep(10)
+        if os.path.exists(self.marker):
+            if self.deed == "once":
+                os.unlink(self.marker)
+            if self.deed == "crash":
+                raise RuntimeError("a fault of the policy")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().start(view)
+"""
+
+
+def run(document: Document, folder: Path, **options: Any) -> Outcome:
+    return run_experiment(document, output=folder / "out", **options)
+
+
+def deterministic(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows without what depends on the machine that runs the tests."""
+    left_out = {"wall_s", "peak_rss_bytes", "simulated_per_wall_s"}
+    return [{k: v for k, v in row.items() if k not in left_out} for row in rows]
+
+
+def drastic(folder: Path, deed: str, **more: Any) -> dict[str, Any]:
+    (folder / "drastic.py").write_text(DRASTIC)
+    return {"name": f"{folder}/drastic.py", "deed": deed, "marker": f"{folder}/marker", **more}
+
+
+def test_rows_say_everything(small: Document, tmp_path: Path) -> None:
+    outcome = run(small, tmp_path, jobs=1)
+    assert (outcome.computed, outcome.reused) == (4, 0)
+    row = outcome.rows[0]
+    assert row["machine"] == "amd_4x_opteron8380"
+    assert (row["workload"], row["policy"], row["seed"]) == ("fork_join", "cilk_a", 0)
+    assert (row["backend"], row["workers"], row["tasks"]) == ("simpy", 4, 15)
+    assert row["makespan_s"] >= row["bound_s"] > 0
+    assert row["wall_s"] > 0
+    assert 10_000_000 < row["peak_rss_bytes"] < 2**34
+    table = read_table(outcome.parquet)
+    assert table.num_rows == 4
+    assert table.column("key").to_pylist() == [row["key"] for row in outcome.rows]
+
+
+def test_processes_give_the_rows_that_one_process_gives(small: Document, tmp_path: Path) -> None:
+    serial = run_experiment(small, output=tmp_path / "serial", jobs=1)
+    parallel = run_experiment(small, output=tmp_path / "parallel", jobs=2)
+    assert deterministic(parallel.rows) == deterministic(serial.rows)
+
+
+def test_a_second_run_computes_nothing(small: Document, tmp_path: Path) -> None:
+    first = run(small, tmp_path, jobs=1)
+    second = run(small, tmp_path, jobs=1)
+    assert (second.computed, second.reused) == (0, 4)
+    assert second.rows == first.rows
+
+
+def test_only_what_is_new_is_computed(small: Document, tmp_path: Path) -> None:
+    run(small, tmp_path, jobs=1)
+    more = run(small, tmp_path, jobs=1, assignments=["seeds=3"])
+    assert (more.computed, more.reused) == (2, 4)
+    assert run(small, tmp_path, jobs=1, recompute=True).computed == 4
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"format": 1, "key": "x", "row": {}}', "[]", "\0"])
+def test_a_damaged_row_is_computed_again(small: Document, tmp_path: Path, damage: str) -> None:
+    first = run(small, tmp_path, jobs=1)
+    Store(first.output / "cells").path(first.rows[1]["key"]).write_text(damage)
+    second = run(small, tmp_path, jobs=1)
+    assert second.computed == 1
+    assert deterministic(second.rows) == deterministic(first.rows)
+
+
+def test_equal_cells_are_computed_once(make_plain: Any, tmp_path: Path) -> None:
+    policies = ["cilk_a", {"name": "cilk_a", "label": "again"}]
+    outcome = run(Document(None, make_plain(policies=policies, seeds=1)), tmp_path, jobs=1)
+    assert outcome.computed == 1
+    assert [row["policy"] for row in outcome.rows] == ["cilk_a", "again"]
+
+
+def test_event_traces_are_kept_on_request(small: Document, tmp_path: Path) -> None:
+    run(small, tmp_path, jobs=1)
+    outcome = run(small, tmp_path, jobs=1, events=True)
+    assert outcome.computed == 4  # they were stored without their events
+    for row in outcome.rows:
+        assert len(read_events(Path(row["events_file"]))) == row["events"]
+    assert run(small, tmp_path, jobs=1, events=True).computed == 0
+
+
+def test_a_worker_that_is_killed_is_replaced(make_plain: Any, tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    data = make_plain(policies=["cilk_a", drastic(tmp_path, "once", label="once")])
+    outcome = run(Document(None, data), tmp_path, jobs=2)
+    assert not (tmp_path / "marker").exists()
+    assert len(outcome.rows) == 4
+    by_policy = {row["policy"]: row["makespan_s"] for row in outcome.rows if row["seed"] == 1}
+    assert by_policy["once"] > 0
+
+
+def test_a_cell_that_kills_every_worker_ends_the_experiment(
+    make_plain: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "marker").touch()
+    data = make_plain(policies=["cilk_a", drastic(tmp_path, "kill", label="deadly")])
+    with pytest.raises(WorkerLostError, match=r"deadly seed . *: 2 worker.*killed by signal 9"):
+        run(Document(None, data), tmp_path, jobs=2)
+    stored = list((tmp_path / "out" / "cells").glob("*.json"))
+    assert all(json.loads(path.read_text())["row"] for path in stored)
+
+
+def test_a_fault_in_a_worker_is_not_taken_for_wrong_input(make_plain: Any, tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    data = make_plain(policies=["cilk_a", drastic(tmp_path, "crash", label="faulty")])
+    with pytest.raises(RuntimeError, match="a fault of the policy") as caught:
+        run(Document(None, data), tmp_path, jobs=2)
+    assert not isinstance(caught.value, SimschedError)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_impossible_run_names_itself_and_leaves_nothing(
+    make_plain: Any, tmp_path: Path, jobs: int
+) -> None:
+    # No HBM on this machine: known only when the policy is asked.
+    data = make_plain(policies=["cilk_h"])
+    with pytest.raises(ModelError, match=r"cilk_h seed \d: .*memory kind 'HBM'"):
+        run(Document(None, data), tmp_path, jobs=jobs)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_that_cannot_be_written_is_found_before_the_first_run(
+    small: Document, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match="file/out: cannot be written"):
+        run_experiment(small, output=tmp_path / "file" / "out", jobs=1)
+
+
+class Impatient:
+    """A listener that presses Ctrl-C after some cells."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def __call__(self, total: int) -> Impatient:
+        return self
+
+    def __enter__(self) -> Impatient:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def progressed(self, cell: Cell, part: float) -> None: ...
+
+    def finished(self, cell: Cell) -> None:
+        self.after -= 1
+        if self.after == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interruption_keeps_what_has_finished(
+    small: Document, tmp_path: Path, jobs: int
+) -> None:
+    with pytest.raises(Interrupted):
+        run(small, tmp_path, jobs=jobs, listener=Impatient(2))
+    stored = list((tmp_path / "out" / "cells").iterdir())
+    assert len(stored) >= 2
+    assert all(path.suffix == ".json" for path in stored)
+    assert run(small, tmp_path, jobs=1).reused == len(stored)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_killed_program_leaves_complete_rows_only(
+    make_plain: Any, tmp_path: Path, how: signal.Signals
+) -> None:
+    data = make_plain(policies=["cilk_a", drastic(tmp_path, "sleep", label="slow")], seeds=1)
+    path = tmp_path / "x.yaml"
+    path.write_text(json.dumps(data))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "simsched", "run", str(path), "-o", str(out), "--jobs", "2"]
+    with (tmp_path / "stderr").open("w") as messages:
+        process = subprocess.Popen(command, stderr=messages)
+    deadline = time.monotonic() + 60
+    while not (list(out.glob("cells/*.json")) and (tmp_path / "marker").exists()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(process.pid, how)
+    process.wait(timeout=30)
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert (tmp_path / "stderr").read_text() == (
+            f"simsched: interrupted; 1 of 2 runs are stored in {out}; the same command continues\n"
+        )
+    (row,) = (json.loads(file.read_text()) for file in out.glob("cells/*.json"))
+    assert row["row"]["makespan_s"] > 0
+    assert not (out / "runs.parquet").exists()

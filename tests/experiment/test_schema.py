@@ -1,0 +1,86 @@
+"""What an experiment file may say, and what happens when it says something else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simsched.errors import ConfigurationError
+from simsched.experiment.schema import Experiment, labels
+from simsched.yaml_reader import validate
+
+MINIMAL: dict[str, Any] = {
+    "name": "x",
+    "machines": ["knl_snc4_flat"],
+    "workloads": ["heat_small"],
+    "policies": ["bats"],
+}
+
+
+def read(**changes: Any) -> Experiment:
+    return validate({**MINIMAL, **changes}, Experiment, "test")
+
+
+def test_names_alone_are_enough() -> None:
+    experiment = read(machines="knl_snc4_flat", workloads="heat_small", policies="bats")
+    assert labels(experiment.machines) == ["knl_snc4_flat"]
+    assert experiment.seeds == [0]
+    assert experiment.backend == "native"
+
+
+def test_a_number_of_seeds_counts_from_zero_and_a_list_is_taken_as_it_is() -> None:
+    assert read(seeds=3).seeds == [0, 1, 2]
+    assert read(seeds=[7, 3]).seeds == [7, 3]
+
+
+def test_policy_specs_and_mappings_mean_the_same() -> None:
+    one, two = read(policies=["bats[sample_pages=8]", {"name": "bats", "sample_pages": 9}]).policies
+    assert (one.name, one.parameters) == ("bats", {"sample_pages": 8})
+    assert two.parameters == {"sample_pages": 9}
+    assert labels([one, two]) == ["bats[sample_pages=8]", "bats[sample_pages=9]"]
+
+
+def test_workload_labels_come_from_name_or_file() -> None:
+    found = read(workloads=[{"file": "a/montage.json"}, {"file": "b.csv.gz"}, "heat_small"])
+    assert labels(found.workloads) == ["montage", "b", "heat_small"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"machine": []}, "unknown key 'machine'; did you mean 'machines'"),
+        ({"seeds": 0}, "seeds: found 0, accepted: 1 to 100000 seeds"),
+        ({"seeds": [1, 1]}, "seeds: found a seed twice"),
+        ({"seeds": [-1]}, "seeds"),
+        ({"seeds": "many"}, "seeds: found 'many'"),
+        ({"backend": "nativ"}, "backend: found 'nativ'.*did you mean 'native'"),
+        ({"policies": []}, "policies: found \\[\\]"),
+        ({"policies": [5]}, "policies\\[0\\]: found 5, accepted: a name"),
+        ({"policies": ["bats[x"]}, "policies\\[0\\]: policy: found 'bats\\[x'"),
+        ({"policies": ["bats", "bats"]}, "policies\\[1\\]: found 'bats' twice.*label"),
+        ({"policies": [{"name": "bats[a=1]", "a": 2}]}, "parameter a: found in the name and"),
+        ({"policies": [{"label": "x"}]}, "policies\\[0\\].name: missing"),
+        ({"workloads": [{"label": "x"}]}, "found both or neither of name and file"),
+        ({"workloads": [{"name": "a", "parameters": {}}]}, "parameters stand beside the name"),
+        ({"workloads": [{"name": "a", "format": "dot"}]}, "format: found without file"),
+        ({"machines": [{"name": "k", "worker": 3}]}, "unknown key 'worker'.*'workers'"),
+        ({"machines": [{"name": "k", "workers": 0}]}, "workers: found 0"),
+        ({"machines": [{"name": "k", "pinning": "scater"}]}, "did you mean 'scatter'"),
+        ({"baseline": "batz"}, "baseline: unknown policy label 'batz'; did you mean 'bats'"),
+        ({"name": "a/b"}, "name: found 'a/b'"),
+        ({"sweep": {"zip": {"a": [1], "b": [1, 2]}}}, "a: 1, b: 2, accepted: equal lengths"),
+        ({"sweep": {"product": {"a": []}}}, "sweep.product.a"),
+        ({"sweep": {"zip": {"a": [1]}, "product": {"a": [1]}}}, "found in product too"),
+        ({"published": [{"source": "s", "policy": "bats"}]}, "none of min, max, value"),
+        ({"published": [{"source": "s", "policy": "bats", "min": 1}]}, "baseline: missing"),
+        (
+            {"published": [{"source": "s", "policy": "bat", "min": 1, "metric": "steals"}]},
+            "published\\[0\\].policy: unknown policy label 'bat'",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        read(**changes)
+    assert "\n" not in str(caught.value)
