@@ -1,0 +1,155 @@
+"""Every command, as a user types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import Command
+
+
+def test_run_prints_the_comparison_and_names_the_files(simsched: Command, experiment: Path) -> None:
+    code, output, messages = simsched("run", experiment, "--jobs", 1)
+    assert (code, messages) == (0, "")
+    assert "work_sharing" in output
+    assert "shorter than cilk_a by [%]" in output
+    assert "4 runs simulated" in output
+    for name in ("runs.parquet", "comparison.png", "summary.json"):
+        assert f"results/small/{name}" in output
+        assert Path("results/small", name).is_file()
+    assert "4 taken from earlier" in simsched("run", experiment)[1]
+
+
+def test_run_json_is_one_document_and_nothing_else(simsched: Command, experiment: Path) -> None:
+    code, output, _ = simsched(
+        "run", experiment, "--json", "--set", "seeds=1", "-o", "out", "-j", 1
+    )
+    assert code == 0
+    document = json.loads(output)
+    assert [run["policy"] for run in document["runs"]] == ["cilk_a", "work_sharing"]
+    assert document["experiment"] == "small"
+    assert Path(document["output"]["parquet"]).is_file()
+
+
+def test_quiet_run_prints_only_the_table(simsched: Command, experiment: Path) -> None:
+    code, output, messages = simsched("run", experiment, "--quiet", "-j", 1)
+    assert (code, messages) == (0, "")
+    assert "work_sharing" in output
+    assert "results/" not in output
+
+
+def test_events_are_written_on_request(simsched: Command, experiment: Path) -> None:
+    assert simsched("run", experiment, "--events", "-j", 1)[0] == 0
+    assert len(list(Path("results/small/events").glob("*.parquet"))) == 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("machines", "knl_snc4_flat"),
+        ("workloads", "heat_16gb"),
+        ("policies", "bats_nl"),
+        ("placements", "interleave"),
+        ("experiments", "quickstart"),
+    ],
+)
+def test_list(simsched: Command, kind: str, name: str) -> None:
+    code, output, _ = simsched("list", kind)
+    assert code == 0
+    assert name in output
+    entries = json.loads(simsched("list", kind, "--json")[1])
+    assert name in [entry["name"] for entry in entries]
+    assert all(entry["description"] for entry in entries)
+
+
+def test_show_machine_as_text_and_picture(simsched: Command, tmp_path: Path) -> None:
+    code, output, _ = simsched("show", "machine", "knl_snc4_flat")
+    assert code == 0
+    assert "4 NUMA domains" in output
+    assert simsched("show", "machine", "knl_snc4_flat", "--draw", "m.png")[0] == 0
+    assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["m.png"]
+
+
+def test_show_workload_and_policy(simsched: Command) -> None:
+    code, output, _ = simsched("show", "workload", "heat_small")
+    assert code == 0
+    assert "rows = 14336" in output
+    assert "tasks" in output
+    code, output, _ = simsched("show", "policy", "bats_nb")
+    assert code == 0
+    assert "balancer = False" in output
+    assert "Preset of bats" in output
+
+
+def test_check_recognises_every_kind_of_file(simsched: Command, experiment: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    for file, words in (
+        (experiment, "experiment with 4 runs: correct"),
+        (root / "machines" / "knl_snc4_flat.yaml", "machine, 64 cores, 8 memory nodes: correct"),
+        (root / "workloads" / "heat_small.yaml", "workload preset, 1023 tasks: correct"),
+    ):
+        code, output, _ = simsched("check", file)
+        assert code == 0
+        assert words in output
+    simsched("export", "cholesky_small", "g.graphml")
+    code, output, _ = simsched("check", "g.graphml")
+    assert code == 0
+    assert "816 tasks" in output
+
+
+@pytest.mark.parametrize("name", ["quickstart", "knl_heat"])
+def test_shipped_experiments_are_correct(simsched: Command, name: str) -> None:
+    root = Path(__file__).resolve().parents[2]
+    code, output, _ = simsched("check", root / "experiments" / f"{name}.yaml")
+    assert code == 0
+    assert "correct" in output
+
+
+def test_an_exported_graph_runs_like_the_original(simsched: Command, experiment: Path) -> None:
+    workload = "layered_random"
+    for suffix in ("graphml", "dot"):
+        assert simsched("export", workload, f"g.{suffix}")[0] == 0
+        settings = ("--set", "seeds=1", "--json", "-j", 1)
+        files = f"workloads=[{{name: {workload}, label: a}}, {{file: g.{suffix}, label: b}}]"
+        code, output, messages = simsched("run", experiment, "--set", files, *settings)
+        assert code == 0, messages
+        runs = json.loads(output)["runs"]
+        found = {(run["workload"], run["policy"]): run["makespan_s"] for run in runs}
+        assert found["a", "cilk_a"] == found["b", "cilk_a"]
+
+
+def test_conformance_of_one_case_family(simsched: Command) -> None:
+    words = ("conformance", "--policy", "work_sharing", "--workload", "fork_join", "--json")
+    code, output, _ = simsched(*words)
+    document = json.loads(output)
+    assert code == 0
+    assert document["cases"] >= 8
+    assert document["differing"] == 0
+    assert document["events"] > 1000
+
+
+def test_version_and_help(simsched: Command) -> None:
+    assert simsched("--version")[1].startswith("simsched ")
+    code, output, _ = simsched("run", "--help")
+    assert code == 0
+    assert "--set" in output
+    assert "Example" in output
+
+
+def test_module_runs_and_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m simsched list policies | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_no_color_and_pipes_have_no_control_codes(experiment: Path) -> None:
+    command = [sys.executable, "-m", "simsched", "run", str(experiment), "-j", "1"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, cwd=experiment.parent
+    )
+    assert "\x1b" not in done.stdout + done.stderr
