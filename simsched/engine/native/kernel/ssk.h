@@ -1,8 +1,331 @@
-/* simsched kernel: public header. */
+/*
+ * simsched kernel: public header and contract.
+ *
+ * The kernel executes one run of one problem, iteration by iteration, by the rules of docs/semantics.md. It is plain
+ * C11 without global state: any number of simulations may run at the same time in different threads; one simulation is
+ * used by one thread at a time.
+ *
+ * Units: times are int64_t picoseconds, rates are double bytes or operations per picosecond, sizes are int64_t bytes.
+ * Indices are int32_t; -1 (SSK_NONE) means "none".
+ *
+ * Ownership: every array that is passed in stays the caller's. Arrays of the problem must live as long as the
+ * simulation; those of graph, plan and moves until the next call that replaces them.
+ *
+ * Failure: functions that can fail return int; a negative value is one of SSK_ERR_*. ssk_sim_failure() then says more.
+ * After a failure only the functions that read, ssk_sim_verify() excepted, and ssk_sim_free() may be called.
+ */
 #ifndef SSK_H
 #define SSK_H
 
-/* Version of the kernel, a static string the caller must not free. */
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SSK_CHECK_RESULT __attribute__((warn_unused_result))
+#else
+#define SSK_CHECK_RESULT
+#endif
+
+#define SSK_NONE (-1)
+/* Later than any event; about 53 days of simulated time. */
+#define SSK_NEVER ((int64_t)1 << 62)
+/* Largest cost, latency or arrival that a problem may contain. */
+#define SSK_MAX_COST_PS ((int64_t)1 << 52)
+
+enum {
+    SSK_OK = 0,
+    SSK_MORE = 1,               /* the run goes on: call again */
+    SSK_ERR_MEMORY = -1,        /* the allocator returned NULL */
+    SSK_ERR_STALLED = -2,       /* tasks remain and no event is pending */
+    SSK_ERR_NO_ROOM = -3,       /* first touch: failure.block, .bytes, .domain */
+    SSK_ERR_NO_PROCESSOR = -4,  /* infinite operations: failure.task, .worker */
+    SSK_ERR_HOOK = -5,          /* a hook asked to abort */
+    SSK_ERR_DECISION = -6,      /* a hook's decision is not allowed: failure.reason and operands */
+    SSK_ERR_MIGRATION = -7,     /* a move has no room: failure.block, .bytes, .node */
+    SSK_ERR_TIME = -8,          /* the next event lies at or beyond SSK_NEVER */
+    SSK_ERR_INVARIANT = -9,     /* ssk_sim_verify() found a contradiction */
+    SSK_ERR_ARGUMENT = -10      /* malformed argument or call at the wrong time: failure.flaw */
+};
+
+/* Why a decision is not allowed; the operands are in ssk_failure_t. */
+enum {
+    SSK_REASON_NONE = 0,
+    SSK_REASON_POOL = 1,         /* on_ready: .group or .instance does not exist; .task */
+    SSK_REASON_IDLE_VICTIM = 2,  /* on_idle: .worker is not executing a task */
+    SSK_REASON_IDLE_TAKER = 3,   /* on_idle: .worker asked, the decision names .taker */
+    SSK_REASON_TIMER_VICTIM = 4, /* on_timer: .worker is not executing a task */
+    SSK_REASON_TIMER_TAKER = 5   /* on_timer: .taker is not waiting */
+};
+
+/* Trace events; see simsched/trace/schema.py. */
+enum {
+    SSK_ITERATION_START = 0,
+    SSK_ITERATION_END = 1,
+    SSK_TASK_READY = 2,
+    SSK_ACQUIRE = 3,
+    SSK_STEAL = 4,
+    SSK_TASK_START = 5,
+    SSK_ACCESS = 6,
+    SSK_FLOW_END = 7,
+    SSK_TASK_SUSPEND = 8,
+    SSK_TASK_RESUME = 9,
+    SSK_TASK_END = 10,
+    SSK_PARK = 11,
+    SSK_WAKE = 12,
+    SSK_MIGRATE_START = 13,
+    SSK_MIGRATE_END = 14,
+    SSK_FIRST_TOUCH = 15,
+    SSK_PREEMPT = 16,
+    SSK_TIMER = 17,
+    SSK_SPAWN = 18
+};
+
+/* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
+enum { SSK_SCOPE_WORKER = 0, SSK_SCOPE_DOMAIN = 1, SSK_SCOPE_SOCKET = 2, SSK_SCOPE_MACHINE = 3, SSK_N_SCOPES = 4 };
+enum { SSK_OWN = 0, SSK_SAME_DOMAIN = 1, SSK_OTHER_DOMAINS = 2, SSK_ANYWHERE = 3 };
+enum { SSK_NEWEST = 0, SSK_OLDEST = 1 };
+enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2 };
+enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1 };
+
+/* What a worker is doing. */
+enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3 };
+
+/* Where memory comes from. All three functions are needed; resize(NULL) allocates, release(NULL) does nothing. */
+typedef struct {
+    void *context;
+    void *(*allocate)(void *context, size_t n_bytes);
+    void *(*resize)(void *context, void *block, size_t n_bytes);
+    void (*release)(void *context, void *block);
+} ssk_allocator_t;
+
+/* One random stream: 64 random bits per call. */
+typedef struct {
+    void *state;
+    uint64_t (*next64)(void *state);
+} ssk_random_t;
+
+/* A preemption: take the running task off `victim`; `taker` continues it, or SSK_NONE. */
+typedef struct {
+    int32_t victim, taker;
+} ssk_preempt_t;
+
+/*
+ * Fine hooks of a policy; a NULL function is never called. Each gets `context` first. A negative result aborts the
+ * run with SSK_ERR_HOOK. Hooks must not call ssk_sim_* functions that change the simulation.
+ */
+typedef struct {
+    void *context;
+    /* 1: the task enters (*group_ret, *instance_ret); 0: it follows the plan. */
+    int (*on_ready)(void *context, int32_t task, int32_t worker, int32_t *group_ret, int32_t *instance_ret);
+    /* 1: carry out *decision_ret; 0: the worker parks. */
+    int (*on_idle)(void *context, int32_t worker, ssk_preempt_t *decision_ret);
+    int (*on_finish)(void *context, int32_t task, int32_t worker);
+    /* Number of decisions; *decisions_ret stays the hook's and is read before the next call. */
+    int (*on_timer)(void *context, const ssk_preempt_t **decisions_ret);
+} ssk_hooks_t;
+
+/* Runtime costs; the two tables hold their last value beyond their end and have at least one entry. */
+typedef struct {
+    int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps;
+    int64_t lock_hold_ps, barrier_ps, context_switch_ps;
+    const int64_t *steal_probe_ps, *steal_ps;
+    int32_t n_steal_probe, n_steal;
+} ssk_costs_t;
+
+/* See simsched.engine.problem.Problem; shapes are given there. */
+typedef struct {
+    int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths, n_resources, n_levels;
+    int32_t n_allowed;   /* nodes in a touch order */
+    int32_t n_smt;       /* most workers on one core */
+    int64_t n_granules;  /* length of granule_frame */
+    int64_t n_crossings; /* length of path_resource and path_weight */
+    int64_t n_curve;     /* length of curve */
+    int32_t n_distances; /* distance classes that can occur */
+    const int32_t *worker_core, *worker_domain, *worker_kind;
+    const double *worker_rate; /* n_workers x n_smt */
+    const int32_t *domain_hops, *domain_socket;
+    const int64_t *path_latency_ps;
+    const double *path_cap; /* n_paths x n_smt */
+    const int32_t *path_resource_ptr, *path_resource;
+    const double *path_weight;
+    const int32_t *path_access, *path_hit; /* n_domains x n_nodes */
+    const int32_t *path_copy;              /* n_nodes x n_nodes */
+    const double *resource_capacity;
+    const int32_t *curve_ptr;
+    const double *curve;
+    const int64_t *node_capacity_bytes;
+    const int32_t *node_domain, *node_kind;
+    const int64_t *cache_capacity_bytes, *cache_latency_ps;
+    const double *cache_rate;
+    const int32_t *cache_instance; /* n_levels x n_workers */
+    const int32_t *n_cache_instances;
+    const int64_t *granule_ptr, *granule_frame, *node_slots;
+    const int64_t *block_bytes;
+    const int32_t *home;
+    const int32_t *touch_order; /* n_domains x n_allowed */
+    ssk_costs_t costs;
+    int64_t timer_period_ps; /* 0: no timer */
+    ssk_random_t victim, wake;
+    int keep_events;
+} ssk_problem_t;
+
+/* See simsched.workload.graph.TaskGraph. */
+typedef struct {
+    int32_t n_tasks, n_kinds;
+    int64_t n_children, n_edges, n_accesses; /* lengths of child, of succ, of access_block */
+    const double *ops, *join_ops;            /* n_kinds x n_tasks */
+    const int64_t *child_ptr;
+    const int32_t *child;
+    const int64_t *succ_ptr;
+    const int32_t *succ;
+    const int64_t *access_ptr, *join_access;
+    const int32_t *access_block;
+    const int64_t *read_bytes, *written_bytes;
+    const double *creation_ops;
+    const int64_t *arrival_ps;
+} ssk_graph_t;
+
+/* See simsched.engine.problem.ResolvedPlan. */
+typedef struct {
+    int32_t n_groups, n_steps, n_counter_groups, n_samples;
+    const int32_t *group_scope;
+    const uint8_t *group_locked, *group_marks_active;
+    const int32_t *step_group, *step_where, *step_take, *step_when;
+    const uint8_t *spawn_order;
+    const int8_t *group_of;
+    const int32_t *instance_of, *counter_group;
+    const uint8_t *active;
+    int round_robin_roots;
+    int64_t monitor_period_ps;
+    const int64_t *sample_offset_bytes; /* n_blocks x n_samples */
+} ssk_plan_t;
+
+/* What is wrong with an argument: the array or field, a static string, and the entry or -1. */
+typedef struct {
+    const char *name;
+    int64_t index;
+} ssk_flaw_t;
+
+/* Operands of the last failure; which of them mean something is said beside each SSK_ERR_* and SSK_REASON_*. */
+typedef struct {
+    int code, reason;
+    int32_t task, worker, taker, block, node, domain, group, instance;
+    int64_t bytes;
+    ssk_flaw_t flaw; /* of SSK_ERR_ARGUMENT; name is NULL when the call came at the wrong time */
+} ssk_failure_t;
+
+/* Measurements of one iteration of a run. */
+typedef struct {
+    int32_t number;
+    int64_t start_ps, end_ps;
+} ssk_iteration_t;
+
+/* Counters of one worker. */
+typedef struct {
+    int64_t busy_ps, spawn_ps, acquire_ps, migrate_ps, tasks;
+} ssk_worker_counters_t;
+
+/* Counters of a whole run. Arrays belong to the simulation and are valid until it is changed or freed. */
+typedef struct {
+    int32_t n_iterations;
+    const ssk_iteration_t *iterations;
+    const int64_t *node_bytes; /* n_iterations x n_domains x n_nodes */
+    const int64_t *cache_hit_bytes, *cache_hits, *cache_misses; /* n_levels */
+    const int64_t *steals, *failed_probes;                      /* n_distances */
+    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, n_tasks, n_events;
+} ssk_summary_t;
+
+/* Counters of the present (or last) iteration. Arrays belong to the simulation, as above. */
+typedef struct {
+    int32_t n_tasks, n_counter_groups, n_samples;
+    int64_t start_ps, end_ps;
+    const int64_t *group_bytes; /* n_counter_groups x n_node_kinds x 2 */
+    const int64_t *samples;     /* n_blocks x n_samples */
+    const int32_t *block_home;  /* n_blocks */
+    const int64_t *node_used_bytes;
+    const int32_t *executed_by; /* n_tasks */
+} ssk_measured_t;
+
+/* Destination columns for ssk_sim_copy_trace(), each with room for n_events entries. */
+typedef struct {
+    int64_t *time_ps;
+    int32_t *kind, *worker, *task, *iteration;
+    int64_t *arg0, *arg1;
+} ssk_columns_t;
+
+/* Destination arrays for ssk_sim_waiting(), one entry per task each; see simsched.engine.stall. */
+typedef struct {
+    int32_t *pending, *outstanding;
+    uint8_t *started;
+    int32_t *pool_group, *pool_instance;
+} ssk_waiting_t;
+
+typedef struct ssk_sim ssk_sim_t;
+
+/* Version of the kernel, compiler and flags: static strings. Whether assert() is compiled in. */
 const char *ssk_version(void);
+const char *ssk_compiler(void);
+const char *ssk_flags(void);
+int ssk_has_asserts(void);
+
+/* Short description of an SSK_ERR_* code, a static string. */
+const char *ssk_message(int code);
+
+/* malloc(), realloc() and free() of the C library. */
+ssk_allocator_t ssk_default_allocator(void);
+
+/*
+ * Check every number that could make the kernel read or write out of bounds, divide by zero or overflow. Lengths must be
+ * right. SSK_OK or SSK_ERR_ARGUMENT with the first flaw. The ssk_sim_* functions below call these themselves.
+ */
+int ssk_problem_check(const ssk_problem_t *problem, ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
+int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
+int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem,
+                   ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
+
+/*
+ * Prepares a run and stores it in *sim_ret, to be given to ssk_sim_free(). Copies the structs, not their arrays.
+ * *flaw_ret is set with SSK_ERR_ARGUMENT.
+ */
+int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_hooks_t *hooks,
+                  const ssk_allocator_t *allocator, ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
+
+/* Frees a simulation; NULL is allowed. */
+void ssk_sim_free(ssk_sim_t *sim);
+
+/*
+ * Starts iteration `number` at the present time; ssk_sim_run() then executes it. With `last`, the run ends with the
+ * last task of the iteration; otherwise the iteration includes the barrier after it.
+ */
+int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan,
+                            int last) SSK_CHECK_RESULT;
+
+/* Starts a migration after `overhead_ps`; ssk_sim_run() then executes it. `n_workers` workers copy at once. */
+int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves, const int32_t *blocks,
+                            const int32_t *nodes, int32_t n_workers) SSK_CHECK_RESULT;
+
+/* Handles up to max_events events of what was begun. Returns SSK_OK when it is complete, SSK_MORE when not yet. */
+int ssk_sim_run(ssk_sim_t *sim, int64_t max_events) SSK_CHECK_RESULT;
+
+/* Recomputes derived state the slow way and compares: SSK_OK or SSK_ERR_INVARIANT. For tests; O(everything). */
+int ssk_sim_verify(const ssk_sim_t *sim) SSK_CHECK_RESULT;
+
+/* What the last failure was about. */
+ssk_failure_t ssk_sim_failure(const ssk_sim_t *sim);
+
+/* Live state for hooks. Indices out of range give 0 or SSK_NONE. */
+int64_t ssk_sim_now(const ssk_sim_t *sim);
+int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instance);
+int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
+int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);
+
+/* Results. */
+ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim);
+ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *sim, int32_t worker);
+ssk_measured_t ssk_sim_measured(const ssk_sim_t *sim);
+void ssk_sim_copy_trace(const ssk_sim_t *sim, const ssk_columns_t *columns);
+void ssk_sim_waiting(const ssk_sim_t *sim, const ssk_waiting_t *waiting);
+/* Number of events handled so far (not trace events). */
+int64_t ssk_sim_events_handled(const ssk_sim_t *sim);
 
 #endif

@@ -1,0 +1,191 @@
+"""Declarations of kernel/ssk.h that the binding uses."""
+
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+
+
+cdef extern from "ssk.h" nogil:
+    int SSK_OK, SSK_MORE
+    int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
+    int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT
+    int SSK_REASON_POOL, SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_TAKER
+    int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER
+
+    ctypedef struct ssk_allocator_t:
+        pass
+
+    ctypedef struct ssk_random_t:
+        void *state
+        uint64_t (*next64)(void *state) noexcept nogil
+
+    ctypedef struct ssk_preempt_t:
+        int32_t victim, taker
+
+    ctypedef struct ssk_hooks_t:
+        void *context
+        int (*on_ready)(void *, int32_t, int32_t, int32_t *, int32_t *) noexcept nogil
+        int (*on_idle)(void *, int32_t, ssk_preempt_t *) noexcept nogil
+        int (*on_finish)(void *, int32_t, int32_t) noexcept nogil
+        int (*on_timer)(void *, const ssk_preempt_t **) noexcept nogil
+
+    ctypedef struct ssk_costs_t:
+        int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps
+        int64_t lock_hold_ps, barrier_ps, context_switch_ps
+        const int64_t *steal_probe_ps
+        const int64_t *steal_ps
+        int32_t n_steal_probe, n_steal
+
+    ctypedef struct ssk_problem_t:
+        int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths
+        int32_t n_resources, n_levels, n_allowed, n_smt, n_distances
+        int64_t n_granules, n_crossings, n_curve
+        const int32_t *worker_core
+        const int32_t *worker_domain
+        const int32_t *worker_kind
+        const double *worker_rate
+        const int32_t *domain_hops
+        const int32_t *domain_socket
+        const int64_t *path_latency_ps
+        const double *path_cap
+        const int32_t *path_resource_ptr
+        const int32_t *path_resource
+        const double *path_weight
+        const int32_t *path_access
+        const int32_t *path_hit
+        const int32_t *path_copy
+        const double *resource_capacity
+        const int32_t *curve_ptr
+        const double *curve
+        const int64_t *node_capacity_bytes
+        const int32_t *node_domain
+        const int32_t *node_kind
+        const int64_t *cache_capacity_bytes
+        const int64_t *cache_latency_ps
+        const double *cache_rate
+        const int32_t *cache_instance
+        const int32_t *n_cache_instances
+        const int64_t *granule_ptr
+        const int64_t *granule_frame
+        const int64_t *node_slots
+        const int64_t *block_bytes
+        const int32_t *home
+        const int32_t *touch_order
+        ssk_costs_t costs
+        int64_t timer_period_ps
+        ssk_random_t victim, wake
+        int keep_events
+
+    ctypedef struct ssk_graph_t:
+        int32_t n_tasks, n_kinds
+        int64_t n_children, n_edges, n_accesses
+        const double *ops
+        const double *join_ops
+        const int64_t *child_ptr
+        const int32_t *child
+        const int64_t *succ_ptr
+        const int32_t *succ
+        const int64_t *access_ptr
+        const int64_t *join_access
+        const int32_t *access_block
+        const int64_t *read_bytes
+        const int64_t *written_bytes
+        const double *creation_ops
+        const int64_t *arrival_ps
+
+    ctypedef struct ssk_plan_t:
+        int32_t n_groups, n_steps, n_counter_groups, n_samples
+        const int32_t *group_scope
+        const uint8_t *group_locked
+        const uint8_t *group_marks_active
+        const int32_t *step_group
+        const int32_t *step_where
+        const int32_t *step_take
+        const int32_t *step_when
+        const uint8_t *spawn_order
+        const int8_t *group_of
+        const int32_t *instance_of
+        const int32_t *counter_group
+        const uint8_t *active
+        int round_robin_roots
+        int64_t monitor_period_ps
+        const int64_t *sample_offset_bytes
+
+    ctypedef struct ssk_flaw_t:
+        const char *name
+        int64_t index
+
+    ctypedef struct ssk_failure_t:
+        int code, reason
+        int32_t task, worker, taker, block, node, domain, group, instance
+        int64_t bytes
+        ssk_flaw_t flaw
+
+    ctypedef struct ssk_iteration_t:
+        int32_t number
+        int64_t start_ps, end_ps
+
+    ctypedef struct ssk_worker_counters_t:
+        int64_t busy_ps, spawn_ps, acquire_ps, migrate_ps, tasks
+
+    ctypedef struct ssk_summary_t:
+        int32_t n_iterations
+        const ssk_iteration_t *iterations
+        const int64_t *node_bytes
+        const int64_t *cache_hit_bytes
+        const int64_t *cache_hits
+        const int64_t *cache_misses
+        const int64_t *steals
+        const int64_t *failed_probes
+        int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, n_tasks, n_events
+
+    ctypedef struct ssk_measured_t:
+        int32_t n_tasks, n_counter_groups, n_samples
+        int64_t start_ps, end_ps
+        const int64_t *group_bytes
+        const int64_t *samples
+        const int32_t *block_home
+        const int64_t *node_used_bytes
+        const int32_t *executed_by
+
+    ctypedef struct ssk_columns_t:
+        int64_t *time_ps
+        int32_t *kind
+        int32_t *worker
+        int32_t *task
+        int32_t *iteration
+        int64_t *arg0
+        int64_t *arg1
+
+    ctypedef struct ssk_waiting_t:
+        int32_t *pending
+        int32_t *outstanding
+        uint8_t *started
+        int32_t *pool_group
+        int32_t *pool_instance
+
+    ctypedef struct ssk_sim_t:
+        pass
+
+    const char *ssk_version()
+    const char *ssk_compiler()
+    const char *ssk_flags()
+    int ssk_has_asserts()
+    const char *ssk_message(int code)
+    ssk_allocator_t ssk_default_allocator()
+    int ssk_sim_alloc(ssk_sim_t **, const ssk_problem_t *, const ssk_hooks_t *, const ssk_allocator_t *,
+                      ssk_flaw_t *)
+    void ssk_sim_free(ssk_sim_t *)
+    int ssk_sim_begin_iteration(ssk_sim_t *, int32_t, const ssk_graph_t *, const ssk_plan_t *, int)
+    int ssk_sim_begin_migration(ssk_sim_t *, int64_t, int32_t, const int32_t *, const int32_t *, int32_t)
+    int ssk_sim_run(ssk_sim_t *, int64_t)
+    int ssk_sim_verify(const ssk_sim_t *)
+    ssk_failure_t ssk_sim_failure(const ssk_sim_t *)
+    int64_t ssk_sim_now(const ssk_sim_t *)
+    int64_t ssk_sim_queue_length(const ssk_sim_t *, int32_t, int32_t)
+    int32_t ssk_sim_running_task(const ssk_sim_t *, int32_t)
+    int ssk_sim_is_waiting(const ssk_sim_t *, int32_t)
+    ssk_summary_t ssk_sim_summary(const ssk_sim_t *)
+    ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *, int32_t)
+    ssk_measured_t ssk_sim_measured(const ssk_sim_t *)
+    void ssk_sim_copy_trace(const ssk_sim_t *, const ssk_columns_t *)
+    void ssk_sim_waiting(const ssk_sim_t *, const ssk_waiting_t *)
+    int64_t ssk_sim_events_handled(const ssk_sim_t *)

@@ -1,0 +1,295 @@
+#include "caches.h"
+
+int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
+{
+    const size_t initial = 64;
+    size_t n_levels = (size_t)problem->n_levels;
+    memset(self, 0, sizeof(*self));
+    self->problem = problem;
+    self->allocator = allocator;
+    self->free_entry = SSK_NONE;
+    self->first_instance = ssk_new(allocator, n_levels, sizeof(*self->first_instance));
+    self->hit_bytes = ssk_new(allocator, n_levels, sizeof(*self->hit_bytes));
+    self->hits = ssk_new(allocator, n_levels, sizeof(*self->hits));
+    self->misses = ssk_new(allocator, n_levels, sizeof(*self->misses));
+    if (!self->first_instance || !self->hit_bytes || !self->hits || !self->misses)
+        return SSK_ERR_MEMORY;
+    for (size_t level = 0; level < n_levels; level++) {
+        self->first_instance[level] = self->n_instances;
+        self->n_instances += problem->n_cache_instances[level];
+    }
+    if (n_levels == 0)
+        return SSK_OK;
+    size_t n_instances = (size_t)self->n_instances, n_blocks = (size_t)problem->n_blocks;
+    self->resident = ssk_new(allocator, n_instances, sizeof(*self->resident));
+    self->newest = ssk_new(allocator, n_instances, sizeof(*self->newest));
+    self->oldest = ssk_new(allocator, n_instances, sizeof(*self->oldest));
+    self->holder = ssk_new(allocator, n_blocks, sizeof(*self->holder));
+    self->table = ssk_new(allocator, initial, sizeof(*self->table));
+    if (!self->resident || !self->newest || !self->oldest || !self->holder || !self->table)
+        return SSK_ERR_MEMORY;
+    self->table_mask = initial - 1;
+    memset(self->newest, -1, n_instances * sizeof(*self->newest));
+    memset(self->oldest, -1, n_instances * sizeof(*self->oldest));
+    memset(self->holder, -1, n_blocks * sizeof(*self->holder));
+    memset(self->table, -1, initial * sizeof(*self->table));
+    return SSK_OK;
+}
+
+void ssk_caches_free(ssk_caches_t *self)
+{
+    const ssk_allocator_t *allocator = self->allocator;
+    if (allocator == NULL)
+        return;
+    ssk_delete(allocator, self->first_instance);
+    ssk_delete(allocator, self->resident);
+    ssk_delete(allocator, self->newest);
+    ssk_delete(allocator, self->oldest);
+    ssk_delete(allocator, self->holder);
+    ssk_delete(allocator, self->entries);
+    ssk_delete(allocator, self->table);
+    ssk_delete(allocator, self->hit_bytes);
+    ssk_delete(allocator, self->hits);
+    ssk_delete(allocator, self->misses);
+    memset(self, 0, sizeof(*self));
+}
+
+/* Place in the table where the search for (instance, block) begins. */
+static inline size_t hash(const ssk_caches_t *self, int32_t instance, int32_t block)
+{
+    uint64_t key = ((uint64_t)(uint32_t)instance << 32) | (uint32_t)block;
+    return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & self->table_mask;
+}
+
+static inline size_t next_place(const ssk_caches_t *self, size_t place)
+{
+    return (place + 1) & self->table_mask;
+}
+
+static int32_t find(const ssk_caches_t *self, int32_t instance, int32_t block)
+{
+    for (size_t place = hash(self, instance, block);; place = next_place(self, place)) {
+        int32_t entry = self->table[place];
+        if (entry < 0 || (self->entries[entry].instance == instance && self->entries[entry].block == block))
+            return entry;
+    }
+}
+
+static void table_insert(ssk_caches_t *self, int32_t entry)
+{
+    size_t place = hash(self, self->entries[entry].instance, self->entries[entry].block);
+    while (self->table[place] >= 0)
+        place = next_place(self, place);
+    self->table[place] = entry;
+}
+
+/* Removes an entry and moves later ones of its run forward, so that searches never meet a gap. */
+static void table_remove(ssk_caches_t *self, int32_t entry)
+{
+    size_t gap = hash(self, self->entries[entry].instance, self->entries[entry].block);
+    while (self->table[gap] != entry)
+        gap = next_place(self, gap);
+    for (size_t place = next_place(self, gap); self->table[place] >= 0; place = next_place(self, place)) {
+        const ssk_cached_t *other = &self->entries[self->table[place]];
+        size_t home = hash(self, other->instance, other->block);
+        if (((place - home) & self->table_mask) >= ((place - gap) & self->table_mask)) {
+            self->table[gap] = self->table[place];
+            gap = place;
+        }
+    }
+    self->table[gap] = -1;
+}
+
+static int grow_table(ssk_caches_t *self)
+{
+    size_t size = 2 * (self->table_mask + 1);
+    int32_t *table = ssk_new(self->allocator, size, sizeof(*table));
+    if (table == NULL)
+        return SSK_ERR_MEMORY;
+    memset(table, -1, size * sizeof(*table));
+    int32_t *old = self->table;
+    size_t old_size = self->table_mask + 1;
+    self->table = table;
+    self->table_mask = size - 1;
+    for (size_t place = 0; place < old_size; place++)
+        if (old[place] >= 0)
+            table_insert(self, old[place]);
+    ssk_delete(self->allocator, old);
+    return SSK_OK;
+}
+
+static void unlink_from_instance(ssk_caches_t *self, int32_t entry)
+{
+    const ssk_cached_t *e = &self->entries[entry];
+    *(e->newer >= 0 ? &self->entries[e->newer].older : &self->newest[e->instance]) = e->older;
+    *(e->older >= 0 ? &self->entries[e->older].newer : &self->oldest[e->instance]) = e->newer;
+}
+
+static void link_as_newest(ssk_caches_t *self, int32_t entry)
+{
+    ssk_cached_t *e = &self->entries[entry];
+    e->newer = -1;
+    e->older = self->newest[e->instance];
+    *(e->older >= 0 ? &self->entries[e->older].newer : &self->oldest[e->instance]) = entry;
+    self->newest[e->instance] = entry;
+}
+
+/* Removes an entry from everything and frees it. */
+static void drop(ssk_caches_t *self, int32_t entry)
+{
+    ssk_cached_t *e = &self->entries[entry];
+    table_remove(self, entry);
+    unlink_from_instance(self, entry);
+    *(e->previous >= 0 ? &self->entries[e->previous].following : &self->holder[e->block]) = e->following;
+    if (e->following >= 0)
+        self->entries[e->following].previous = e->previous;
+    self->resident[e->instance] -= e->n_bytes;
+    e->instance = SSK_NONE;
+    e->following = self->free_entry;
+    self->free_entry = entry;
+    self->n_live--;
+}
+
+/* Stores a new, empty entry as the most recent one of an instance. */
+static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *entry_ret)
+{
+    int status = SSK_OK;
+    if (2 * (self->n_live + 1) > self->table_mask + 1)
+        status = grow_table(self);
+    if (status == SSK_OK && self->free_entry < 0)
+        status = ssk_grow(self->allocator, &self->entries, &self->capacity, self->n_entries + 1,
+                          sizeof(*self->entries));
+    if (status != SSK_OK)
+        return status;
+    int32_t entry = self->free_entry;
+    if (entry >= 0)
+        self->free_entry = self->entries[entry].following;
+    else
+        entry = (int32_t)self->n_entries++;
+    ssk_cached_t *e = &self->entries[entry];
+    e->n_bytes = 0;
+    e->instance = instance;
+    e->block = block;
+    e->previous = -1;
+    e->following = self->holder[block];
+    if (e->following >= 0)
+        self->entries[e->following].previous = entry;
+    self->holder[block] = entry;
+    link_as_newest(self, entry);
+    table_insert(self, entry);
+    self->n_live++;
+    *entry_ret = entry;
+    return SSK_OK;
+}
+
+/* Looks `want` bytes up in one instance; *missing_ret is what it does not hold. */
+static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t want,
+                   int64_t *missing_ret)
+{
+    int64_t capacity = self->problem->cache_capacity_bytes[level];
+    int64_t footprint = ssk_min(want, self->problem->block_bytes[block]);
+    *missing_ret = want;
+    if (footprint > capacity)
+        return SSK_OK;
+    int32_t entry = find(self, instance, block);
+    if (entry >= 0) {
+        if (self->newest[instance] != entry) {
+            unlink_from_instance(self, entry);
+            link_as_newest(self, entry);
+        }
+    } else {
+        int status = insert(self, instance, block, &entry);
+        if (status != SSK_OK)
+            return status;
+    }
+    int64_t held = self->entries[entry].n_bytes;
+    *missing_ret = footprint - ssk_min(footprint, held);
+    if (footprint > held) {
+        self->resident[instance] += footprint - held;
+        self->entries[entry].n_bytes = footprint;
+        while (self->resident[instance] > capacity)
+            drop(self, self->oldest[instance]);
+    }
+    return SSK_OK;
+}
+
+int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
+                      int64_t *tail)
+{
+    const ssk_problem_t *p = self->problem;
+    int64_t want = n_bytes;
+    for (int32_t level = 0; level < p->n_levels && want > 0; level++) {
+        int32_t instance =
+            self->first_instance[level] + p->cache_instance[(size_t)level * (size_t)p->n_workers + (size_t)worker];
+        int64_t missing;
+        int status = look_up(self, level, instance, block, want, &missing);
+        if (status != SSK_OK)
+            return status;
+        int64_t hit = want - missing;
+        if (hit > 0) {
+            *tail = ssk_add_ps(*tail, p->cache_latency_ps[level]);
+            *tail = ssk_add_ps(*tail, ssk_ceil_ps((double)hit / p->cache_rate[level]));
+        }
+        self->hit_bytes[level] += hit;
+        if (missing == 0)
+            self->hits[level]++;
+        else
+            self->misses[level]++;
+        want = missing;
+    }
+    *missing_ret = want;
+    return SSK_OK;
+}
+
+/* Tells whether a worker uses an instance on some level. */
+static bool uses(const ssk_caches_t *self, int32_t worker, int32_t instance)
+{
+    const ssk_problem_t *p = self->problem;
+    for (int32_t level = 0; level < p->n_levels; level++)
+        if (self->first_instance[level] + p->cache_instance[(size_t)level * (size_t)p->n_workers + (size_t)worker] ==
+            instance)
+            return true;
+    return false;
+}
+
+void ssk_caches_invalidate(ssk_caches_t *self, int32_t worker, int32_t block)
+{
+    if (self->problem->n_levels == 0)
+        return;
+    for (int32_t entry = self->holder[block]; entry >= 0;) {
+        int32_t following = self->entries[entry].following;
+        if (!uses(self, worker, self->entries[entry].instance))
+            drop(self, entry);
+        entry = following;
+    }
+}
+
+int ssk_caches_verify(const ssk_caches_t *self)
+{
+    size_t in_lists = 0, in_blocks = 0, in_table = 0;
+    if (self->problem->n_levels == 0)
+        return SSK_OK;
+    for (int32_t level = 0; level < self->problem->n_levels; level++) {
+        for (int32_t i = 0; i < self->problem->n_cache_instances[level]; i++) {
+            int32_t instance = self->first_instance[level] + i, newer = -1;
+            int64_t sum = 0;
+            for (int32_t e = self->newest[instance]; e >= 0; newer = e, e = self->entries[e].older) {
+                if (self->entries[e].instance != instance || self->entries[e].newer != newer ||
+                    find(self, instance, self->entries[e].block) != e || ++in_lists > self->n_live)
+                    return SSK_ERR_INVARIANT;
+                sum += self->entries[e].n_bytes;
+            }
+            if (self->oldest[instance] != newer || sum != self->resident[instance] ||
+                sum > self->problem->cache_capacity_bytes[level])
+                return SSK_ERR_INVARIANT;
+        }
+    }
+    for (int32_t block = 0; block < self->problem->n_blocks; block++)
+        for (int32_t e = self->holder[block]; e >= 0; e = self->entries[e].following)
+            if (self->entries[e].block != block || ++in_blocks > self->n_live)
+                return SSK_ERR_INVARIANT;
+    for (size_t place = 0; place <= self->table_mask; place++)
+        in_table += self->table[place] >= 0;
+    return in_lists == self->n_live && in_blocks == self->n_live && in_table == self->n_live ? SSK_OK
+                                                                                              : SSK_ERR_INVARIANT;
+}

@@ -1,0 +1,54 @@
+/*
+ * Processor caches: least recently used blocks per cache instance.
+ *
+ * An entry says how many bytes of a block are resident in an instance. All entries live in one array; a hash table
+ * (open addressing, linear probing, deletion by shifting back) finds the entry of (instance, block); each instance
+ * links its entries from most to least recently used, and each block links its holders, so that a write can drop all
+ * other copies without looking at instances that hold none.
+ *
+ * Invariants: resident[i] is the sum of the entries of instance i and at most its capacity; every entry is in the
+ * table, in the list of its instance and in the list of its block, exactly once; the table is at most half full.
+ */
+#ifndef SSK_CACHES_H
+#define SSK_CACHES_H
+
+#include "base.h"
+
+typedef struct {
+    int64_t n_bytes;
+    int32_t instance, block;
+    int32_t newer, older;         /* in the list of the instance */
+    int32_t previous, following;  /* in the list of the block; `following` also links free entries */
+} ssk_cached_t;
+
+typedef struct {
+    const ssk_problem_t *problem;
+    const ssk_allocator_t *allocator;
+    int32_t n_instances;
+    int32_t *first_instance;    /* per level: number of its first instance */
+    int64_t *resident;          /* per instance */
+    int32_t *newest, *oldest;   /* per instance */
+    int32_t *holder;            /* per block: first entry of its list */
+    ssk_cached_t *entries;
+    size_t n_entries, capacity; /* entries in use or in the free list */
+    int32_t free_entry;
+    int32_t *table;             /* entry or -1 */
+    size_t n_live, table_mask;
+    int64_t *hit_bytes, *hits, *misses; /* per level */
+} ssk_caches_t;
+
+int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem) SSK_CHECK_RESULT;
+void ssk_caches_free(ssk_caches_t *self);
+int ssk_caches_verify(const ssk_caches_t *self) SSK_CHECK_RESULT;
+
+/*
+ * Looks n_bytes of a block up in all levels and leaves them there. *missing_ret is what no level holds; the time that
+ * hits take is added to *tail.
+ */
+int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
+                      int64_t *tail) SSK_CHECK_RESULT;
+
+/* Drops the block from all instances that the worker does not use. */
+void ssk_caches_invalidate(ssk_caches_t *self, int32_t worker, int32_t block);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Event calendar: pending events by (time, rank), one per slot.
+ *
+ * An indexed 4-ary heap. A slot is a thing that has at most one pending event: a worker's timer, the head of a flow
+ * class, the iteration boundary. Ties in time are decided by the rank, which the caller derives from the model (kind
+ * and entity), never by the order of insertion. Setting a slot moves its event; no slot occurs twice.
+ *
+ * Invariants: place[heap[i].slot] == i for all i < n; place is -1 for all other slots; no entry is before its parent.
+ */
+#ifndef SSK_CALENDAR_H
+#define SSK_CALENDAR_H
+
+#include "base.h"
+
+typedef struct {
+    int64_t time;
+    int32_t rank; /* decides ties; unique among entries of one time */
+    int32_t slot;
+} ssk_entry_t;
+
+_Static_assert(sizeof(ssk_entry_t) == 16, "four children share a cache line");
+
+typedef struct {
+    ssk_entry_t *heap;
+    int32_t *place;
+    int32_t n, n_slots;
+} ssk_calendar_t;
+
+int ssk_calendar_alloc(ssk_calendar_t *self, const ssk_allocator_t *allocator, int32_t n_slots) SSK_CHECK_RESULT;
+void ssk_calendar_free(ssk_calendar_t *self, const ssk_allocator_t *allocator);
+int ssk_calendar_verify(const ssk_calendar_t *self) SSK_CHECK_RESULT;
+
+/* Makes `time` and `rank` the pending event of a slot, whether it had one or not. O(log n). */
+void ssk_calendar_set(ssk_calendar_t *self, int32_t slot, int64_t time, int32_t rank);
+
+/* Removes the pending event of a slot, if it has one. O(log n). */
+void ssk_calendar_clear(ssk_calendar_t *self, int32_t slot);
+
+/* Time of the first event, SSK_NEVER when there is none. */
+static inline int64_t ssk_calendar_time(const ssk_calendar_t *self)
+{
+    return self->n > 0 ? self->heap[0].time : SSK_NEVER;
+}
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * Checks of arguments: afterwards no index is out of range, no sum of times or bytes overflows and no rate is 0.
+ *
+ * What a run means is not judged here: a graph may still deadlock, which ends as a stall.
+ */
+#include <math.h>
+
+#include "base.h"
+
+#define MAX_BYTES ((int64_t)1 << 52)
+#define MAX_CLASSES (1 << 28)
+
+static int flawed(ssk_flaw_t *flaw, const char *name, int64_t index)
+{
+    const char *arrow = strchr(name, '>'); /* names come from expressions like p->worker_core */
+    flaw->name = arrow == NULL ? name : arrow + 1;
+    flaw->index = index;
+    return SSK_ERR_ARGUMENT;
+}
+
+/* Leaves the calling function when an entry of an array lies outside [low, high]. */
+#define CHECK_RANGE(array, count, low, high)                                             \
+    do {                                                                                 \
+        for (int64_t i_ = 0; i_ < (int64_t)(count); i_++)                                \
+            if (!((array)[i_] >= (low) && (array)[i_] <= (high)))                        \
+                return flawed(flaw, #array, i_);                                         \
+    } while (0)
+
+/* Leaves the calling function unless `ptr` ascends from 0 to `end` in `count` steps. */
+#define CHECK_PTR(ptr, count, end)                                                       \
+    do {                                                                                 \
+        if ((ptr)[0] != 0 || (ptr)[count] != (end))                                      \
+            return flawed(flaw, #ptr, (count));                                          \
+        for (int64_t i_ = 0; i_ < (int64_t)(count); i_++)                                \
+            if ((ptr)[i_] > (ptr)[i_ + 1])                                               \
+                return flawed(flaw, #ptr, i_);                                           \
+    } while (0)
+
+static int check_workers(const ssk_problem_t *p, ssk_flaw_t *flaw)
+{
+    if (p->n_workers < 1 || p->n_cores < 1 || p->n_smt < 1 || p->n_domains < 1 || p->n_sockets < 1)
+        return flawed(flaw, "n_workers", SSK_NONE);
+    CHECK_RANGE(p->worker_core, p->n_workers, 0, p->n_cores - 1);
+    CHECK_RANGE(p->worker_domain, p->n_workers, 0, p->n_domains - 1);
+    CHECK_RANGE(p->worker_kind, p->n_workers, 0, INT32_MAX);
+    CHECK_RANGE(p->worker_rate, (int64_t)p->n_workers * p->n_smt, 1e-300, 1e300);
+    CHECK_RANGE(p->domain_socket, p->n_domains, 0, p->n_sockets - 1);
+    CHECK_RANGE(p->domain_hops, (int64_t)p->n_domains * p->n_domains, 0, p->n_distances - 2);
+    for (int32_t socket = 0; socket < p->n_sockets; socket++) {
+        bool has_domain = false;
+        for (int32_t d = 0; d < p->n_domains; d++)
+            has_domain = has_domain || p->domain_socket[d] == socket;
+        if (!has_domain)
+            return flawed(flaw, "domain_socket", socket);
+    }
+    /* Quadratic only in the workers of one core. */
+    for (int32_t w = 0; w < p->n_workers; w++) {
+        int32_t before = 0;
+        for (int32_t other = w - 1; other >= 0 && before < p->n_smt; other--)
+            before += p->worker_core[other] == p->worker_core[w];
+        if (before >= p->n_smt)
+            return flawed(flaw, "worker_core", w);
+    }
+    return SSK_OK;
+}
+
+/* Tells whether something keeps the rate of a class finite. */
+static bool has_finite_bound(const ssk_problem_t *p, int32_t path, int32_t k)
+{
+    bool is_finite = isfinite(p->path_cap[path * p->n_smt + k]);
+    for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++) {
+        int32_t x = p->path_resource[i];
+        is_finite = is_finite || isfinite(p->resource_capacity[x]) || p->curve_ptr[x] < p->curve_ptr[x + 1];
+    }
+    return is_finite;
+}
+
+static int check_paths(const ssk_problem_t *p, ssk_flaw_t *flaw)
+{
+    if (p->n_paths < 1 || p->n_resources < 1 || p->n_nodes < 1 || p->n_paths > MAX_CLASSES / p->n_smt)
+        return flawed(flaw, "n_paths", SSK_NONE);
+    CHECK_RANGE(p->path_latency_ps, p->n_paths, 0, SSK_MAX_COST_PS);
+    CHECK_RANGE(p->path_cap, (int64_t)p->n_paths * p->n_smt, 1e-300, INFINITY);
+    CHECK_PTR(p->path_resource_ptr, p->n_paths, p->n_crossings);
+    for (int32_t path = 0; path < p->n_paths; path++) {
+        int32_t first = p->path_resource_ptr[path], end = p->path_resource_ptr[path + 1];
+        if (first == end)
+            return flawed(flaw, "path_resource_ptr", path);
+        for (int32_t i = first + 1; i < end; i++)
+            if (p->path_resource[i] <= p->path_resource[i - 1])
+                return flawed(flaw, "path_resource", i);
+    }
+    CHECK_RANGE(p->path_resource, p->n_crossings, 0, p->n_resources - 1);
+    CHECK_RANGE(p->path_weight, p->n_crossings, 1e-300, 1e300);
+    CHECK_RANGE(p->resource_capacity, p->n_resources, 1e-300, INFINITY);
+    CHECK_PTR(p->curve_ptr, p->n_resources, p->n_curve);
+    CHECK_RANGE(p->curve, p->n_curve, 1e-300, 1e300);
+    for (int32_t path = 0; path < p->n_paths; path++)
+        for (int32_t k = 0; k < p->n_smt; k++)
+            if (!has_finite_bound(p, path, k))
+                return flawed(flaw, "path_cap", (int64_t)path * p->n_smt + k);
+    CHECK_RANGE(p->path_access, (int64_t)p->n_domains * p->n_nodes, 0, p->n_paths - 1);
+    CHECK_RANGE(p->path_hit, (int64_t)p->n_domains * p->n_nodes, SSK_NONE, p->n_paths - 1);
+    CHECK_RANGE(p->path_copy, (int64_t)p->n_nodes * p->n_nodes, 0, p->n_paths - 1);
+    CHECK_RANGE(p->node_slots, p->n_nodes, 0, INT64_MAX / 16);
+    for (int64_t i = 0; i < (int64_t)p->n_domains * p->n_nodes; i++)
+        if (p->node_slots[i % p->n_nodes] > 0 && p->path_hit[i] < 0)
+            return flawed(flaw, "path_hit", i);
+    return SSK_OK;
+}
+
+static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
+{
+    if (p->n_blocks < 0 || p->n_levels < 0 || p->n_allowed < 0 || p->n_node_kinds < 1)
+        return flawed(flaw, "n_blocks", SSK_NONE);
+    CHECK_RANGE(p->node_capacity_bytes, p->n_nodes, 0, INT64_MAX / 4);
+    CHECK_RANGE(p->node_domain, p->n_nodes, SSK_NONE, p->n_domains - 1);
+    CHECK_RANGE(p->node_kind, p->n_nodes, 0, p->n_node_kinds - 1);
+    CHECK_RANGE(p->block_bytes, p->n_blocks, 0, MAX_BYTES);
+    CHECK_RANGE(p->home, p->n_blocks, SSK_NONE, p->n_nodes - 1);
+    CHECK_RANGE(p->touch_order, (int64_t)p->n_domains * p->n_allowed, 0, p->n_nodes - 1);
+    CHECK_RANGE(p->cache_capacity_bytes, p->n_levels, 0, INT64_MAX / 4);
+    CHECK_RANGE(p->cache_latency_ps, p->n_levels, 0, SSK_MAX_COST_PS);
+    CHECK_RANGE(p->cache_rate, p->n_levels, 1e-300, INFINITY);
+    CHECK_RANGE(p->n_cache_instances, p->n_levels, 1, INT32_MAX / (p->n_levels + 1));
+    for (int32_t level = 0; level < p->n_levels; level++) {
+        const int32_t *cache_instance = p->cache_instance + (size_t)level * (size_t)p->n_workers;
+        CHECK_RANGE(cache_instance, p->n_workers, 0, p->n_cache_instances[level] - 1);
+    }
+    CHECK_PTR(p->granule_ptr, p->n_blocks, p->n_granules);
+    CHECK_RANGE(p->granule_frame, p->n_granules, 0, INT64_MAX);
+    int64_t free_bytes = INT64_MAX / 2;
+    for (int32_t block = 0; block < p->n_blocks; block++) {
+        if (p->block_bytes[block] > free_bytes)
+            return flawed(flaw, "block_bytes", block);
+        free_bytes -= p->block_bytes[block];
+    }
+    return SSK_OK;
+}
+
+static int check_costs(const ssk_problem_t *p, ssk_flaw_t *flaw)
+{
+    const ssk_costs_t *costs = &p->costs;
+    const int64_t scalar_costs[] = {
+        costs->spawn_child_first_ps, costs->spawn_parent_first_ps, costs->pop_ps,
+        costs->push_ps,              costs->lock_hold_ps,          costs->barrier_ps,
+        costs->context_switch_ps,
+    };
+    CHECK_RANGE(scalar_costs, sizeof(scalar_costs) / sizeof(*scalar_costs), 0, SSK_MAX_COST_PS);
+    if (costs->n_steal_probe < 1 || costs->n_steal < 1)
+        return flawed(flaw, "costs", SSK_NONE);
+    CHECK_RANGE(costs->steal_probe_ps, costs->n_steal_probe, 0, SSK_MAX_COST_PS);
+    CHECK_RANGE(costs->steal_ps, costs->n_steal, 0, SSK_MAX_COST_PS);
+    if (p->timer_period_ps < 0 || p->timer_period_ps >= SSK_NEVER)
+        return flawed(flaw, "timer_period_ps", SSK_NONE);
+    return SSK_OK;
+}
+
+int ssk_problem_check(const ssk_problem_t *problem, ssk_flaw_t *flaw_ret)
+{
+    int status = check_workers(problem, flaw_ret);
+    if (status == SSK_OK)
+        status = check_paths(problem, flaw_ret);
+    if (status == SSK_OK)
+        status = check_memory(problem, flaw_ret);
+    if (status == SSK_OK)
+        status = check_costs(problem, flaw_ret);
+    return status;
+}
+
+static int check_accesses(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
+{
+    CHECK_PTR(graph->access_ptr, graph->n_tasks, graph->n_accesses);
+    CHECK_RANGE(graph->access_block, graph->n_accesses, 0, problem->n_blocks - 1);
+    CHECK_RANGE(graph->read_bytes, graph->n_accesses, 0, MAX_BYTES);
+    CHECK_RANGE(graph->written_bytes, graph->n_accesses, 0, MAX_BYTES);
+    for (int32_t task = 0; task < graph->n_tasks; task++) {
+        int64_t first = graph->access_ptr[task], end = graph->access_ptr[task + 1], total = 0;
+        if (graph->join_access[task] < first || graph->join_access[task] > end)
+            return flawed(flaw, "join_access", task);
+        for (int64_t i = first; i < end; i++) {
+            total += graph->read_bytes[i] + graph->written_bytes[i];
+            if (total > INT64_MAX / 4)
+                return flawed(flaw, "read_bytes", i);
+        }
+    }
+    return SSK_OK;
+}
+
+int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
+{
+    if (graph->n_tasks < 1 || graph->n_kinds < 1)
+        return flawed(flaw, "n_tasks", SSK_NONE);
+    CHECK_RANGE(problem->worker_kind, problem->n_workers, 0, graph->n_kinds - 1);
+    CHECK_RANGE(graph->ops, (int64_t)graph->n_kinds * graph->n_tasks, 0.0, INFINITY);
+    CHECK_RANGE(graph->join_ops, (int64_t)graph->n_kinds * graph->n_tasks, 0.0, INFINITY);
+    CHECK_RANGE(graph->creation_ops, graph->n_tasks, 0.0, 1e300);
+    CHECK_RANGE(graph->arrival_ps, graph->n_tasks, 0, SSK_NEVER / 2);
+    CHECK_PTR(graph->child_ptr, graph->n_tasks, graph->n_children);
+    CHECK_RANGE(graph->child, graph->n_children, 0, graph->n_tasks - 1);
+    CHECK_PTR(graph->succ_ptr, graph->n_tasks, graph->n_edges);
+    CHECK_RANGE(graph->succ, graph->n_edges, 0, graph->n_tasks - 1);
+    if (graph->n_edges > INT32_MAX - 1)
+        return flawed(flaw, "succ", SSK_NONE);
+    return check_accesses(graph, problem, flaw);
+}
+
+int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
+{
+    const int32_t n_instances[SSK_N_SCOPES] = {problem->n_workers, problem->n_domains, problem->n_sockets, 1};
+    bool has_active = false;
+    if (plan->n_groups < 1 || plan->n_steps < 0 || plan->n_counter_groups < 0 || plan->n_samples < 0 ||
+        plan->monitor_period_ps < 0)
+        return flawed(flaw, "plan", SSK_NONE);
+    CHECK_RANGE(plan->group_scope, plan->n_groups, 0, SSK_N_SCOPES - 1);
+    if (plan->group_scope[0] != SSK_SCOPE_WORKER)
+        return flawed(flaw, "group_scope", 0);
+    CHECK_RANGE(plan->step_group, plan->n_steps, 0, plan->n_groups - 1);
+    CHECK_RANGE(plan->step_where, plan->n_steps, SSK_OWN, SSK_ANYWHERE);
+    CHECK_RANGE(plan->step_take, plan->n_steps, SSK_NEWEST, SSK_OLDEST);
+    CHECK_RANGE(plan->step_when, plan->n_steps, 0, SSK_WHEN_HEAD | SSK_WHEN_INACTIVE);
+    CHECK_RANGE(plan->spawn_order, graph->n_tasks, SSK_CHILD_FIRST, SSK_PARENT_FIRST);
+    CHECK_RANGE(plan->group_of, graph->n_tasks, 0, plan->n_groups - 1);
+    CHECK_RANGE(plan->counter_group, graph->n_tasks, SSK_NONE, plan->n_counter_groups - 1);
+    for (int32_t task = 0; task < graph->n_tasks; task++) {
+        int32_t instance = plan->instance_of[task];
+        if (instance < SSK_NONE || instance >= n_instances[plan->group_scope[plan->group_of[task]]])
+            return flawed(flaw, "instance_of", task);
+    }
+    for (int32_t w = 0; w < problem->n_workers; w++)
+        has_active = has_active || plan->active[w];
+    return has_active ? SSK_OK : flawed(flaw, "active", SSK_NONE);
+}

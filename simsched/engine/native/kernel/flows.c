@@ -1,0 +1,284 @@
+#include "flows.h"
+
+static inline bool is_before(ssk_flow_t a, ssk_flow_t b)
+{
+    return a.key < b.key || (a.key == b.key && a.worker < b.worker);
+}
+
+int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32_t flow_class, int32_t capacity)
+{
+    ssk_class_t *cls = &self->classes[flow_class];
+    return ssk_grow(allocator, &cls->heap, &cls->capacity, (size_t)capacity, sizeof(*cls->heap));
+}
+
+/* Makes room in the classes of each domain's access paths for all workers of the domain. */
+static int reserve_access_classes(ssk_flows_t *self, const ssk_allocator_t *allocator)
+{
+    const ssk_problem_t *p = self->problem;
+    int status = SSK_OK;
+    int32_t *flows = ssk_new(allocator, (size_t)p->n_paths, sizeof(*flows));
+    if (flows == NULL)
+        return SSK_ERR_MEMORY;
+    for (int32_t worker = 0; worker < p->n_workers; worker++) {
+        for (int32_t node = 0; node < p->n_nodes; node++) {
+            size_t entry = (size_t)p->worker_domain[worker] * (size_t)p->n_nodes + (size_t)node;
+            flows[p->path_access[entry]]++;
+            if (p->path_hit[entry] >= 0)
+                flows[p->path_hit[entry]]++;
+        }
+    }
+    for (int32_t c = 0; c < self->n_classes && status == SSK_OK; c++) {
+        int32_t room = flows[c / p->n_smt];
+        if (room > p->n_workers)
+            room = p->n_workers;
+        if (room > 0)
+            status = ssk_flows_reserve(self, allocator, c, room);
+    }
+    ssk_delete(allocator, flows);
+    return status;
+}
+
+int ssk_flows_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
+{
+    size_t n_workers = (size_t)problem->n_workers;
+    memset(self, 0, sizeof(*self));
+    self->problem = problem;
+    self->n_classes = problem->n_paths * problem->n_smt;
+    self->n_words = (self->n_classes + 63) / 64;
+    size_t n_classes = (size_t)self->n_classes;
+    self->classes = ssk_new(allocator, n_classes, sizeof(*self->classes));
+    self->class_of = ssk_new(allocator, n_workers, sizeof(*self->class_of));
+    self->place_of = ssk_new(allocator, n_workers, sizeof(*self->place_of));
+    self->touched = ssk_new(allocator, n_classes, sizeof(*self->touched));
+    self->occupied = ssk_new(allocator, (size_t)self->n_words, sizeof(*self->occupied));
+    if (!self->classes || !self->class_of || !self->place_of || !self->touched || !self->occupied)
+        return SSK_ERR_MEMORY;
+    for (size_t w = 0; w < n_workers; w++)
+        self->class_of[w] = SSK_NONE;
+    int status = ssk_calendar_alloc(&self->calendar, allocator, self->n_classes);
+    if (status == SSK_OK)
+        status = ssk_sharing_alloc(&self->sharing, allocator, problem);
+    if (status == SSK_OK)
+        status = reserve_access_classes(self, allocator);
+    return status;
+}
+
+void ssk_flows_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
+{
+    for (int32_t c = 0; self->classes != NULL && c < self->n_classes; c++)
+        ssk_delete(allocator, self->classes[c].heap);
+    ssk_delete(allocator, self->classes);
+    ssk_delete(allocator, self->class_of);
+    ssk_delete(allocator, self->place_of);
+    ssk_delete(allocator, self->touched);
+    ssk_delete(allocator, self->occupied);
+    ssk_calendar_free(&self->calendar, allocator);
+    ssk_sharing_free(&self->sharing, allocator);
+    memset(self, 0, sizeof(*self));
+}
+
+static void sift_up(ssk_flows_t *self, ssk_flow_t *heap, int32_t i, ssk_flow_t flow)
+{
+    while (i > 0) {
+        int32_t parent = (i - 1) / 2;
+        if (!is_before(flow, heap[parent]))
+            break;
+        heap[i] = heap[parent];
+        self->place_of[heap[i].worker] = i;
+        i = parent;
+    }
+    heap[i] = flow;
+    self->place_of[flow.worker] = i;
+}
+
+static void sift_down(ssk_flows_t *self, ssk_flow_t *heap, int32_t n, int32_t i, ssk_flow_t flow)
+{
+    for (;;) {
+        int32_t child = 2 * i + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && is_before(heap[child + 1], heap[child]))
+            child++;
+        if (!is_before(heap[child], flow))
+            break;
+        heap[i] = heap[child];
+        self->place_of[heap[i].worker] = i;
+        i = child;
+    }
+    heap[i] = flow;
+    self->place_of[flow.worker] = i;
+}
+
+static void touch(ssk_flows_t *self, int32_t c)
+{
+    if (self->classes[c].touched)
+        return;
+    self->classes[c].touched = true;
+    self->touched[self->n_touched++] = c;
+    ssk_calendar_clear(&self->calendar, c);
+}
+
+/* Adds `change` flows to the count of a class. */
+static void count(ssk_flows_t *self, int32_t c, int32_t change)
+{
+    ssk_class_t *cls = &self->classes[c];
+    uint64_t bit = (uint64_t)1 << (c & 63);
+    self->n_changed -= cls->n != cls->counted;
+    cls->n += change;
+    self->n_flows += change;
+    self->n_changed += cls->n != cls->counted;
+    if (cls->n > 0)
+        self->occupied[c >> 6] |= bit;
+    else
+        self->occupied[c >> 6] &= ~bit;
+}
+
+static inline double virtual_at(const ssk_class_t *cls, int64_t now)
+{
+    return cls->virt + cls->rate * (double)(now - cls->since);
+}
+
+void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now)
+{
+    ssk_class_t *cls = &self->classes[flow_class];
+    assert(self->class_of[worker] == SSK_NONE && (size_t)cls->n < cls->capacity);
+    if (cls->n == 0) {
+        cls->virt = 0.0;
+        cls->since = now;
+    }
+    ssk_flow_t flow = {virtual_at(cls, now) + n_bytes, worker};
+    count(self, flow_class, 1);
+    sift_up(self, cls->heap, cls->n - 1, flow);
+    self->class_of[worker] = flow_class;
+    if (self->place_of[worker] == 0)
+        touch(self, flow_class);
+}
+
+double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now)
+{
+    int32_t c = self->class_of[worker];
+    assert(c != SSK_NONE);
+    ssk_class_t *cls = &self->classes[c];
+    int32_t i = self->place_of[worker];
+    double left = cls->heap[i].key - virtual_at(cls, now);
+    self->class_of[worker] = SSK_NONE;
+    count(self, c, -1);
+    if (i < cls->n) {
+        ssk_flow_t last = cls->heap[cls->n];
+        if (is_before(last, cls->heap[i]))
+            sift_up(self, cls->heap, i, last);
+        else
+            sift_down(self, cls->heap, cls->n, i, last);
+    }
+    if (i == 0)
+        touch(self, c);
+    return left > 0.0 ? left : 0.0;
+}
+
+/* Returns when the first flow of a class ends at its present rate, not before now. */
+static int64_t head_end(const ssk_class_t *cls, int64_t now)
+{
+    if (!(cls->rate > 0.0))
+        return SSK_NEVER;
+    int64_t wait = ssk_ceil_ps((cls->heap[0].key - cls->virt) / cls->rate);
+    return wait >= SSK_NEVER - cls->since ? SSK_NEVER : ssk_max(cls->since + wait, now);
+}
+
+/*
+ * Puts the heads of touched classes back into the calendar; with rates about to change only those that end now: these
+ * come before the change.
+ */
+static void refresh_heads(ssk_flows_t *self, int64_t now)
+{
+    int32_t kept = 0;
+    bool changing = self->n_changed > 0;
+    for (int32_t i = 0; i < self->n_touched; i++) {
+        int32_t c = self->touched[i];
+        ssk_class_t *cls = &self->classes[c];
+        if (cls->n > 0) {
+            int64_t end = head_end(cls, now);
+            if (changing && end > now) {
+                self->touched[kept++] = c;
+                continue;
+            }
+            ssk_calendar_set(&self->calendar, c, end, cls->heap[0].worker);
+        }
+        cls->touched = false;
+    }
+    self->n_touched = kept;
+}
+
+/* Computes all rates and puts all heads that this moves into the calendar. */
+static void change_rates(ssk_flows_t *self, int64_t now)
+{
+    ssk_flows_share(self);
+    for (int32_t c = 0; c < self->n_classes; c++) {
+        ssk_class_t *cls = &self->classes[c];
+        if (cls->n == 0 && cls->counted == 0)
+            continue;
+        double rate = cls->n > 0 ? self->sharing.rate[c] : 0.0;
+        bool moved = cls->touched;
+        if (rate != cls->rate) {
+            cls->virt = virtual_at(cls, now);
+            cls->since = now;
+            cls->rate = rate;
+            moved = true;
+        }
+        cls->counted = cls->n;
+        cls->touched = false;
+        if (cls->n > 0 && moved)
+            ssk_calendar_set(&self->calendar, c, head_end(cls, now), cls->heap[0].worker);
+    }
+    self->n_changed = 0;
+    self->n_touched = 0;
+}
+
+int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, int64_t other, int32_t *worker_ret)
+{
+    if (self->n_touched > 0)
+        refresh_heads(self, now);
+    int64_t time = ssk_calendar_time(&self->calendar);
+    if (self->n_changed > 0 && time > now && other > now) {
+        change_rates(self, now);
+        time = ssk_calendar_time(&self->calendar);
+    }
+    *worker_ret = self->calendar.n > 0 ? self->calendar.heap[0].rank : SSK_NONE;
+    return time;
+}
+
+/* Checks one class: order of its heap, places, calendar entry. */
+static bool class_is_sound(const ssk_flows_t *self, int32_t c)
+{
+    const ssk_class_t *cls = &self->classes[c];
+    bool occupied = self->occupied[c >> 6] >> (c & 63) & 1;
+    int32_t place = self->calendar.place[c];
+    if (cls->n < 0 || (size_t)cls->n > cls->capacity || occupied != (cls->n > 0))
+        return false;
+    for (int32_t i = 0; i < cls->n; i++) {
+        if (i > 0 && is_before(cls->heap[i], cls->heap[(i - 1) / 2]))
+            return false;
+        int32_t worker = cls->heap[i].worker;
+        if (self->class_of[worker] != c || self->place_of[worker] != i)
+            return false;
+    }
+    if (cls->n == 0 || cls->touched)
+        return place < 0;
+    return place >= 0 && self->calendar.heap[place].rank == cls->heap[0].worker;
+}
+
+int ssk_flows_verify(const ssk_flows_t *self)
+{
+    int32_t n_flows = 0, n_changed = 0, n_with_class = 0, n_touched = 0;
+    for (int32_t c = 0; c < self->n_classes; c++) {
+        if (!class_is_sound(self, c))
+            return SSK_ERR_INVARIANT;
+        n_flows += self->classes[c].n;
+        n_changed += self->classes[c].n != self->classes[c].counted;
+        n_touched += self->classes[c].touched;
+    }
+    for (int32_t w = 0; w < self->problem->n_workers; w++)
+        n_with_class += self->class_of[w] != SSK_NONE;
+    if (n_flows != n_with_class || n_flows != self->n_flows || n_changed != self->n_changed || n_touched != self->n_touched)
+        return SSK_ERR_INVARIANT;
+    return ssk_calendar_verify(&self->calendar);
+}

@@ -1,0 +1,108 @@
+/*
+ * Memory flows: flow classes in virtual time, and the next flow to end.
+ *
+ * All flows of a class have one rate, so a class keeps the virtual time V = bytes that each of its flows has received
+ * (since the class was last empty) and a binary heap of finish keys; see docs/semantics.md, "Memory flows". Starting or
+ * ending a flow costs O(log n) and leaves every other flow alone; a new rate costs O(1) per class.
+ *
+ * The head of every class is an event in `calendar` (slot: class, rank: worker). A class whose head has changed is
+ * `touched`: its event is put back when the next event is asked for, because a change of rates that is due at that
+ * moment would move it again.
+ *
+ * Invariants: a worker has at most one flow; classes[class_of[w]].heap[place_of[w]].worker == w; heaps are ordered by
+ * (key, worker); occupied holds the classes with n > 0; n_changed counts classes with n != counted, counted being n at
+ * the last computation of rates; every class that is neither empty nor touched has its head in the calendar.
+ */
+#ifndef SSK_FLOWS_H
+#define SSK_FLOWS_H
+
+#include "base.h"
+#include "calendar.h"
+
+typedef struct {
+    double key; /* value of V at which the flow ends */
+    int32_t worker;
+} ssk_flow_t;
+
+typedef struct {
+    double rate;   /* bytes per ps of each flow */
+    double virt;   /* V at time `since` */
+    int64_t since;
+    ssk_flow_t *heap;
+    int32_t n, counted;
+    size_t capacity;
+    bool touched;
+} ssk_class_t;
+
+typedef struct {
+    int32_t class_index;
+    double weight; /* number of flows times load per byte */
+} ssk_crossing_t;
+
+/* Working space of ssk_flows_share(); see sharing.c. */
+typedef struct {
+    int32_t *rising;           /* classes that have not stopped, ascending */
+    uint8_t *stopped;          /* per class */
+    double *rate;              /* per class, of those that have stopped */
+    ssk_crossing_t *crossing;  /* per resource, from crossing_ptr on, ascending by class */
+    int32_t *crossing_ptr;     /* n_resources + 1 */
+    int32_t *n_crossing, *n_flows;
+    int32_t *used;             /* resources that some flow crosses */
+    double *raw_level;         /* per resource, before the previous level is applied; infinity without load */
+    uint8_t *stale;            /* per resource: raw_level is to be computed again */
+} ssk_sharing_t;
+
+typedef struct {
+    const ssk_problem_t *problem;
+    ssk_class_t *classes;
+    int32_t n_classes, n_words;
+    int32_t *class_of, *place_of; /* per worker; class -1 without a flow */
+    ssk_calendar_t calendar;
+    int32_t *touched, n_touched;
+    int32_t n_changed, n_flows;
+    uint64_t *occupied;
+    ssk_sharing_t sharing;
+} ssk_flows_t;
+
+int ssk_flows_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem) SSK_CHECK_RESULT;
+void ssk_flows_free(ssk_flows_t *self, const ssk_allocator_t *allocator);
+int ssk_flows_verify(const ssk_flows_t *self) SSK_CHECK_RESULT;
+
+/* Makes room for `capacity` flows in a class. Paths of accesses have room for all workers of their domains. */
+int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32_t flow_class,
+                      int32_t capacity) SSK_CHECK_RESULT;
+
+/* Starts a flow of n_bytes for a worker that has none. */
+void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now);
+
+/* Removes a worker's flow and returns its remaining bytes, not below 0. */
+double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now);
+
+/*
+ * Returns the time of the next end of a flow, SSK_NEVER when there is none; *worker_ret is its worker. `other` is the
+ * time of the next event of another kind: if neither is at `now` and classes have gained or lost flows, rates are
+ * computed anew first.
+ */
+int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, int64_t other, int32_t *worker_ret);
+
+/* Computes the weighted max-min fair rate of every class that has flows into sharing.rate. In sharing.c. */
+void ssk_flows_share(ssk_flows_t *self);
+
+int ssk_sharing_alloc(ssk_sharing_t *self, const ssk_allocator_t *allocator,
+                      const ssk_problem_t *problem) SSK_CHECK_RESULT;
+void ssk_sharing_free(ssk_sharing_t *self, const ssk_allocator_t *allocator);
+
+/* Index of the lowest set bit; word must not be 0. */
+static inline int32_t ssk_lowest_bit(uint64_t word)
+{
+#if defined(__GNUC__)
+    return __builtin_ctzll(word);
+#else
+    int32_t bit = 0;
+    while (!(word >> bit & 1))
+        bit++;
+    return bit;
+#endif
+}
+
+#endif

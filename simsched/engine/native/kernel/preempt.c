@@ -1,0 +1,107 @@
+/*
+ * Preemption by on_idle and on_timer; docs/semantics.md, "Preemption".
+ */
+#include "sim.h"
+
+/*
+ * Takes the running task off `victim`, which pays a context switch and looks for work; what follows for the task is up
+ * to the caller. `reason` is that of the failure when the victim is not executing.
+ */
+static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int reason, int32_t *task_ret)
+{
+    if (victim < 0 || victim >= sim->problem.n_workers || sim->workers[victim].state != SSK_EXECUTING) {
+        sim->failure.reason = reason;
+        sim->failure.worker = victim;
+        return ssk_fail(sim, SSK_ERR_DECISION);
+    }
+    ssk_worker_t *v = &sim->workers[victim];
+    int64_t cost = sim->problem.costs.context_switch_ps;
+    int32_t task = v->task;
+    int status = ssk_save_segment(sim, victim);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    v->task = SSK_NONE;
+    v->then = SSK_ACT_SEARCH;
+    v->counters.acquire_ps += cost;
+    /* A timer even when nothing is to be paid: the victim acts after the event that preempts it. */
+    ssk_set_timer(sim, victim, ssk_add_ps(sim->now, cost));
+    ssk_event(sim, SSK_PREEMPT, victim, task, 0, taker);
+    *task_ret = task;
+    return SSK_OK;
+}
+
+/* Gives a preempted task to `taker`; returns what it pays. */
+static int64_t give(ssk_sim_t *sim, int32_t taker, int32_t victim, int32_t task)
+{
+    ssk_worker_t *t = &sim->workers[taker];
+    ssk_set_busy(sim, taker, true);
+    int32_t distance = ssk_distance(sim, taker, SSK_SCOPE_WORKER, victim);
+    int64_t cost = ssk_add_ps(sim->problem.costs.context_switch_ps, ssk_steal_cost(sim, distance));
+    t->task = task;
+    t->counters.acquire_ps += cost;
+    return cost;
+}
+
+static int refuse_taker(ssk_sim_t *sim, int reason, int32_t worker, int32_t taker)
+{
+    sim->failure.reason = reason;
+    sim->failure.worker = worker;
+    sim->failure.taker = taker;
+    return ssk_fail(sim, SSK_ERR_DECISION);
+}
+
+int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
+{
+    ssk_preempt_t decision = {SSK_NONE, SSK_NONE};
+    int32_t task;
+    int answer = sim->hooks.on_idle(sim->hooks.context, worker, &decision);
+    if (answer < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    if (answer == 0)
+        return SSK_WAIT;
+    if (decision.taker != worker)
+        return refuse_taker(sim, SSK_REASON_IDLE_TAKER, worker, decision.taker);
+    int status = take_away(sim, decision.victim, worker, SSK_REASON_IDLE_VICTIM, &task);
+    if (status != SSK_OK)
+        return status;
+    *has_snatched_ret = true;
+    return ssk_pay(sim, worker, give(sim, worker, decision.victim, task), SSK_ACT_BEGIN);
+}
+
+/* Carries out one decision of the policy's timer. */
+static int carry_out(ssk_sim_t *sim, ssk_preempt_t decision)
+{
+    int32_t taker = decision.taker, task;
+    if (taker != SSK_NONE && !ssk_sim_is_waiting(sim, taker))
+        return refuse_taker(sim, SSK_REASON_TIMER_TAKER, SSK_NONE, taker);
+    int status = take_away(sim, decision.victim, taker, SSK_REASON_TIMER_VICTIM, &task);
+    if (status != SSK_OK)
+        return status;
+    if (taker == SSK_NONE) {
+        int64_t clock = sim->now;
+        return ssk_push(sim, task, decision.victim, false, &clock);
+    }
+    ssk_set_parked(sim, taker, false);
+    sim->workers[taker].then = SSK_ACT_BEGIN;
+    ssk_set_timer(sim, taker, ssk_add_ps(sim->now, give(sim, taker, decision.victim, task)));
+    return SSK_OK;
+}
+
+int ssk_fire_policy_timer(ssk_sim_t *sim)
+{
+    const ssk_preempt_t *decisions = NULL;
+    int64_t next = ssk_add_ps(sim->now, sim->problem.timer_period_ps);
+    ssk_calendar_set(&sim->timers, sim->policy_slot, next, sim->policy_slot);
+    ssk_event(sim, SSK_TIMER, SSK_NONE, SSK_NONE, 0, 0);
+    if (sim->hooks.on_timer == NULL)
+        return SSK_OK;
+    int n = sim->hooks.on_timer(sim->hooks.context, &decisions);
+    if (n < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    for (int i = 0; i < n; i++) {
+        int status = carry_out(sim, decisions[i]);
+        if (status != SSK_OK)
+            return status;
+    }
+    return SSK_OK;
+}

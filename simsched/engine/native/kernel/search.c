@@ -1,0 +1,322 @@
+/*
+ * Pools and the search for work; docs/semantics.md, "Pools and the search for work".
+ *
+ * A push costs O(1) when nobody is parked. Otherwise the parked workers that may take from the pool are found as a bit
+ * set, with a few operations per step of the acquire order and 64 workers.
+ */
+#include "sim.h"
+
+static int64_t held(const int64_t *table, int32_t length, int32_t index)
+{
+    return table[index < length ? index : length - 1];
+}
+
+int64_t ssk_steal_cost(const ssk_sim_t *sim, int32_t distance)
+{
+    return held(sim->problem.costs.steal_ps, sim->problem.costs.n_steal, distance);
+}
+
+int32_t ssk_distance(const ssk_sim_t *sim, int32_t worker, int32_t scope, int32_t instance)
+{
+    const ssk_problem_t *p = &sim->problem;
+    if (scope == SSK_SCOPE_WORKER && p->worker_core[worker] == p->worker_core[instance])
+        return 0;
+    int32_t other = sim->routes.scope[scope].domain[instance];
+    return 1 + p->domain_hops[p->worker_domain[worker] * p->n_domains + other];
+}
+
+/* Waits for a pool's lock from time `at` on and holds it; returns when it is free again. */
+static int64_t lock(const ssk_sim_t *sim, ssk_pool_t *pool, int64_t at)
+{
+    pool->lock_free = ssk_add_ps(ssk_max(at, pool->lock_free), sim->problem.costs.lock_hold_ps);
+    return pool->lock_free;
+}
+
+/* Fills sim->candidates with the parked workers that may take from an instance; returns their number. */
+static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance)
+{
+    const ssk_plan_t *plan = &sim->plan;
+    const ssk_routes_t *routes = &sim->routes;
+    size_t n_words = (size_t)routes->n_words;
+    int32_t scope = plan->group_scope[group], n = 0;
+    uint64_t *set = sim->candidates, *reached = sim->candidates + n_words;
+    memset(set, 0, n_words * sizeof(*set));
+    for (int32_t step = 0; step < plan->n_steps; step++) {
+        if (plan->step_group[step] != group)
+            continue;
+        memset(reached, 0, n_words * sizeof(*reached));
+        ssk_routes_add_reaching(routes, scope, plan->step_where[step], instance, reached);
+        for (size_t i = 0; i < n_words; i++) {
+            uint64_t word = reached[i];
+            if (plan->step_when[step] & SSK_WHEN_HEAD)
+                word &= routes->heads[i];
+            if (plan->step_when[step] & SSK_WHEN_INACTIVE)
+                word &= sim->inactive[i];
+            set[i] |= word;
+        }
+    }
+    for (size_t i = 0; i < n_words; i++) {
+        set[i] &= sim->parked[i] & routes->active[i];
+        for (uint64_t bits = set[i]; bits != 0; bits &= bits - 1)
+            n++;
+    }
+    return n;
+}
+
+/* The k-th worker of a set. */
+static int32_t pick(const uint64_t *set, int32_t k)
+{
+    for (int32_t word = 0;; word++)
+        for (uint64_t bits = set[word]; bits != 0; bits &= bits - 1)
+            if (k-- == 0)
+                return 64 * word + ssk_lowest_bit(bits);
+}
+
+void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party)
+{
+    ssk_set_parked(sim, worker, false);
+    sim->workers[worker].party = party;
+    sim->workers[worker].then = SSK_ACT_SEARCH;
+    ssk_set_timer(sim, worker, sim->now);
+    ssk_event(sim, SSK_WAKE, worker, SSK_NONE, party, 0);
+}
+
+/* Chooses the pool of a ready task. */
+static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *group, int32_t *instance)
+{
+    const ssk_plan_t *plan = &sim->plan;
+    if (sim->hooks.on_ready != NULL) {
+        int chosen = sim->hooks.on_ready(sim->hooks.context, task, pusher, group, instance);
+        if (chosen < 0)
+            return ssk_fail(sim, SSK_ERR_HOOK);
+        if (chosen > 0) {
+            if (*group >= 0 && *group < plan->n_groups && *instance >= 0 &&
+                *instance < ssk_pools_n_instances(&sim->pools, *group))
+                return SSK_OK;
+            sim->failure.reason = SSK_REASON_POOL;
+            sim->failure.task = task;
+            sim->failure.group = *group;
+            sim->failure.instance = *instance;
+            return ssk_fail(sim, SSK_ERR_DECISION);
+        }
+    }
+    *group = plan->group_of[task];
+    *instance = plan->instance_of[task];
+    if (*instance >= 0)
+        return SSK_OK;
+    if (pusher == SSK_NONE) {
+        const ssk_routes_t *routes = &sim->routes;
+        pusher = routes->active_workers[plan->round_robin_roots ? sim->roots_placed : 0];
+        if (++sim->roots_placed == routes->n_active)
+            sim->roots_placed = 0;
+    }
+    *instance = sim->routes.scope[plan->group_scope[*group]].own[pusher];
+    return SSK_OK;
+}
+
+int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, int64_t *clock)
+{
+    int32_t group = 0, instance = pusher;
+    if (!continuation) {
+        int status = choose_pool(sim, task, pusher, &group, &instance);
+        if (status != SSK_OK)
+            return status;
+    }
+    ssk_event(sim, SSK_TASK_READY, pusher, task, group, instance);
+    ssk_pool_t *pool = ssk_pools_at(&sim->pools, group, instance);
+    int status = ssk_pools_push(&sim->pools, &sim->allocator, group, pool, task);
+    if (status != SSK_OK)
+        return status;
+    if (pusher != SSK_NONE && sim->plan.group_locked[group])
+        *clock = lock(sim, pool, *clock);
+    if (sim->n_parked == 0)
+        return SSK_OK;
+    int32_t n = find_wakeable(sim, group, instance);
+    if (n > 0) {
+        int32_t k = n > 1 ? (int32_t)ssk_draw_below(&sim->problem.wake, (uint32_t)n) : 0;
+        ssk_wake(sim, pick(sim->candidates, k), n);
+    }
+    return SSK_OK;
+}
+
+/* Sets whether the workers of a domain may use steps that ask for an inactive domain. */
+static void set_inactive(ssk_sim_t *sim, int32_t domain, bool inactive)
+{
+    size_t n_words = (size_t)sim->routes.n_words;
+    const uint64_t *members = &sim->routes.of_domain[(size_t)domain * n_words];
+    for (size_t i = 0; i < n_words; i++) {
+        if (inactive)
+            sim->inactive[i] |= members[i];
+        else
+            sim->inactive[i] &= ~members[i];
+    }
+}
+
+/* Keeps the taker's domain active if the task comes from a group that marks. */
+static void mark_domain(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker)
+{
+    if (!sim->plan.group_marks_active[group] || sim->tasks.marked[task] != SSK_NONE)
+        return;
+    int32_t domain = sim->problem.worker_domain[worker];
+    sim->tasks.marked[task] = domain;
+    if (sim->marked_tasks[domain]++ == 0)
+        set_inactive(sim, domain, false);
+}
+
+void ssk_release_domain(ssk_sim_t *sim, int32_t task)
+{
+    if (sim->tasks.marked == NULL || sim->tasks.marked[task] == SSK_NONE)
+        return;
+    int32_t domain = sim->tasks.marked[task];
+    sim->tasks.marked[task] = SSK_NONE;
+    if (--sim->marked_tasks[domain] > 0)
+        return;
+    set_inactive(sim, domain, true);
+    for (int32_t i = 0; sim->n_parked > 0 && i < sim->routes.n_active; i++) {
+        int32_t worker = sim->routes.active_workers[i];
+        if (sim->problem.worker_domain[worker] == domain && sim->workers[worker].state == SSK_PARKED)
+            ssk_wake(sim, worker, 1);
+    }
+}
+
+/* Number of candidates of a step that are not empty. */
+static int32_t count_filled(const ssk_sim_t *sim, int32_t group, int32_t where, int32_t worker)
+{
+    const ssk_pools_t *pools = &sim->pools;
+    const ssk_pool_t *own =
+        ssk_pools_at(pools, group, sim->routes.scope[sim->plan.group_scope[group]].own[worker]);
+    int32_t home = sim->problem.worker_domain[worker];
+    int32_t near = pools->filled[group * pools->n_domains + home];
+    int32_t own_filled = own->is_candidate && own->count > 0, own_near = own_filled && own->domain == home;
+    if (where == SSK_SAME_DOMAIN)
+        return near - own_near;
+    if (where == SSK_OTHER_DOMAINS)
+        return pools->filled_total[group] - near - (own_filled - own_near);
+    return pools->filled_total[group] - own_filled;
+}
+
+typedef struct {
+    int32_t step, group, instance;
+    bool is_own;
+} found_t;
+
+/* Draws candidates until one is not empty. Returns false when all are; counts failed probes. */
+static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_failed, int32_t *instance_ret)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t group = sim->plan.step_group[step], where = sim->plan.step_where[step];
+    int32_t scope = sim->plan.group_scope[group];
+    ssk_candidates_t candidates = ssk_routes_candidates(&sim->routes, scope, where, worker);
+    if (candidates.n <= 0)
+        return false;
+    if (count_filled(sim, group, where, worker) == 0) {
+        int32_t nearest = where == SSK_SAME_DOMAIN ? 1 : 2;
+        sim->probes[nearest < p->n_distances ? nearest : p->n_distances - 1]++;
+        *has_failed = true;
+        return false;
+    }
+    for (;;) {
+        int32_t k = (int32_t)ssk_draw_below(&p->victim, (uint32_t)candidates.n);
+        int32_t instance = ssk_candidate(&candidates, k);
+        if (ssk_pools_at(&sim->pools, group, instance)->count > 0) {
+            *instance_ret = instance;
+            return true;
+        }
+        sim->probes[ssk_distance(sim, worker, scope, instance)]++;
+        *has_failed = true;
+    }
+}
+
+/* Tries the steps of the acquire order; true when a pool that is not empty has been found. */
+static bool find_pool(ssk_sim_t *sim, int32_t worker, found_t *found, bool *has_failed)
+{
+    const ssk_plan_t *plan = &sim->plan;
+    for (int32_t step = 0; step < plan->n_steps; step++) {
+        int32_t when = plan->step_when[step], group = plan->step_group[step];
+        if ((when & SSK_WHEN_HEAD) && !ssk_set_has(sim->routes.heads, worker))
+            continue;
+        if ((when & SSK_WHEN_INACTIVE) && !ssk_set_has(sim->inactive, worker))
+            continue;
+        found->step = step;
+        found->group = group;
+        found->is_own = plan->step_where[step] == SSK_OWN;
+        if (found->is_own) {
+            found->instance = sim->routes.scope[plan->group_scope[group]].own[worker];
+            if (ssk_pools_at(&sim->pools, group, found->instance)->count > 0)
+                return true;
+        } else if (draw_victim(sim, step, worker, has_failed, &found->instance)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Cost of the failed probes of a search, which are counted when the search has succeeded. */
+static int64_t settle_probes(ssk_sim_t *sim, bool count)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int64_t cost = 0;
+    for (int32_t d = 0; d < p->n_distances; d++) {
+        if (sim->probes[d] == 0)
+            continue;
+        int64_t each = held(p->costs.steal_probe_ps, p->costs.n_steal_probe, d);
+        cost = ssk_add_ps(cost, ssk_times_ps(sim->probes[d], each));
+        if (count)
+            sim->failed_probes[d] += sim->probes[d];
+        sim->probes[d] = 0;
+    }
+    return cost;
+}
+
+/* Nothing was found: asks the policy, then parks. */
+static int stay_idle(ssk_sim_t *sim, int32_t worker)
+{
+    if (sim->hooks.on_idle != NULL && ssk_set_has(sim->routes.active, worker)) {
+        bool has_snatched = false;
+        int action = ssk_ask_on_idle(sim, worker, &has_snatched);
+        if (action < 0 || has_snatched)
+            return action;
+    }
+    ssk_event(sim, SSK_PARK, worker, SSK_NONE, 0, 0);
+    ssk_set_parked(sim, worker, true);
+    ssk_set_busy(sim, worker, false);
+    return SSK_WAIT;
+}
+
+int ssk_search(ssk_sim_t *sim, int32_t worker)
+{
+    const ssk_costs_t *costs = &sim->problem.costs;
+    ssk_worker_t *w = &sim->workers[worker];
+    int32_t party = w->party;
+    found_t found;
+    bool has_failed = false, has_found = false;
+    w->party = 1;
+    if (ssk_set_has(sim->routes.active, worker))
+        has_found = find_pool(sim, worker, &found, &has_failed);
+    int64_t probe_cost = has_failed ? settle_probes(sim, has_found) : 0;
+    if (!has_found)
+        return stay_idle(sim, worker);
+    ssk_pool_t *pool = ssk_pools_at(&sim->pools, found.group, found.instance);
+    int32_t task = ssk_pools_take(&sim->pools, found.group, pool, sim->plan.step_take[found.step] == SSK_NEWEST);
+    int64_t at = sim->now + probe_cost / party, cost;
+    int32_t distance = 0;
+    if (found.is_own) {
+        if (sim->plan.group_locked[found.group])
+            at = lock(sim, pool, at);
+        cost = at - sim->now + costs->pop_ps;
+    } else {
+        distance = ssk_distance(sim, worker, sim->plan.group_scope[found.group], found.instance);
+        int64_t start = lock(sim, pool, at) - costs->lock_hold_ps;
+        cost = start - sim->now + ssk_steal_cost(sim, distance);
+    }
+    ssk_event(sim, SSK_ACQUIRE, worker, task, ((int64_t)found.group << 32) + found.instance, cost);
+    if (!found.is_own) {
+        ssk_event(sim, SSK_STEAL, worker, task, found.instance, distance);
+        sim->steals[distance]++;
+    }
+    mark_domain(sim, task, found.group, worker);
+    ssk_set_busy(sim, worker, true);
+    w->task = task;
+    w->counters.acquire_ps += cost;
+    return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);
+}

@@ -1,0 +1,298 @@
+/*
+ * Segments: accesses of a task and their share of the computation; docs/semantics.md, "Segments".
+ *
+ * A segment computes while its flows run one after the other; after the last flow it ends with its tail or with the
+ * computation, whichever is later. When the number of busy workers on the core changes, computation and flow are
+ * settled and go on at the new rate and in the class of the new cap.
+ */
+#include <math.h>
+
+#include "sim.h"
+
+bool ssk_has_room(const ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    return sim->problem.block_bytes[block] <= sim->problem.node_capacity_bytes[node] - sim->node_used[node];
+}
+
+int ssk_start_work(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    const ssk_graph_t *graph = &sim->graph;
+    size_t task = (size_t)w->task;
+    size_t entry = (size_t)sim->problem.worker_kind[worker] * (size_t)graph->n_tasks + task;
+    bool in_join = sim->tasks.phase[task] == SSK_TASK_JOIN;
+    w->ops = in_join ? graph->join_ops[entry] : graph->ops[entry];
+    if (isinf(w->ops)) {
+        sim->failure.task = w->task;
+        sim->failure.worker = worker;
+        return ssk_fail(sim, SSK_ERR_NO_PROCESSOR);
+    }
+    w->access = w->access_end = 0;
+    if (sim->tasks.has_accesses) {
+        w->access = in_join ? graph->join_access[task] : graph->access_ptr[task];
+        w->access_end = in_join ? graph->access_ptr[task + 1] : graph->join_access[task];
+    }
+    w->n_accesses = w->access_end - w->access;
+    if (w->n_accesses > 0) {
+        w->total_bytes = 0;
+        for (int64_t i = w->access; i < w->access_end; i++)
+            w->total_bytes += graph->read_bytes[i] + graph->written_bytes[i];
+        return SSK_ACT_ACCESS;
+    }
+    if (!(w->ops > 0.0))
+        return SSK_ACT_ACCESS;
+    w->ops_left = w->ops;
+    w->n_flows = 0;
+    w->tail = 0;
+    w->rate = ssk_rate(sim, worker);
+    w->since = w->start = sim->now;
+    w->state = SSK_EXECUTING;
+    w->flow = 0;
+    return SSK_ACT_FLOW;
+}
+
+/* Gives a block its home. */
+static int touch_first(ssk_sim_t *sim, int32_t worker, int32_t block)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t domain = p->worker_domain[worker];
+    for (int32_t i = 0; i < p->n_allowed; i++) {
+        int32_t node = p->touch_order[domain * p->n_allowed + i];
+        if (ssk_has_room(sim, node, block)) {
+            sim->home[block] = node;
+            sim->node_used[node] += p->block_bytes[block];
+            ssk_event(sim, SSK_FIRST_TOUCH, worker, sim->workers[worker].task, block, node);
+            return SSK_OK;
+        }
+    }
+    sim->failure.block = block;
+    sim->failure.bytes = p->block_bytes[block];
+    sim->failure.domain = domain;
+    return ssk_fail(sim, SSK_ERR_NO_ROOM);
+}
+
+/* Sets the access bits of the pages that an access of n_bytes touches. */
+static void sample_pages(ssk_sim_t *sim, int32_t block, int64_t n_bytes)
+{
+    const ssk_plan_t *plan = &sim->plan;
+    int64_t period = (sim->now - sim->iterations[sim->n_iterations - 1].start_ps) / plan->monitor_period_ps;
+    size_t first = (size_t)block * (size_t)plan->n_samples;
+    for (size_t i = first; i < first + (size_t)plan->n_samples; i++) {
+        if (plan->sample_offset_bytes[i] < n_bytes && sim->last_period[i] != period) {
+            sim->last_period[i] = period;
+            sim->samples[i]++;
+        }
+    }
+}
+
+/* Counts an access of n_bytes of which `moved` go to memory. */
+static void count_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t n_bytes, int64_t moved)
+{
+    const ssk_problem_t *p = &sim->problem;
+    const ssk_worker_t *w = &sim->workers[worker];
+    int32_t domain = p->worker_domain[worker], group = sim->plan.counter_group[w->task];
+    sim->requested_bytes += n_bytes;
+    sim->node_bytes_now[domain * p->n_nodes + w->node] += moved;
+    if (group >= 0) {
+        bool is_remote = p->node_domain[w->node] != SSK_NONE && p->node_domain[w->node] != domain;
+        sim->group_bytes[2 * (group * p->n_node_kinds + p->node_kind[w->node]) + is_remote] += moved;
+    }
+    if (sim->plan.monitor_period_ps > 0)
+        sample_pages(sim, block, n_bytes);
+}
+
+static void add_flow(ssk_worker_t *w, bool from_cache, int64_t n_bytes)
+{
+    if (n_bytes <= 0)
+        return;
+    w->flow_from_cache[w->n_flows] = from_cache;
+    w->flow_bytes[w->n_flows++] = n_bytes;
+}
+
+static int32_t path_of(const ssk_sim_t *sim, int32_t worker, bool from_cache)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t entry = p->worker_domain[worker] * p->n_nodes + sim->workers[worker].node;
+    return (from_cache ? p->path_hit : p->path_access)[entry];
+}
+
+/* Resolves an access: first touch, caches, flows, counting. */
+static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    const ssk_graph_t *graph = &sim->graph;
+    int32_t block = graph->access_block[access];
+    int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
+    int64_t missing, hit = 0;
+    int status = sim->home[block] < 0 ? touch_first(sim, worker, block) : SSK_OK;
+    if (status != SSK_OK)
+        return status;
+    w->node = sim->home[block];
+    w->tail = 0;
+    w->n_flows = 0;
+    status = ssk_caches_access(&sim->caches, worker, block, n_bytes, &missing, &w->tail);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    if (written > 0)
+        ssk_caches_invalidate(&sim->caches, worker, block);
+    if (missing > 0 && sim->problem.node_slots[w->node] > 0)
+        hit = ssk_sidecache_access(&sim->sidecache, w->node, block, missing);
+    sim->memory_side_hit_bytes += hit;
+    add_flow(w, true, hit);
+    add_flow(w, false, missing - hit);
+    for (int32_t i = 0; i < w->n_flows; i++)
+        w->tail = ssk_add_ps(w->tail, sim->problem.path_latency_ps[path_of(sim, worker, w->flow_from_cache[i])]);
+    count_access(sim, worker, block, n_bytes, missing);
+    ssk_event(sim, SSK_ACCESS, worker, w->task, block, missing);
+    return SSK_OK;
+}
+
+int ssk_next_access(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    const ssk_graph_t *graph = &sim->graph;
+    if (w->access == w->access_end) {
+        if (sim->tasks.phase[w->task] == SSK_TASK_JOIN || !sim->tasks.has_children)
+            return SSK_ACT_END;
+        sim->tasks.phase[w->task] = SSK_TASK_SPAWNING;
+        return SSK_ACT_SPAWN;
+    }
+    int64_t access = w->access++;
+    if (w->total_bytes > 0) {
+        int64_t n_bytes = graph->read_bytes[access] + graph->written_bytes[access];
+        w->ops_left = w->ops * ((double)n_bytes / (double)w->total_bytes);
+    } else {
+        w->ops_left = w->ops / (double)w->n_accesses;
+    }
+    w->rate = ssk_rate(sim, worker);
+    w->since = w->start = sim->now;
+    w->state = SSK_EXECUTING;
+    w->flow = 0;
+    int status = resolve(sim, worker, access);
+    return status == SSK_OK ? SSK_ACT_FLOW : status;
+}
+
+/* When the computation ends at the present rate. */
+static int64_t compute_end(const ssk_worker_t *w)
+{
+    return w->ops_left <= 0.0 ? w->since : ssk_add_ps(w->since, ssk_ceil_ps(w->ops_left / w->rate));
+}
+
+/* When a segment whose flows are over ends. */
+static int64_t segment_end(const ssk_worker_t *w)
+{
+    return ssk_max(w->tail_end, compute_end(w));
+}
+
+int ssk_next_flow(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    if (w->flow < w->n_flows) {
+        w->flow_path = path_of(sim, worker, w->flow_from_cache[w->flow]);
+        w->flowing = true;
+        ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path),
+                        (double)w->flow_bytes[w->flow], sim->now);
+        return SSK_WAIT;
+    }
+    w->tail_end = ssk_add_ps(sim->now, w->tail);
+    int64_t end = segment_end(w);
+    if (end <= sim->now)
+        return SSK_ACT_SEGMENT_END;
+    w->then = SSK_ACT_SEGMENT_END;
+    ssk_set_timer(sim, worker, end);
+    return SSK_WAIT;
+}
+
+int ssk_flow_ended(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    ssk_event(sim, SSK_FLOW_END, worker, w->task, w->flow_path, w->flow_bytes[w->flow]);
+    w->flow++;
+    w->flowing = false;
+    return SSK_ACT_FLOW;
+}
+
+int ssk_segment_end(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    w->state = SSK_PAYING;
+    w->counters.busy_ps += sim->now - w->start;
+    return SSK_ACT_ACCESS;
+}
+
+/* Subtracts the operations done since the last change of rate. */
+static void settle(const ssk_sim_t *sim, ssk_worker_t *w)
+{
+    double left = w->ops_left - w->rate * (double)(sim->now - w->since);
+    w->ops_left = left > 0.0 ? left : 0.0;
+    w->since = sim->now;
+}
+
+void ssk_adapt(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    settle(sim, w);
+    w->rate = ssk_rate(sim, worker);
+    if (w->flowing) {
+        double left = ssk_flows_stop(&sim->flows, worker, sim->now);
+        ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), left, sim->now);
+    } else {
+        ssk_set_timer(sim, worker, ssk_max(sim->now, segment_end(w)));
+    }
+}
+
+int ssk_save_segment(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    ssk_saved_t *saved = ssk_tasks_save(&sim->tasks, &sim->allocator, w->task);
+    if (saved == NULL)
+        return SSK_ERR_MEMORY;
+    settle(sim, w);
+    memset(saved, 0, sizeof(*saved));
+    if (w->flowing) {
+        w->flow_bytes[w->flow] = ssk_ceil_ps(ssk_flows_stop(&sim->flows, worker, sim->now));
+        w->flowing = false;
+    } else {
+        w->tail = ssk_max(0, w->tail_end - sim->now);
+    }
+    for (int32_t i = w->flow; i < w->n_flows; i++) {
+        if (w->flow_bytes[i] == 0)
+            continue;
+        saved->flow_bytes[saved->n_flows] = w->flow_bytes[i];
+        saved->flow_from_cache[saved->n_flows++] = w->flow_from_cache[i];
+    }
+    saved->ops_left = w->ops_left;
+    saved->tail = w->tail;
+    saved->node = w->node;
+    saved->access = w->access;
+    saved->access_end = w->access_end;
+    saved->n_accesses = w->n_accesses;
+    saved->total_bytes = w->total_bytes;
+    saved->ops = w->ops;
+    w->counters.busy_ps += sim->now - w->start;
+    w->state = SSK_PAYING;
+    return SSK_OK;
+}
+
+int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    w->ops_left = saved->ops_left;
+    w->tail = saved->tail;
+    w->node = saved->node;
+    w->access = saved->access;
+    w->access_end = saved->access_end;
+    w->n_accesses = saved->n_accesses;
+    w->total_bytes = saved->total_bytes;
+    w->ops = saved->ops;
+    w->n_flows = saved->n_flows;
+    w->flow = 0;
+    for (int32_t i = 0; i < saved->n_flows; i++) {
+        w->flow_bytes[i] = saved->flow_bytes[i];
+        w->flow_from_cache[i] = saved->flow_from_cache[i];
+    }
+    w->rate = ssk_rate(sim, worker);
+    w->since = w->start = sim->now;
+    w->state = SSK_EXECUTING;
+    return SSK_ACT_FLOW;
+}

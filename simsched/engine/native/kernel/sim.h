@@ -1,0 +1,206 @@
+/*
+ * The simulation: all state of one run, and what its parts offer to each other.
+ *
+ * A worker is a small state machine. Handling an event runs ssk_worker_go(), which carries out one action after the
+ * other until the worker waits again; an action returns the next one, SSK_WAIT, or a negative error. Waiting means: a
+ * timer is set and `then` says which action follows, or a flow is running, or the worker is parked.
+ *
+ * worker.c   actions, busy workers of a core      segment.c    accesses and computation
+ * search.c   pools, waking, search for work       preempt.c    preemption, policy's timer
+ * life.c     spawning, sync, end of tasks         iteration.c  iterations and migration
+ * run.c      order of events                      sim.c        allocation, verification, results
+ */
+#ifndef SSK_SIM_H
+#define SSK_SIM_H
+
+#include "base.h"
+#include "caches.h"
+#include "calendar.h"
+#include "flows.h"
+#include "pools.h"
+#include "routes.h"
+#include "sidecache.h"
+#include "tasks.h"
+#include "trace.h"
+
+/* Actions of a worker. */
+enum {
+    SSK_WAIT = 0,
+    SSK_ACT_SEARCH,      /* look for work */
+    SSK_ACT_BEGIN,       /* start or resume `task` */
+    SSK_ACT_ACCESS,      /* next segment of the body or join, or what follows it */
+    SSK_ACT_FLOW,        /* next flow of the segment, or its end */
+    SSK_ACT_SEGMENT_END,
+    SSK_ACT_SPAWN,       /* next child, or what follows the last */
+    SSK_ACT_CREATE,      /* the cost of a parent-first spawn is paid: create the child */
+    SSK_ACT_SYNC,        /* all children are spawned */
+    SSK_ACT_JOIN,
+    SSK_ACT_END,
+    SSK_ACT_COPY         /* next migration */
+};
+
+/* What ssk_sim_run() is to complete. */
+enum { SSK_PHASE_IDLE = 0, SSK_PHASE_TASKS, SSK_PHASE_BARRIER, SSK_PHASE_OVERHEAD, SSK_PHASE_COPIES };
+
+typedef struct {
+    /* what it does */
+    uint8_t state; /* SSK_PARKED, ... */
+    uint8_t then;  /* action after the timer */
+    bool busy;
+    int32_t task;
+    int32_t party; /* workers that searched at the same time when it was woken */
+    /* segment */
+    double ops_left, rate;
+    int64_t since, start;
+    int64_t tail, tail_end;
+    int64_t flow_bytes[2];
+    int32_t flow_path;     /* of the running flow */
+    int32_t node;          /* home of the accessed block */
+    bool flow_from_cache[2];
+    bool flowing;
+    uint8_t n_flows, flow; /* flows of the segment; the running one */
+    /* body or join */
+    int64_t access, access_end, n_accesses; /* next access, end, number of all */
+    int64_t total_bytes;
+    double ops;
+    /* migration */
+    int32_t move_block, move_node;
+    ssk_worker_counters_t counters;
+} ssk_worker_t;
+
+struct ssk_sim {
+    ssk_allocator_t allocator;
+    ssk_problem_t problem;
+    ssk_hooks_t hooks;
+    int64_t now;
+    int32_t iteration;
+    ssk_worker_t *workers;
+    /* pending events: heads of flow classes are in flows.calendar */
+    ssk_calendar_t timers; /* slots and ranks: workers' timers, next arrival, boundary, policy's timer */
+    ssk_flows_t flows;
+    int32_t arrival_slot, boundary_slot, policy_slot;
+    /* cores */
+    int32_t *core_busy;                /* busy workers */
+    int32_t *core_ptr, *core_worker;   /* workers of each core, ascending */
+    /* memory */
+    ssk_caches_t caches;
+    ssk_sidecache_t sidecache;
+    int32_t *home;
+    int64_t *node_used;
+    /* tasks and pools */
+    ssk_graph_t graph;
+    ssk_plan_t plan;
+    ssk_tasks_t tasks;
+    ssk_pools_t pools;
+    ssk_routes_t routes;
+    uint64_t *parked, *inactive; /* sets of workers: parked; in a domain without marked tasks */
+    uint64_t *candidates;        /* working space of a push */
+    int32_t n_parked;            /* parked and active workers */
+    int32_t *marked_tasks;       /* per domain: unfinished tasks that mark it active */
+    int32_t roots_placed;
+    int64_t *probes; /* working space of a search: failed probes per distance class */
+    /* iteration */
+    int phase;
+    bool last;
+    int32_t *arrivals; /* tasks that arrive later, by (arrival, task) */
+    int32_t n_arrivals, next_arrival;
+    size_t arrivals_capacity;
+    /* migration */
+    const int32_t *move_blocks, *move_nodes;
+    int32_t n_moves, next_move, n_movers, n_copying;
+    /* results */
+    ssk_trace_t trace;
+    ssk_failure_t failure;
+    ssk_iteration_t *iterations;
+    int64_t *node_bytes;
+    int32_t n_iterations;
+    size_t iterations_capacity, node_bytes_capacity;
+    int64_t *node_bytes_now; /* of the present iteration */
+    int64_t *group_bytes, *samples, *last_period;
+    size_t group_bytes_capacity, samples_capacity, last_period_capacity;
+    int64_t *steals, *failed_probes;
+    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, tasks_ended, events_handled;
+    bool has_failed;
+};
+
+/* Records a trace event of the present instant. */
+static inline void ssk_event(ssk_sim_t *sim, int32_t kind, int32_t worker, int32_t task, int64_t arg0, int64_t arg1)
+{
+    ssk_trace_add(&sim->trace, sim->now, kind, worker, task, sim->iteration, arg0, arg1);
+}
+
+/* Sets a worker's timer. */
+static inline void ssk_set_timer(ssk_sim_t *sim, int32_t worker, int64_t time)
+{
+    ssk_calendar_set(&sim->timers, worker, time, worker);
+}
+
+/* Lets a worker pay a cost; returns what it does now. */
+static inline int ssk_pay(ssk_sim_t *sim, int32_t worker, int64_t cost, int then)
+{
+    if (cost == 0)
+        return then;
+    sim->workers[worker].then = (uint8_t)then;
+    ssk_set_timer(sim, worker, ssk_add_ps(sim->now, cost));
+    return SSK_WAIT;
+}
+
+/* The worker's compute rate now. */
+static inline double ssk_rate(const ssk_sim_t *sim, int32_t worker)
+{
+    const ssk_problem_t *p = &sim->problem;
+    return p->worker_rate[worker * p->n_smt + sim->core_busy[p->worker_core[worker]] - 1];
+}
+
+/* Records why a run fails; returns the code. */
+int ssk_fail(ssk_sim_t *sim, int code);
+
+/* worker.c */
+int ssk_worker_go(ssk_sim_t *sim, int32_t worker, int action) SSK_CHECK_RESULT;
+void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy);
+void ssk_set_parked(ssk_sim_t *sim, int32_t worker, bool parked);
+int32_t ssk_flow_class(const ssk_sim_t *sim, int32_t worker, int32_t path);
+
+/* search.c */
+int ssk_search(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+/*
+ * Puts a task into its pool and wakes a worker. *clock is the time at which the pusher reaches the pool and becomes the
+ * time at which it goes on; pushes without pusher (SSK_NONE) do not wait for locks.
+ */
+int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, int64_t *clock) SSK_CHECK_RESULT;
+void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party);
+void ssk_release_domain(ssk_sim_t *sim, int32_t task);
+int32_t ssk_distance(const ssk_sim_t *sim, int32_t worker, int32_t scope, int32_t instance);
+int64_t ssk_steal_cost(const ssk_sim_t *sim, int32_t distance);
+
+/* segment.c */
+int ssk_start_work(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_next_access(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_next_flow(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_flow_ended(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_segment_end(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+void ssk_adapt(ssk_sim_t *sim, int32_t worker);
+int ssk_save_segment(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved) SSK_CHECK_RESULT;
+bool ssk_has_room(const ssk_sim_t *sim, int32_t node, int32_t block);
+
+/* life.c */
+int ssk_begin_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_spawn(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_create_child(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_create(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *clock) SSK_CHECK_RESULT;
+int ssk_sync(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_end_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+
+/* preempt.c */
+int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret) SSK_CHECK_RESULT;
+int ssk_fire_policy_timer(ssk_sim_t *sim) SSK_CHECK_RESULT;
+
+/* iteration.c */
+void ssk_end_iteration(ssk_sim_t *sim);
+int ssk_reach_boundary(ssk_sim_t *sim) SSK_CHECK_RESULT;
+int ssk_arrive(ssk_sim_t *sim) SSK_CHECK_RESULT;
+int ssk_next_copy(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_copy_ended(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * Task states of one iteration, one entry per task in each array.
+ *
+ * Memory per task: 21 bytes, plus 4 when tasks have parents, plus 4 when some pool group marks domains as active, plus
+ * 4 once a task has been preempted.
+ */
+#ifndef SSK_TASKS_H
+#define SSK_TASKS_H
+
+#include "base.h"
+
+/* Life of a task. A continuation in a pool is in SPAWNING; a suspended task waits for its children. */
+enum {
+    SSK_TASK_NEW = 0,
+    SSK_TASK_BODY = 1,
+    SSK_TASK_SPAWNING = 2,
+    SSK_TASK_SUSPENDED = 3,
+    SSK_TASK_JOIN = 4,
+    SSK_TASK_ENDED = 5
+};
+
+/* A preempted segment and the accesses that follow it. */
+typedef struct {
+    double ops_left;
+    int64_t tail;
+    int64_t access, access_end, n_accesses; /* the next access, the end, the number of the whole body or join */
+    int64_t total_bytes;
+    double ops;
+    int64_t flow_bytes[2];
+    int32_t node, next_free;
+    uint8_t n_flows, flow_from_cache[2];
+} ssk_saved_t;
+
+typedef struct {
+    const ssk_graph_t *graph;
+    int32_t n;
+    int32_t n_left;        /* tasks that have not ended */
+    int32_t *pending;      /* unfinished predecessors, plus 1 until created */
+    int32_t *outstanding;  /* children that have not ended */
+    int32_t *next_child;   /* number of children that have been spawned */
+    int32_t *parent;       /* NULL when no task has one */
+    int32_t *executed_by;
+    uint8_t *phase;
+    int32_t *marked;       /* domain that the task keeps active, -1; NULL when no pool group marks */
+    int32_t *saved_of;     /* entry in saved, -1; NULL until a task is preempted */
+    ssk_saved_t *saved;
+    int32_t n_saved, free_saved;
+    size_t saved_capacity;
+    size_t capacity, parent_capacity, marked_capacity, saved_of_capacity;
+    bool has_children, has_successors, has_accesses; /* of the graph */
+    int32_t *parent_store, *marked_store;            /* what parent and marked point to when in use */
+} ssk_tasks_t;
+
+void ssk_tasks_init(ssk_tasks_t *self);
+void ssk_tasks_free(ssk_tasks_t *self, const ssk_allocator_t *allocator);
+
+/* Sets all tasks of a graph to "not created". SSK_ERR_ARGUMENT when a task has two parents. */
+int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_graph_t *graph, bool with_marks,
+                    ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
+
+/* Returns a place for the preempted segment of a task; NULL without memory. */
+ssk_saved_t *ssk_tasks_save(ssk_tasks_t *self, const ssk_allocator_t *allocator, int32_t task);
+
+/* Takes the preempted segment of a task out; false when it has none. */
+bool ssk_tasks_restore(ssk_tasks_t *self, int32_t task, ssk_saved_t *saved_ret);
+
+int ssk_tasks_verify(const ssk_tasks_t *self) SSK_CHECK_RESULT;
+
+static inline int32_t ssk_tasks_parent(const ssk_tasks_t *self, int32_t task)
+{
+    return self->parent == NULL ? SSK_NONE : self->parent[task];
+}
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Workers: their actions, and the sharing of a core.
+ */
+#include "sim.h"
+
+static int step(ssk_sim_t *sim, int32_t worker, int action)
+{
+    switch (action) {
+    case SSK_ACT_SEARCH: return ssk_search(sim, worker);
+    case SSK_ACT_BEGIN: return ssk_begin_task(sim, worker);
+    case SSK_ACT_ACCESS: return ssk_next_access(sim, worker);
+    case SSK_ACT_FLOW: return ssk_next_flow(sim, worker);
+    case SSK_ACT_SEGMENT_END: return ssk_segment_end(sim, worker);
+    case SSK_ACT_SPAWN: return ssk_spawn(sim, worker);
+    case SSK_ACT_CREATE: return ssk_create_child(sim, worker);
+    case SSK_ACT_SYNC: return ssk_sync(sim, worker);
+    case SSK_ACT_JOIN: return ssk_start_work(sim, worker);
+    case SSK_ACT_END: return ssk_end_task(sim, worker);
+    case SSK_ACT_COPY: return ssk_next_copy(sim, worker);
+    default: return SSK_ERR_INVARIANT;
+    }
+}
+
+int ssk_worker_go(ssk_sim_t *sim, int32_t worker, int action)
+{
+    while (action > SSK_WAIT)
+        action = step(sim, worker, action);
+    return action;
+}
+
+int32_t ssk_flow_class(const ssk_sim_t *sim, int32_t worker, int32_t path)
+{
+    const ssk_problem_t *p = &sim->problem;
+    return path * p->n_smt + sim->core_busy[p->worker_core[worker]] - 1;
+}
+
+void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy)
+{
+    int32_t core = sim->problem.worker_core[worker];
+    if (sim->workers[worker].busy == busy)
+        return;
+    sim->workers[worker].busy = busy;
+    sim->core_busy[core] += busy ? 1 : -1;
+    for (int32_t i = sim->core_ptr[core]; i < sim->core_ptr[core + 1]; i++) {
+        int32_t other = sim->core_worker[i];
+        if (other != worker && sim->workers[other].state == SSK_EXECUTING)
+            ssk_adapt(sim, other);
+    }
+}
+
+void ssk_set_parked(ssk_sim_t *sim, int32_t worker, bool parked)
+{
+    int32_t change = ssk_set_has(sim->routes.active, worker);
+    if (parked) {
+        sim->workers[worker].state = SSK_PARKED;
+        ssk_set_add(sim->parked, worker);
+        sim->n_parked += change;
+    } else {
+        sim->workers[worker].state = SSK_PAYING;
+        ssk_set_remove(sim->parked, worker);
+        sim->n_parked -= change;
+    }
+}
