@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import simsched
-from simsched.errors import ConfigurationError, SimschedError
+from simsched.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.experiment.fingerprint import (
     code_digest,
     content_key,
@@ -35,9 +35,12 @@ from simsched.experiment.schema import (
 )
 from simsched.machine.model import Machine
 from simsched.policy import Policy
+from simsched.trace.metrics import metric_names
 from simsched.yaml_reader import Document, KeyPath, key_path, validate_document
 
 MAX_CELLS = 1_000_000
+#: Columns of rows that say how a run was, not what it simulated.
+MEASURED = ("wall_s", "peak_rss_bytes", "simulated_per_wall_s")
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def plan_experiment(document: Document, backend: str | None = None) -> PlannedEx
     """
     experiment = validate_document(document, Experiment)
     builder = _Builder(document, backend or experiment.backend)
+    builder.check_metrics(experiment)
     cells: list[Cell] = []
     for values, swept in _sweep_points(document, experiment):
         cells += builder.cells(swept, values)
@@ -190,6 +194,19 @@ class _Builder:
         self._policies: dict[str, tuple[Policy, str]] = {}
         self._machines: dict[str, tuple[Machine, str]] = {}
         self._checked: set[tuple[str, str]] = set()
+
+    def check_metrics(self, experiment: Experiment) -> None:
+        """Check that every metric that the experiment names is a column of some machine's runs."""
+        machines = self._made("machines", experiment, self._machine)
+        known = dict.fromkeys(name for machine, _ in machines for name in metric_names(machine))
+        known |= dict.fromkeys(MEASURED)
+        for position, name in enumerate(experiment.metrics):
+            if name not in known:
+                self.document.fail(("metrics", position), unknown_name("metric", name, known))
+        for position, item in enumerate(experiment.published):
+            if item.metric not in known and item.metric != "reduction_percent":
+                loc = ("published", position, "metric")
+                self.document.fail(loc, unknown_name("metric", item.metric, known))
 
     def cells(self, experiment: Experiment, values: dict[str, Any]) -> list[Cell]:
         """Return the cells of an experiment without sweep."""

@@ -8,6 +8,7 @@ the release of a successor when the last task ends is counted with the whole pay
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,17 @@ PS = 1e-12
 
 #: Columns that hold one value per iteration, worker or distance class instead of one number.
 SERIES = ("iteration_s", "worker_busy_s", "worker_acquire_s", "worker_idle_s", "steals_by_distance")
+
+
+_PARTS = ("busy", "spawn", "acquire", "migrate")
+_BOUNDS = (
+    "bound_critical_path_s",
+    "bound_work_s",
+    "bound_bandwidth_s",
+    "bound_s",
+    "makespan_over_bound",
+    "bound_own_traffic_s",
+)
 
 
 def run_metrics(
@@ -65,6 +77,28 @@ def run_metrics(
     }
 
 
+def metric_names(machine: Machine) -> list[str]:
+    """Return the names of the metrics of runs on a machine that are single numbers."""
+    shapes = {
+        "node_bytes": (1, machine.n_domains, len(machine.nodes)),
+        **dict.fromkeys(("cache_hit_bytes", "cache_hits", "cache_misses"), (len(machine.caches),)),
+    }
+    values: dict[str, Any] = {
+        f.name: 0 if f.type == "int" else np.zeros(shapes.get(f.name, (1,)), np.int64)
+        for f in fields(Summary)
+    }
+    nothing = Summary(**values)
+    found = {
+        **_times(nothing, machine),
+        **_worker_times(nothing),
+        **_traffic(nothing, machine),
+        **_caches(nothing, machine),
+        **_scheduling(nothing),
+    }
+    names = [name for name, value in found.items() if not isinstance(value, list)]
+    return [*names, *_BOUNDS]
+
+
 def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
     """Return makespan, iterations and what passes between them."""
     length = (summary.iteration_end_ps - summary.iteration_start_ps) * PS
@@ -90,12 +124,7 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
 
 def _worker_times(summary: Summary) -> dict[str, Any]:
     """Return where the workers' time went, in total, as shares and per worker."""
-    parts = {
-        "busy": summary.worker_busy_ps,
-        "spawn": summary.worker_spawn_ps,
-        "acquire": summary.worker_acquire_ps,
-        "migrate": summary.worker_migrate_ps,
-    }
+    parts = {name: getattr(summary, f"worker_{name}_ps") for name in _PARTS}
     idle = np.full(len(summary.worker_busy_ps), summary.makespan_ps, np.int64)
     for part in parts.values():
         idle -= part

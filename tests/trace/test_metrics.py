@@ -12,6 +12,7 @@ from simsched.trace.metrics import (
     SERIES,
     bandwidth_over_time,
     iteration_bandwidth,
+    metric_names,
     path_nodes,
     run_metrics,
     spread,
@@ -72,11 +73,12 @@ def test_steals_by_distance_add_up(row: dict[str, object]) -> None:
     assert sum(number(row, name) for name in parts) == number(row, "steals") > 0
 
 
-def test_every_column_is_a_number_or_a_known_series(row: dict[str, object]) -> None:
+def test_every_column_is_a_number_or_a_known_series(row: dict[str, object], run: Run) -> None:
     series = {name for name, value in row.items() if isinstance(value, list)}
     assert series == {*SERIES, "iteration_dram_bytes", "iteration_hbm_bytes"}
     rest = {name: value for name, value in row.items() if name not in series}
     assert all(isinstance(value, int | float) for value in rest.values())
+    assert list(rest) == metric_names(run.machine)
 
 
 def test_iteration_bandwidth_times_length_is_bytes(run: Run, row: dict[str, object]) -> None:
