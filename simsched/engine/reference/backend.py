@@ -140,9 +140,8 @@ class SimpyBackend:
             self._boundary_ps = self.now + overhead_ps
             self.env.run(until=self.env.process(self._dispatch()))
         self._moves = list(zip(blocks.tolist(), nodes.tolist(), strict=True))[::-1]
-        chosen = (
-            [self.workers[w] for w in self.pools.active_workers[:workers]] if self._moves else []
-        )
+        parked = [worker for worker in self.workers if self._can_wake(worker)]
+        chosen = parked[:workers] if self._moves else []
         self.copying = len(chosen)
         for worker in chosen:
             worker.parked, worker.copies = False, True
