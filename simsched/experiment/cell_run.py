@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import time
 from collections.abc import Callable
@@ -59,7 +58,6 @@ def run_cell(
     """
     workload = cell.workload_source.build()
     importlib.import_module(BACKEND_MODULES[cell.backend])  # loading it is no part of the run
-    gc.collect()
     reset_peak_rss()
     begin = time.perf_counter()
     try:

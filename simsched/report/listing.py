@@ -9,6 +9,7 @@ from typing import Any
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from simsched.machine import list_machines, load_machine
 from simsched.policy.placement import list_placements
@@ -86,7 +87,7 @@ def listing_table(kind: str, found: Sequence[Entry]) -> Table:
         style = {"no_wrap": True} if name == "name" else {"overflow": "fold"}
         table.add_column(title, justify="right" if number else "left", **style)
     for entry in found:
-        table.add_row(*(str(entry.get(name, "")) for name in names))
+        table.add_row(*(Text(str(entry.get(name, ""))) for name in names))
     return table
 
 

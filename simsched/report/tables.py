@@ -1,4 +1,7 @@
-"""Results as text tables, for the terminal and for notebooks."""
+"""Results as text tables, for the terminal and for notebooks.
+
+Everything is put into tables as plain text: ``[s]`` would otherwise be taken for a style.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from simsched.experiment.replay import Replay
 from simsched.experiment.summary import Comparison, Estimate, Line
@@ -81,17 +85,17 @@ def comparison_table(lines: Sequence[Line], title: str = "") -> Table:
     title : str
         Printed above.
     """
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title=Text(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left")
     several = len({line.machine for line in lines}) > 1
     keys = list(dict.fromkeys(key for line in lines for key in line.sweep))
     for name in (*(("machine",) if several else ()), "workload", *keys, "policy"):
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     factors = {}
     for name in lines[0].metrics if lines else ():
         head, factors[name] = scaled(name, [line.metrics[name].mean for line in lines])
-        table.add_column(head, justify="right")
+        table.add_column(Text(head), justify="right")
     baseline = lines[0].baseline if lines else ""
-    table.add_column(f"shorter than {baseline} by [%]", justify="right")
+    table.add_column(Text(f"shorter than {baseline} by [%]"), justify="right")
     previous: tuple[str, str] | None = None
     for line in lines:
         place = line.machine, line.workload
@@ -102,7 +106,8 @@ def comparison_table(lines: Sequence[Line], title: str = "") -> Table:
         cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), line.policy]
         cells += [with_interval(line.metrics[name], factors[name]) for name in line.metrics]
         own = line.policy == line.baseline
-        table.add_row(*cells, "" if own else with_interval(line.reduction_percent))
+        cells.append("" if own else with_interval(line.reduction_percent))
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -110,38 +115,33 @@ def published_table(comparisons: Sequence[Comparison]) -> Table:
     """Return published figures beside simulated ones as a table."""
     table = Table(title="Beside published figures", box=box.SIMPLE_HEAD, title_justify="left")
     for name in ("workload", "policy", "quantity"):
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     table.add_column("published", justify="right")
     table.add_column("simulated", justify="right")
     for name in ("verdict", "source"):
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(name), overflow="fold")
     for item in comparisons:
         row = item.published
         quantity = row.metric.replace("_percent", " [%]").replace("_", " ")
         if row.baseline is not None:
             quantity = f"reduction vs {row.baseline} [%]"
-        table.add_row(
-            item.workload,
-            row.policy,
-            quantity,
-            item.published_text,
-            with_interval(item.simulated),
-            item.verdict,
-            row.source,
-        )
+        simulated = with_interval(item.simulated)
+        cells = (item.workload, row.policy, quantity, item.published_text, simulated)
+        table.add_row(*map(Text, (*cells, item.verdict, row.source)))
     return table
 
 
 def replay_table(replayed: Replay) -> Table:
     """Return a replay as a table: the measured run first, the simulated ones below."""
     title = f"{replayed.tasks:,} tasks on {replayed.cores} cores of {replayed.machine}"
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left")
     table.add_column("run")
     for name in ("makespan [s]", "error [%]", "busy per core [s]: min", "median", "mean", "max"):
-        table.add_column(name, justify="right")
+        table.add_column(Text(name), justify="right")
     for run in (replayed.measured, *replayed.runs):
         busy = run.busy
         error = "" if run is replayed.measured else f"{run.error_percent:+.1f}"
         values = (busy.min_s, busy.median_s, busy.mean_s, busy.max_s)
-        table.add_row(run.policy, number(run.makespan_s), error, *map(number, values))
+        cells = (run.policy, number(run.makespan_s), error, *map(number, values))
+        table.add_row(*map(Text, cells))
     return table

@@ -1,0 +1,67 @@
+"""Pictures: every bar and line is drawn to one scale and inside its panel."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simsched.errors import ConfigurationError
+from simsched.experiment.summary import Estimate, Line
+from simsched.report.plots import plot_bandwidth, plot_comparison, save
+
+
+def line(policy: str, makespan: float, width: float = math.nan, workload: str = "w") -> Line:
+    metrics = {"makespan_s": Estimate(makespan, width, 3)}
+    return Line("m", workload, policy, {}, metrics, "cilk", Estimate(10.0, 1.0, 3))
+
+
+def row(policy: str, dram: list[int], hbm: list[int]) -> dict[str, Any]:
+    return {
+        "policy": policy,
+        "seed": 0,
+        "iteration_s": [0.5] * len(dram),
+        "initialisation_s": 0.5,
+        "iteration_dram_bytes": dram,
+        "iteration_hbm_bytes": hbm,
+    }
+
+
+def test_comparison_has_a_panel_per_workload_and_a_bar_per_policy() -> None:
+    lines = [line("cilk", 2.0, 0.1), line("bats", 0.5), line("cilk", 1e-3, workload="v")]
+    figure = plot_comparison(lines, "title")
+    first, second = figure.axes
+    assert [bar.get_width() for bar in first.patches] == [2.0, 0.5]
+    assert [label.get_text() for label in first.get_yticklabels()] == ["cilk", "bats"]
+    assert second.get_xlabel() == "makespan [ms]"
+    assert first.get_xlim()[1] > 2.1
+
+
+def test_bandwidth_panels_share_a_scale_that_holds_every_line() -> None:
+    """The scale was once that of the first panel, with the lines of the others outside."""
+    rows = [row("low", [10**9] * 4, [0] * 4), row("high", [0] * 4, [200 * 10**9] * 4)]
+    figure = plot_bandwidth([*rows, row("low", [7, 7, 7, 7], [0] * 4)], "title")
+    assert figure is not None
+    assert len(figure.axes) == 2
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert low == 0
+        assert high > 400
+    assert figure.axes[1].lines[1].get_ydata().tolist() == [400.0] * 4
+
+
+@pytest.mark.parametrize("rows", [[], [row("a", [0, 0], [0, 0])], [row("a", [5], [5])]])
+def test_nothing_to_draw_is_no_picture(rows: list[dict[str, Any]]) -> None:
+    assert plot_bandwidth(rows) is None
+
+
+def test_pictures_are_complete_or_absent(tmp_path: Path) -> None:
+    figure = plot_comparison([line("cilk", 1.0)])
+    save(figure, tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        save(figure, tmp_path / "file" / "a.png")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "file"]

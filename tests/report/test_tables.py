@@ -1,0 +1,80 @@
+"""Tables: units in the heads, four digits, the measured run first."""
+
+from __future__ import annotations
+
+import math
+from io import StringIO
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from simsched.experiment.schema import Published
+from simsched.experiment.summary import Comparison, Estimate, Line
+from simsched.report.tables import (
+    comparison_table,
+    number,
+    published_table,
+    scaled,
+    with_interval,
+)
+
+
+def text(table: Table) -> str:
+    console = Console(file=StringIO(), width=160)
+    console.print(table)
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
+
+
+def line(policy: str, makespan: float, reduction: float, machine: str = "m") -> Line:
+    metrics = {
+        "makespan_s": Estimate(makespan, makespan / 100, 3),
+        "dram_bytes_per_s": Estimate(85e9, math.nan, 1),
+    }
+    return Line(machine, "w", policy, {}, metrics, "cilk", Estimate(reduction, 0.5, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "title", "factor"),
+    [
+        ("makespan_s", 0.05, "makespan [ms]", 1e-3),
+        ("makespan_s", 5.0, "makespan [s]", 1.0),
+        ("makespan_s", 0.0, "makespan [s]", 1.0),
+        ("local_bytes", 5e12, "local [TB]", 1e12),
+        ("dram_bytes_per_s", 85e9, "dram [GB/s]", 1e9),
+        ("remote_percent", 75.0, "remote [%]", 1.0),
+        ("makespan_over_bound", 1.2, "makespan over bound", 1.0),
+    ],
+)
+def test_units(name: str, value: float, title: str, factor: float) -> None:
+    assert scaled(name, [value, math.nan]) == (title, factor)
+
+
+def test_numbers_and_intervals() -> None:
+    assert number(1234567.0) == "1,234,567"
+    assert number(math.inf) == "inf"
+    assert with_interval(Estimate(0.0512, 0.00123, 3), 1e-3) == "51.2 ± 1.2"
+    assert with_interval(Estimate(3.0, math.nan, 1)) == "3"
+
+
+def test_comparison_has_one_line_per_policy_and_no_reduction_for_the_baseline() -> None:
+    output = text(comparison_table([line("cilk", 2.0, 0.0), line("bats", 0.5, 75.0)]))
+    assert "makespan [s]" in output
+    assert "dram [GB/s]" in output
+    rows = [row.split() for row in output.splitlines() if row.strip().startswith("w ")]
+    assert rows[0] == ["w", "cilk", "2", "±", "0.02", "85"]
+    assert rows[1] == ["w", "bats", "0.5", "±", "0.005", "85", "75", "±", "0.5"]
+    assert "machine" not in output
+
+
+def test_machines_are_told_apart_when_there_are_several() -> None:
+    output = text(comparison_table([line("cilk", 2.0, 0.0, "a"), line("cilk", 1.0, 0.0, "b")]))
+    assert "machine" in output
+
+
+def test_published_figures_and_verdicts() -> None:
+    item = Published(source="Fig 1", policy="bats", baseline="cilk", min=29.3, max=83.5)
+    output = text(published_table([Comparison(item, "m", "w", Estimate(75, 1, 3), "agrees")]))
+    for word in ("reduction vs cilk [%]", "29.3 to 83.5", "75 ± 1", "agrees", "Fig 1"):
+        assert word in output
