@@ -89,7 +89,7 @@ def comparison_table(lines: Sequence[Line], title: str = "") -> Table:
     several = len({line.machine for line in lines}) > 1
     keys = list(dict.fromkeys(key for line in lines for key in line.sweep))
     for name in (*(("machine",) if several else ()), "workload", *keys, "policy"):
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(name), overflow="fold", no_wrap=name == "policy")
     factors = {}
     for name in lines[0].metrics if lines else ():
         head, factors[name] = scaled(name, [line.metrics[name].mean for line in lines])
