@@ -112,7 +112,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(7.2), duration(75), duration(7300)
-    ('8 s', '1 min 15 s', '2 h 2 min')
+    ('8 s', '1 min 15 s', '2 h 1 min')
     """
     whole = math.ceil(seconds - 1e-6)
     if whole < 60:

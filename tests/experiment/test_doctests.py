@@ -1,0 +1,24 @@
+"""Examples in docstrings are true."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "simsched.experiment.fingerprint",
+        "simsched.experiment.overrides",
+        "simsched.experiment.progress",
+        "simsched.experiment.summary",
+        "simsched.report.tables",
+    ],
+)
+def test_examples(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
