@@ -26,9 +26,18 @@ void ssk_calendar_free(ssk_calendar_t *self, const ssk_allocator_t *allocator)
     self->place = NULL;
 }
 
+/* Without short-circuits: which entry is first is as good as random, and a wrong guess costs more than a comparison. */
 static inline bool is_before(ssk_entry_t a, ssk_entry_t b)
 {
-    return a.time < b.time || (a.time == b.time && a.rank < b.rank);
+    return (a.time < b.time) | ((a.time == b.time) & (a.rank < b.rank));
+}
+
+/* The first of the entries child to child + 3, all of which exist. */
+static inline int32_t first_of_four(const ssk_entry_t *heap, int32_t child)
+{
+    int32_t a = is_before(heap[child + 1], heap[child]) ? child + 1 : child;
+    int32_t b = is_before(heap[child + 3], heap[child + 2]) ? child + 3 : child + 2;
+    return is_before(heap[b], heap[a]) ? b : a;
 }
 
 static void sift_up(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
@@ -52,13 +61,16 @@ static void sift_down(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
     int32_t n = self->n;
     for (;;) {
         int32_t child = ARITY * i + 1;
-        if (child >= n)
-            break;
-        int32_t end = child + ARITY < n ? child + ARITY : n;
         int32_t best = child;
-        for (int32_t other = child + 1; other < end; other++)
-            if (is_before(heap[other], heap[best]))
-                best = other;
+        if (child + ARITY <= n) {
+            best = first_of_four(heap, child);
+        } else if (child >= n) {
+            break;
+        } else {
+            for (int32_t other = child + 1; other < n; other++)
+                if (is_before(heap[other], heap[best]))
+                    best = other;
+        }
         if (!is_before(heap[best], entry))
             break;
         heap[i] = heap[best];

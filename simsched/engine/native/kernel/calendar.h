@@ -1,9 +1,8 @@
 /*
- * Event calendar: pending events by (time, rank), one per slot.
+ * Calendar of flow classes: the end of each class's first flow, by (time, worker).
  *
- * An indexed 4-ary heap. A slot is a thing that has at most one pending event: a worker's timer, the head of a flow
- * class, the iteration boundary. Ties in time are decided by the rank, which the caller derives from the model (kind
- * and entity), never by the order of insertion. Setting a slot moves its event; no slot occurs twice.
+ * An indexed 4-ary heap with at most one entry per class. Ties in time are decided by the worker, never by the order of
+ * insertion. (The timers of the workers, where ties follow from the place, are in timers.h.)
  *
  * Invariants: place[heap[i].slot] == i for all i < n; place is -1 for all other slots; no entry is before its parent.
  */
@@ -14,8 +13,8 @@
 
 typedef struct {
     int64_t time;
-    int32_t rank; /* decides ties; unique among entries of one time */
-    int32_t slot;
+    int32_t rank; /* worker; decides ties */
+    int32_t slot; /* class */
 } ssk_entry_t;
 
 _Static_assert(sizeof(ssk_entry_t) == 16, "four children share a cache line");
@@ -30,10 +29,10 @@ int ssk_calendar_alloc(ssk_calendar_t *self, const ssk_allocator_t *allocator, i
 void ssk_calendar_free(ssk_calendar_t *self, const ssk_allocator_t *allocator);
 int ssk_calendar_verify(const ssk_calendar_t *self) SSK_CHECK_RESULT;
 
-/* Makes `time` and `rank` the pending event of a slot, whether it had one or not. O(log n). */
+/* Makes (time, rank) the event of a slot, whether it had one or not. O(log n). */
 void ssk_calendar_set(ssk_calendar_t *self, int32_t slot, int64_t time, int32_t rank);
 
-/* Removes the pending event of a slot, if it has one. O(log n). */
+/* Removes the event of a slot, if it has one. O(log n). */
 void ssk_calendar_clear(ssk_calendar_t *self, int32_t slot);
 
 /* Time of the first event, SSK_NEVER when there is none. */

@@ -1,8 +1,9 @@
 #include "flows.h"
 
+/* Without short-circuits, as in calendar.c. */
 static inline bool is_before(ssk_flow_t a, ssk_flow_t b)
 {
-    return a.key < b.key || (a.key == b.key && a.worker < b.worker);
+    return (a.key < b.key) | ((a.key == b.key) & (a.worker < b.worker));
 }
 
 int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32_t flow_class, int32_t capacity)
@@ -50,14 +51,16 @@ int ssk_flows_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator, const s
     self->class_of = ssk_new(allocator, n_workers, sizeof(*self->class_of));
     self->place_of = ssk_new(allocator, n_workers, sizeof(*self->place_of));
     self->touched = ssk_new(allocator, n_classes, sizeof(*self->touched));
+    self->changed = ssk_new(allocator, n_classes, sizeof(*self->changed));
     self->occupied = ssk_new(allocator, (size_t)self->n_words, sizeof(*self->occupied));
-    if (!self->classes || !self->class_of || !self->place_of || !self->touched || !self->occupied)
+    if (!self->classes || !self->class_of || !self->place_of || !self->touched || !self->changed ||
+        !self->occupied)
         return SSK_ERR_MEMORY;
     for (size_t w = 0; w < n_workers; w++)
         self->class_of[w] = SSK_NONE;
     int status = ssk_calendar_alloc(&self->calendar, allocator, self->n_classes);
     if (status == SSK_OK)
-        status = ssk_sharing_alloc(&self->sharing, allocator, problem);
+        status = ssk_sharing_alloc(self, allocator);
     if (status == SSK_OK)
         status = reserve_access_classes(self, allocator);
     return status;
@@ -71,9 +74,10 @@ void ssk_flows_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
     ssk_delete(allocator, self->class_of);
     ssk_delete(allocator, self->place_of);
     ssk_delete(allocator, self->touched);
+    ssk_delete(allocator, self->changed);
     ssk_delete(allocator, self->occupied);
     ssk_calendar_free(&self->calendar, allocator);
-    ssk_sharing_free(&self->sharing, allocator);
+    ssk_sharing_free(self, allocator);
     memset(self, 0, sizeof(*self));
 }
 
@@ -97,8 +101,8 @@ static void sift_down(ssk_flows_t *self, ssk_flow_t *heap, int32_t n, int32_t i,
         int32_t child = 2 * i + 1;
         if (child >= n)
             break;
-        if (child + 1 < n && is_before(heap[child + 1], heap[child]))
-            child++;
+        if (child + 1 < n)
+            child += is_before(heap[child + 1], heap[child]);
         if (!is_before(heap[child], flow))
             break;
         heap[i] = heap[child];
@@ -115,7 +119,6 @@ static void touch(ssk_flows_t *self, int32_t c)
         return;
     self->classes[c].touched = true;
     self->touched[self->n_touched++] = c;
-    ssk_calendar_clear(&self->calendar, c);
 }
 
 /* Adds `change` flows to the count of a class. */
@@ -127,6 +130,10 @@ static void count(ssk_flows_t *self, int32_t c, int32_t change)
     cls->n += change;
     self->n_flows += change;
     self->n_changed += cls->n != cls->counted;
+    if (!cls->listed) {
+        cls->listed = true;
+        self->changed[self->n_listed++] = c;
+    }
     if (cls->n > 0)
         self->occupied[c >> 6] |= bit;
     else
@@ -184,53 +191,46 @@ static int64_t head_end(const ssk_class_t *cls, int64_t now)
     return wait >= SSK_NEVER - cls->since ? SSK_NEVER : ssk_max(cls->since + wait, now);
 }
 
-/*
- * Puts the heads of touched classes back into the calendar; with rates about to change only those that end now: these
- * come before the change.
- */
+/* Brings the calendar up to date with the heads of touched classes. */
 static void refresh_heads(ssk_flows_t *self, int64_t now)
 {
-    int32_t kept = 0;
-    bool changing = self->n_changed > 0;
     for (int32_t i = 0; i < self->n_touched; i++) {
         int32_t c = self->touched[i];
         ssk_class_t *cls = &self->classes[c];
-        if (cls->n > 0) {
-            int64_t end = head_end(cls, now);
-            if (changing && end > now) {
-                self->touched[kept++] = c;
-                continue;
-            }
-            ssk_calendar_set(&self->calendar, c, end, cls->heap[0].worker);
-        }
         cls->touched = false;
-    }
-    self->n_touched = kept;
-}
-
-/* Computes all rates and puts all heads that this moves into the calendar. */
-static void change_rates(ssk_flows_t *self, int64_t now)
-{
-    ssk_flows_share(self);
-    for (int32_t c = 0; c < self->n_classes; c++) {
-        ssk_class_t *cls = &self->classes[c];
-        if (cls->n == 0 && cls->counted == 0)
-            continue;
-        double rate = cls->n > 0 ? self->sharing.rate[c] : 0.0;
-        bool moved = cls->touched;
-        if (rate != cls->rate) {
-            cls->virt = virtual_at(cls, now);
-            cls->since = now;
-            cls->rate = rate;
-            moved = true;
-        }
-        cls->counted = cls->n;
-        cls->touched = false;
-        if (cls->n > 0 && moved)
+        if (cls->n == 0)
+            ssk_calendar_clear(&self->calendar, c);
+        else
             ssk_calendar_set(&self->calendar, c, head_end(cls, now), cls->heap[0].worker);
     }
-    self->n_changed = 0;
     self->n_touched = 0;
+}
+
+/* Computes rates and moves the heads of classes whose rate this changes. No class is touched. */
+static void change_rates(ssk_flows_t *self, int64_t now)
+{
+    ssk_sharing_update(self);
+    for (int32_t i = 0; i < self->n_listed; i++) {
+        ssk_class_t *cls = &self->classes[self->changed[i]];
+        cls->listed = false;
+        cls->counted = cls->n;
+        if (cls->n == 0)
+            cls->rate = 0.0;
+    }
+    self->n_listed = 0;
+    self->n_changed = 0;
+    for (int32_t word = 0; word < self->n_words; word++) {
+        for (uint64_t bits = self->sharing.component[word]; bits != 0; bits &= bits - 1) {
+            int32_t c = 64 * word + ssk_lowest_bit(bits);
+            ssk_class_t *cls = &self->classes[c];
+            if (cls->rate == self->sharing.rate[c])
+                continue;
+            cls->virt = virtual_at(cls, now);
+            cls->since = now;
+            cls->rate = self->sharing.rate[c];
+            ssk_calendar_set(&self->calendar, c, head_end(cls, now), cls->heap[0].worker);
+        }
+    }
 }
 
 int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, int64_t other, int32_t *worker_ret)
@@ -261,7 +261,9 @@ static bool class_is_sound(const ssk_flows_t *self, int32_t c)
         if (self->class_of[worker] != c || self->place_of[worker] != i)
             return false;
     }
-    if (cls->n == 0 || cls->touched)
+    if (cls->touched)
+        return true;
+    if (cls->n == 0)
         return place < 0;
     return place >= 0 && self->calendar.heap[place].rank == cls->heap[0].worker;
 }
@@ -273,6 +275,8 @@ int ssk_flows_verify(const ssk_flows_t *self)
         if (!class_is_sound(self, c))
             return SSK_ERR_INVARIANT;
         n_flows += self->classes[c].n;
+        if (self->classes[c].n != self->classes[c].counted && !self->classes[c].listed)
+            return SSK_ERR_INVARIANT;
         n_changed += self->classes[c].n != self->classes[c].counted;
         n_touched += self->classes[c].touched;
     }
@@ -280,5 +284,8 @@ int ssk_flows_verify(const ssk_flows_t *self)
         n_with_class += self->class_of[w] != SSK_NONE;
     if (n_flows != n_with_class || n_flows != self->n_flows || n_changed != self->n_changed || n_touched != self->n_touched)
         return SSK_ERR_INVARIANT;
-    return ssk_calendar_verify(&self->calendar);
+    int status = ssk_calendar_verify(&self->calendar);
+    if (status == SSK_OK && n_changed == 0)
+        status = ssk_sharing_verify(self);
+    return status;
 }

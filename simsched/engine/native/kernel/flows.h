@@ -5,13 +5,13 @@
  * (since the class was last empty) and a binary heap of finish keys; see docs/semantics.md, "Memory flows". Starting or
  * ending a flow costs O(log n) and leaves every other flow alone; a new rate costs O(1) per class.
  *
- * The head of every class is an event in `calendar` (slot: class, rank: worker). A class whose head has changed is
- * `touched`: its event is put back when the next event is asked for, because a change of rates that is due at that
- * moment would move it again.
+ * The head of every class is an event in `calendar`. A class whose head has changed is `touched`: its event is out of
+ * date until the next event is asked for, by when mostly another flow has taken the place of the one that ended.
  *
  * Invariants: a worker has at most one flow; classes[class_of[w]].heap[place_of[w]].worker == w; heaps are ordered by
  * (key, worker); occupied holds the classes with n > 0; n_changed counts classes with n != counted, counted being n at
- * the last computation of rates; every class that is neither empty nor touched has its head in the calendar.
+ * the last computation of rates, and all of these are in `changed`; of the classes that are not touched, those with
+ * flows have their head in the calendar.
  */
 #ifndef SSK_FLOWS_H
 #define SSK_FLOWS_H
@@ -31,7 +31,7 @@ typedef struct {
     ssk_flow_t *heap;
     int32_t n, counted;
     size_t capacity;
-    bool touched;
+    bool touched, listed; /* in `touched`, in `changed` */
 } ssk_class_t;
 
 typedef struct {
@@ -39,17 +39,27 @@ typedef struct {
     double weight; /* number of flows times load per byte */
 } ssk_crossing_t;
 
-/* Working space of ssk_flows_share(); see sharing.c. */
+/* Bandwidth sharing; see sharing.c for the rates and coupling.c for what has to be computed anew. */
 typedef struct {
-    int32_t *rising;           /* classes that have not stopped, ascending */
+    /* water-filling */
+    double *rate;              /* per class: the result */
     uint8_t *stopped;          /* per class */
-    double *rate;              /* per class, of those that have stopped */
-    ssk_crossing_t *crossing;  /* per resource, from crossing_ptr on, ascending by class */
+    int32_t *rising;           /* classes that have not stopped */
+    ssk_crossing_t *crossing;  /* per resource, from crossing_ptr on: classes that cross it, ascending */
     int32_t *crossing_ptr;     /* n_resources + 1 */
-    int32_t *n_crossing, *n_flows;
-    int32_t *used;             /* resources that some flow crosses */
+    int32_t *n_crossing;       /* per resource */
+    int32_t *used, n_used;     /* resources of this computation */
     double *raw_level;         /* per resource, before the previous level is applied; infinity without load */
     uint8_t *stale;            /* per resource: raw_level is to be computed again */
+    /* coupling */
+    uint64_t *crosses;         /* per resource: set of classes that cross it */
+    uint64_t *component;       /* classes whose rates are computed anew */
+    int32_t *flows_on;         /* per resource: flows that cross it */
+    uint8_t *slack;            /* per resource: too far from full to stop any class */
+    double *load, *next_load;  /* per slack resource: bytes per ps, now and after the change */
+    uint8_t *seen;             /* per resource */
+    int32_t *queue;            /* resources */
+    int32_t n_since_refresh;
 } ssk_sharing_t;
 
 typedef struct {
@@ -59,6 +69,7 @@ typedef struct {
     int32_t *class_of, *place_of; /* per worker; class -1 without a flow */
     ssk_calendar_t calendar;
     int32_t *touched, n_touched;
+    int32_t *changed, n_listed; /* classes that may have gained or lost flows */
     int32_t n_changed, n_flows;
     uint64_t *occupied;
     ssk_sharing_t sharing;
@@ -85,12 +96,20 @@ double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now);
  */
 int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, int64_t other, int32_t *worker_ret);
 
-/* Computes the weighted max-min fair rate of every class that has flows into sharing.rate. In sharing.c. */
-void ssk_flows_share(ssk_flows_t *self);
+/*
+ * Computes into sharing.rate the rates of all classes in sharing.component, which have flows; only resources that are
+ * not slack count. In sharing.c.
+ */
+void ssk_sharing_fill(ssk_flows_t *self);
+int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator) SSK_CHECK_RESULT;
+void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator);
+double ssk_capacity(const ssk_flows_t *self, int32_t resource);
 
-int ssk_sharing_alloc(ssk_sharing_t *self, const ssk_allocator_t *allocator,
-                      const ssk_problem_t *problem) SSK_CHECK_RESULT;
-void ssk_sharing_free(ssk_sharing_t *self, const ssk_allocator_t *allocator);
+/* Finds the classes whose rates may have changed and computes these rates. In coupling.c. */
+void ssk_sharing_update(ssk_flows_t *self);
+
+/* Recomputes all rates without regard to slack and compares: SSK_OK or SSK_ERR_INVARIANT. */
+int ssk_sharing_verify(const ssk_flows_t *self) SSK_CHECK_RESULT;
 
 /* Index of the lowest set bit; word must not be 0. */
 static inline int32_t ssk_lowest_bit(uint64_t word)

@@ -24,7 +24,7 @@ static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int reason, 
     v->then = SSK_ACT_SEARCH;
     v->counters.acquire_ps += cost;
     /* A timer even when nothing is to be paid: the victim acts after the event that preempts it. */
-    ssk_set_timer(sim, victim, ssk_add_ps(sim->now, cost));
+    ssk_timers_set(&sim->timers, victim, ssk_add_ps(sim->now, cost));
     ssk_event(sim, SSK_PREEMPT, victim, task, 0, taker);
     *task_ret = task;
     return SSK_OK;
@@ -83,15 +83,14 @@ static int carry_out(ssk_sim_t *sim, ssk_preempt_t decision)
     }
     ssk_set_parked(sim, taker, false);
     sim->workers[taker].then = SSK_ACT_BEGIN;
-    ssk_set_timer(sim, taker, ssk_add_ps(sim->now, give(sim, taker, decision.victim, task)));
+    ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, give(sim, taker, decision.victim, task)));
     return SSK_OK;
 }
 
 int ssk_fire_policy_timer(ssk_sim_t *sim)
 {
     const ssk_preempt_t *decisions = NULL;
-    int64_t next = ssk_add_ps(sim->now, sim->problem.timer_period_ps);
-    ssk_calendar_set(&sim->timers, sim->policy_slot, next, sim->policy_slot);
+    sim->policy_time = ssk_add_ps(sim->now, sim->problem.timer_period_ps);
     ssk_event(sim, SSK_TIMER, SSK_NONE, SSK_NONE, 0, 0);
     if (sim->hooks.on_timer == NULL)
         return SSK_OK;

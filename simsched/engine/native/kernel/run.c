@@ -1,10 +1,13 @@
 /*
  * The event loop: which pending event comes next, and who handles it.
  *
- * Flows (kind 0) have their own calendar; everything else is in `timers`, where slot and rank are the same number and
- * ascend with (kind, entity). At one time flows therefore come first.
+ * Events are ordered by (time, kind, entity). Each kind has its own place: flows (0), timers of workers (1), the next
+ * arrival (2), the boundary (3), the policy's timer (4). The first of each kind is known; of those with the earliest
+ * time the first kind comes next.
  */
 #include "sim.h"
+
+enum { FLOW, TIMER, ARRIVAL, BOUNDARY, POLICY };
 
 int ssk_fail(ssk_sim_t *sim, int code)
 {
@@ -18,20 +21,44 @@ int ssk_fail(ssk_sim_t *sim, int code)
 /* Tells whether nothing but the policy's timer is pending. A flow is, even while its rate is not known yet. */
 static bool is_stalled(const ssk_sim_t *sim)
 {
-    return sim->flows.n_flows == 0 && sim->timers.n == (sim->timers.place[sim->policy_slot] >= 0);
+    return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->arrival_time == SSK_NO_TIMER &&
+           sim->boundary_time == SSK_NO_TIMER;
 }
 
-static int handle_timer(ssk_sim_t *sim, int32_t slot)
+/* Returns the kind of the next event; *time_ret is its time and, for a flow, *worker_ret its worker. */
+static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
 {
-    if (slot < sim->problem.n_workers) {
-        ssk_calendar_clear(&sim->timers, slot);
-        return ssk_worker_go(sim, slot, sim->workers[slot].then);
+    int64_t time = ssk_timers_first(&sim->timers);
+    int kind = TIMER;
+    if (sim->arrival_time < time) {
+        time = sim->arrival_time;
+        kind = ARRIVAL;
     }
-    if (slot == sim->arrival_slot)
-        return ssk_arrive(sim);
-    if (slot == sim->boundary_slot)
-        return ssk_reach_boundary(sim);
-    return ssk_fire_policy_timer(sim);
+    if (sim->boundary_time < time) {
+        time = sim->boundary_time;
+        kind = BOUNDARY;
+    }
+    if (sim->policy_time < time) {
+        time = sim->policy_time;
+        kind = POLICY;
+    }
+    if (sim->flows.n_flows > 0 || sim->flows.n_changed > 0) {
+        int64_t flow_time = ssk_flows_next(&sim->flows, sim->now, time, worker_ret);
+        if (flow_time <= time) {
+            time = flow_time;
+            kind = FLOW;
+        }
+    }
+    *time_ret = time;
+    return kind;
+}
+
+static int handle_timer(ssk_sim_t *sim)
+{
+    int32_t worker = ssk_timers_fire(&sim->timers);
+    int status = ssk_worker_go(sim, worker, sim->workers[worker].then);
+    ssk_timers_settle(&sim->timers);
+    return status;
 }
 
 static int handle_flow(ssk_sim_t *sim, int32_t worker)
@@ -44,20 +71,25 @@ static int handle_flow(ssk_sim_t *sim, int32_t worker)
 /* Handles the next event. */
 static int handle_next(ssk_sim_t *sim)
 {
-    int32_t worker;
-    int64_t time = ssk_calendar_time(&sim->timers);
-    int64_t flow_time = ssk_flows_next(&sim->flows, sim->now, time, &worker);
-    bool is_flow = flow_time <= time && flow_time < SSK_NEVER;
-    if (is_flow)
-        time = flow_time;
-    if (!is_flow && is_stalled(sim))
-        return ssk_fail(sim, SSK_ERR_STALLED);
-    if (time >= SSK_NEVER)
-        return ssk_fail(sim, SSK_ERR_TIME);
+    int32_t worker = SSK_NONE;
+    int64_t time;
+    int kind = next_kind(sim, &time, &worker);
+    if (time >= SSK_NEVER || kind == POLICY) {
+        if (is_stalled(sim))
+            return ssk_fail(sim, SSK_ERR_STALLED);
+        if (time >= SSK_NEVER)
+            return ssk_fail(sim, SSK_ERR_TIME);
+    }
     assert(time >= sim->now);
     sim->now = time;
     sim->events_handled++;
-    return is_flow ? handle_flow(sim, worker) : handle_timer(sim, sim->timers.heap[0].slot);
+    switch (kind) {
+    case FLOW: return handle_flow(sim, worker);
+    case TIMER: return handle_timer(sim);
+    case ARRIVAL: return ssk_arrive(sim);
+    case BOUNDARY: return ssk_reach_boundary(sim);
+    default: return ssk_fire_policy_timer(sim);
+    }
 }
 
 int ssk_sim_run(ssk_sim_t *sim, int64_t max_events)

@@ -199,7 +199,7 @@ int ssk_next_flow(ssk_sim_t *sim, int32_t worker)
     if (end <= sim->now)
         return SSK_ACT_SEGMENT_END;
     w->then = SSK_ACT_SEGMENT_END;
-    ssk_set_timer(sim, worker, end);
+    ssk_timers_set(&sim->timers, worker, end);
     return SSK_WAIT;
 }
 
@@ -237,7 +237,7 @@ void ssk_adapt(ssk_sim_t *sim, int32_t worker)
         double left = ssk_flows_stop(&sim->flows, worker, sim->now);
         ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), left, sim->now);
     } else {
-        ssk_set_timer(sim, worker, ssk_max(sim->now, segment_end(w)));
+        ssk_timers_set(&sim->timers, worker, ssk_max(sim->now, segment_end(w)));
     }
 }
 

@@ -63,7 +63,7 @@ static int alloc_parts(ssk_sim_t *sim)
 {
     const ssk_allocator_t *allocator = &sim->allocator;
     const ssk_problem_t *p = &sim->problem;
-    int status = ssk_calendar_alloc(&sim->timers, allocator, p->n_workers + 3);
+    int status = ssk_timers_alloc(&sim->timers, allocator, p->n_workers);
     if (status == SSK_OK)
         status = ssk_flows_alloc(&sim->flows, allocator, p);
     if (status == SSK_OK)
@@ -95,9 +95,9 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
     sim->problem = *problem;
     if (hooks != NULL)
         sim->hooks = *hooks;
-    sim->arrival_slot = problem->n_workers;
-    sim->boundary_slot = problem->n_workers + 1;
-    sim->policy_slot = problem->n_workers + 2;
+    sim->arrival_time = sim->boundary_time = sim->policy_time = SSK_NO_TIMER;
+    if (problem->timer_period_ps > 0)
+        sim->policy_time = problem->timer_period_ps;
     ssk_tasks_init(&sim->tasks);
     ssk_pools_init(&sim->pools);
     ssk_trace_init(&sim->trace, &sim->allocator, problem->keep_events != 0);
@@ -106,8 +106,6 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
         ssk_sim_free(sim);
         return status;
     }
-    if (problem->timer_period_ps > 0)
-        ssk_calendar_set(&sim->timers, sim->policy_slot, problem->timer_period_ps, sim->policy_slot);
     *sim_ret = sim;
     return SSK_OK;
 }
@@ -117,7 +115,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     if (sim == NULL)
         return;
     ssk_allocator_t allocator = sim->allocator;
-    ssk_calendar_free(&sim->timers, &allocator);
+    ssk_timers_free(&sim->timers, &allocator);
     ssk_flows_free(&sim->flows, &allocator);
     ssk_caches_free(&sim->caches);
     ssk_sidecache_free(&sim->sidecache, &allocator);
@@ -150,7 +148,7 @@ static bool workers_are_sound(const ssk_sim_t *sim)
     }
     for (int32_t w = 0; w < p->n_workers; w++) {
         const ssk_worker_t *worker = &sim->workers[w];
-        bool is_parked = ssk_set_has(sim->parked, w), has_timer = sim->timers.place[w] >= 0;
+        bool is_parked = ssk_set_has(sim->parked, w), has_timer = ssk_timers_has(&sim->timers, w);
         bool has_flow = sim->flows.class_of[w] != SSK_NONE;
         n_parked += is_parked && ssk_set_has(sim->routes.active, w);
         if (is_parked != (worker->state == SSK_PARKED) || has_timer + has_flow != !is_parked)
@@ -182,7 +180,7 @@ static bool memory_is_sound(const ssk_sim_t *sim)
 
 int ssk_sim_verify(const ssk_sim_t *sim)
 {
-    int status = ssk_calendar_verify(&sim->timers);
+    int status = ssk_timers_verify(&sim->timers);
     if (status == SSK_OK)
         status = ssk_flows_verify(&sim->flows);
     if (status == SSK_OK)

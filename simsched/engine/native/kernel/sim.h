@@ -21,6 +21,7 @@
 #include "routes.h"
 #include "sidecache.h"
 #include "tasks.h"
+#include "timers.h"
 #include "trace.h"
 
 /* Actions of a worker. */
@@ -75,10 +76,10 @@ struct ssk_sim {
     int64_t now;
     int32_t iteration;
     ssk_worker_t *workers;
-    /* pending events: heads of flow classes are in flows.calendar */
-    ssk_calendar_t timers; /* slots and ranks: workers' timers, next arrival, boundary, policy's timer */
+    /* pending events, in the order of their kinds; SSK_NO_TIMER when there is none */
     ssk_flows_t flows;
-    int32_t arrival_slot, boundary_slot, policy_slot;
+    ssk_timers_t timers;
+    int64_t arrival_time, boundary_time, policy_time;
     /* cores */
     int32_t *core_busy;                /* busy workers */
     int32_t *core_ptr, *core_worker;   /* workers of each core, ascending */
@@ -129,19 +130,13 @@ static inline void ssk_event(ssk_sim_t *sim, int32_t kind, int32_t worker, int32
     ssk_trace_add(&sim->trace, sim->now, kind, worker, task, sim->iteration, arg0, arg1);
 }
 
-/* Sets a worker's timer. */
-static inline void ssk_set_timer(ssk_sim_t *sim, int32_t worker, int64_t time)
-{
-    ssk_calendar_set(&sim->timers, worker, time, worker);
-}
-
 /* Lets a worker pay a cost; returns what it does now. */
 static inline int ssk_pay(ssk_sim_t *sim, int32_t worker, int64_t cost, int then)
 {
     if (cost == 0)
         return then;
     sim->workers[worker].then = (uint8_t)then;
-    ssk_set_timer(sim, worker, ssk_add_ps(sim->now, cost));
+    ssk_timers_set(&sim->timers, worker, ssk_add_ps(sim->now, cost));
     return SSK_WAIT;
 }
 

@@ -1,0 +1,69 @@
+#include "timers.h"
+
+int ssk_timers_alloc(ssk_timers_t *self, const ssk_allocator_t *allocator, int32_t n_workers)
+{
+    self->size = 1;
+    self->n_set = 0;
+    self->firing = SSK_NONE;
+    self->worker = NULL;
+    while (self->size < n_workers)
+        self->size *= 2;
+    size_t n_nodes = 2 * (size_t)self->size;
+    self->time = ssk_new(allocator, n_nodes, sizeof(*self->time));
+    if (self->time == NULL)
+        return SSK_ERR_MEMORY;
+    self->worker = ssk_new(allocator, n_nodes, sizeof(*self->worker));
+    if (self->worker == NULL)
+        return SSK_ERR_MEMORY;
+    for (size_t i = n_nodes - 1; i >= 1; i--) {
+        self->time[i] = SSK_NO_TIMER;
+        self->worker[i] = i >= (size_t)self->size ? (int32_t)i - self->size : self->worker[2 * i];
+    }
+    return SSK_OK;
+}
+
+void ssk_timers_free(ssk_timers_t *self, const ssk_allocator_t *allocator)
+{
+    ssk_delete(allocator, self->time);
+    ssk_delete(allocator, self->worker);
+    self->time = NULL;
+    self->worker = NULL;
+}
+
+void ssk_timers_set(ssk_timers_t *self, int32_t worker, int64_t time)
+{
+    int64_t *times = self->time;
+    int32_t *workers = self->worker;
+    uint32_t i = (uint32_t)self->size + (uint32_t)worker;
+    if (worker == self->firing)
+        self->firing = SSK_NONE;
+    self->n_set += (time != SSK_NO_TIMER) - (times[i] != SSK_NO_TIMER);
+    times[i] = time;
+    while (i > 1) {
+        uint32_t sibling = i ^ 1, is_right = i & 1;
+        int64_t other = times[sibling];
+        int32_t from = workers[sibling];
+        bool loses = other - (int64_t)is_right < time; /* other <= time for the right child */
+        time = loses ? other : time;
+        worker = loses ? from : worker;
+        i >>= 1;
+        times[i] = time;
+        workers[i] = worker;
+    }
+}
+
+int ssk_timers_verify(const ssk_timers_t *self)
+{
+    int32_t n_set = 0;
+    for (int32_t i = 1; i < self->size; i++) {
+        int32_t winner = self->time[2 * i + 1] < self->time[2 * i] ? 2 * i + 1 : 2 * i;
+        if (self->time[i] != self->time[winner] || self->worker[i] != self->worker[winner])
+            return SSK_ERR_INVARIANT;
+    }
+    for (int32_t worker = 0; worker < self->size; worker++) {
+        n_set += ssk_timers_has(self, worker);
+        if (self->worker[self->size + worker] != worker)
+            return SSK_ERR_INVARIANT;
+    }
+    return n_set == self->n_set && self->firing < 0 ? SSK_OK : SSK_ERR_INVARIANT;
+}
