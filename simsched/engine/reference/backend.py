@@ -82,6 +82,7 @@ class SimpyBackend:
         self.sharing = Sharing(problem)
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
+        self.lag = 0.0  # how long before `now` the present event has really happened, in ps
         self.copying = 0
         self._hooks = hooks
         self._arrivals: dict[int, int] = {}  # task -> time
@@ -108,6 +109,7 @@ class SimpyBackend:
         self.graph, self.plan, self._last = graph, plan, last
         self.pools = Pools(self.problem, plan)
         self.tasks = Tasks(graph)
+        self.lag = 0.0
         self.record.start_iteration(number, self.now)
         self.memory.start_iteration(plan, self.now)
         self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
@@ -136,6 +138,7 @@ class SimpyBackend:
         self, overhead_ps: int, blocks: NDArray[np.int32], nodes: NDArray[np.int32], workers: int
     ) -> None:
         """Wait for the policy's overhead, then carry out migrations."""
+        self.lag = 0.0
         if overhead_ps > 0:
             self._boundary_ps = self.now + overhead_ps
             self.env.run(until=self.env.process(self._dispatch()))
@@ -168,17 +171,21 @@ class SimpyBackend:
         while not ((copying and self.copying == 0) or (self._ended and self._last)):
             time, kind, entity = self._next_event()
             if time > self.now and self.sharing.is_stale():
-                self.sharing.update_rates(self.now)
+                self.sharing.update_rates(self.now, self.lag)
                 continue
             if time == NEVER:
                 raise StalledError(self._explain_stall())
             yield self.env.timeout(time - self.now)
+            self.lag = 0.0
             if kind in (FLOW, TIMER):
+                worker = self.workers[entity]
                 if kind == FLOW:
-                    self.sharing.stop(entity, self.now)
+                    worker.lag = self.sharing.lag(entity, self.now)
+                    self.sharing.stop(entity, self.now, worker.lag)
                 else:
                     del self.timers[entity]
-                self.workers[entity].go_on()
+                self.lag = worker.lag
+                worker.go_on()
                 yield self.env.timeout(0)  # the worker's process runs until it waits again
             elif kind == ARRIVAL:
                 del self._arrivals[entity]
@@ -291,6 +298,7 @@ class SimpyBackend:
         """Let a parked worker look for work in this instant."""
         worker.parked = False
         worker.party = party
+        worker.lag = self.lag
         self.timers[worker.index] = self.now
         self.record.event(self.now, EventKind.WAKE, worker.index, NONE, party)
 
@@ -357,6 +365,7 @@ class SimpyBackend:
             worker = self.workers[taker]
             worker.gift = gift = self._preempt(victim, taker, "on_timer")
             worker.parked = False
+            worker.lag = self.lag
             self.record.acquire_ps[taker] += gift[1]
             self.timers[taker] = self.now + gift[1]
 

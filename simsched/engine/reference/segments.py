@@ -36,17 +36,29 @@ class Segment:
     tail_ps: int = 0
     flowing: bool = False
     tail_end_ps: int = 0
+    since_lag: float = 0.0
 
-    def settle(self, now: int) -> None:
-        """Subtract the operations done since the last change of rate."""
-        self.ops_left = max(0.0, self.ops_left - self.rate * (now - self.since))
-        self.since = now
+    def settle(self, now: int, lag: float) -> None:
+        """Subtract the operations done until `now - lag` since the last change of rate."""
+        done = self.rate * ((now - self.since) + (self.since_lag - lag))
+        self.ops_left = max(0.0, self.ops_left - done)
+        self.since, self.since_lag = now, lag
 
     def compute_end_ps(self) -> int:
-        """Return when the computation ends at the present rate."""
+        """Return when the end of the computation is noticed, at the present rate."""
         if self.ops_left <= 0.0:
             return self.since
-        return self.since + math.ceil(self.ops_left / self.rate)
+        return self.since + math.ceil(self.ops_left / self.rate - self.since_lag)
+
+    def lag_at_end(self, lag: float) -> float:
+        """Return the lag with which the segment ends, `lag` being that of its last flow."""
+        compute_end, compute_lag = self.compute_end_ps(), self.since_lag
+        if self.ops_left > 0.0:
+            exact = self.ops_left / self.rate - self.since_lag
+            compute_lag = math.ceil(exact) - exact
+        if compute_end == self.tail_end_ps:
+            return min(lag, compute_lag)
+        return compute_lag if compute_end > self.tail_end_ps else lag
 
     def end_ps(self) -> int:
         """Return when the segment ends, once its flows are over."""

@@ -12,7 +12,7 @@ NEVER = 1 << 62  #: later than any event
 class FlowClass:
     """All flows with one path and one cap; they share one rate.
 
-    `keys` maps each worker to the finish key of its flow; `virtual` is V at time `since`.
+    `keys` maps each worker to the finish key of its flow; `virtual` is V at `since - since_lag`.
     """
 
     def __init__(self, cap: float, loads: list[tuple[int, float]]) -> None:
@@ -21,17 +21,18 @@ class FlowClass:
         self.keys: dict[int, float] = {}
         self.virtual = 0.0
         self.since = 0
+        self.since_lag = 0.0
         self.rate = 0.0
 
-    def virtual_at(self, now: int) -> float:
-        """Return V now."""
-        return self.virtual + self.rate * (now - self.since)
+    def virtual_at(self, now: int, lag: float) -> float:
+        """Return V at time `now - lag`."""
+        return self.virtual + self.rate * ((now - self.since) + (self.since_lag - lag))
 
-    def set_rate(self, rate: float, now: int) -> None:
-        """Change the rate from now on."""
+    def set_rate(self, rate: float, now: int, lag: float) -> None:
+        """Change the rate from `now - lag` on."""
         if rate != self.rate:
-            self.virtual = self.virtual_at(now)
-            self.since = now
+            self.virtual = self.virtual_at(now, lag)
+            self.since, self.since_lag = now, lag
             self.rate = rate
 
     def next_end(self, now: int) -> tuple[int, int]:
@@ -39,8 +40,17 @@ class FlowClass:
         worker = min(self.keys, key=lambda w: (self.keys[w], w))
         if self.rate <= 0.0:
             return NEVER, worker
-        time = self.since + math.ceil((self.keys[worker] - self.virtual) / self.rate)
-        return max(time, now), worker
+        return max(self.since + math.ceil(self._duration(worker)), now), worker
+
+    def lag(self, worker: int, now: int) -> float:
+        """Return how long before now a flow has ended whose end is noticed now."""
+        duration = self._duration(worker)
+        end = math.ceil(duration)
+        return end - duration if self.since + end == now else 0.0
+
+    def _duration(self, worker: int) -> float:
+        """Return the time from `since` to the end of a flow, in ps."""
+        return (self.keys[worker] - self.virtual) / self.rate - self.since_lag
 
 
 class Sharing:
@@ -62,20 +72,24 @@ class Sharing:
             for r in range(len(self._capacity))
         ]
 
-    def start(self, worker: int, flow_class: int, n_bytes: float, now: int) -> None:
-        """Start a flow."""
+    def start(self, worker: int, flow_class: int, n_bytes: float, now: int, lag: float) -> None:
+        """Start a flow at time `now - lag`."""
         cls = self._classes[flow_class]
         if not cls.keys:
             cls.virtual = 0.0
-            cls.since = now
-        cls.keys[worker] = cls.virtual_at(now) + n_bytes
+            cls.since, cls.since_lag = now, lag
+        cls.keys[worker] = cls.virtual_at(now, lag) + n_bytes
         self._class_of[worker] = flow_class
 
-    def stop(self, worker: int, now: int) -> float:
-        """Remove a worker's flow and return its remaining bytes."""
+    def stop(self, worker: int, now: int, lag: float) -> float:
+        """Remove a worker's flow at time `now - lag` and return its remaining bytes."""
         cls = self._classes[self._class_of.pop(worker)]
-        left = cls.keys.pop(worker) - cls.virtual_at(now)
+        left = cls.keys.pop(worker) - cls.virtual_at(now, lag)
         return max(left, 0.0)
+
+    def lag(self, worker: int, now: int) -> float:
+        """Return how long before now a worker's flow has ended whose end is noticed now."""
+        return self._classes[self._class_of[worker]].lag(worker, now)
 
     def next_end(self, now: int) -> tuple[int, int] | None:
         """Return (time, worker) of the next flow to end, or None without flows."""
@@ -86,12 +100,12 @@ class Sharing:
         """Return whether some class has gained or lost flows since rates were computed."""
         return self._counts != [len(cls.keys) for cls in self._classes]
 
-    def update_rates(self, now: int) -> None:
-        """Compute all rates."""
+    def update_rates(self, now: int, lag: float) -> None:
+        """Compute all rates; they hold from `now - lag` on."""
         self._counts = [len(cls.keys) for cls in self._classes]
         rates = self.fair_rates()
         for index, cls in enumerate(self._classes):
-            cls.set_rate(rates.get(index, 0.0), now)
+            cls.set_rate(rates.get(index, 0.0), now, lag)
 
     def fair_rates(self) -> dict[int, float]:
         """Return the weighted max-min fair rate of every class that has flows."""

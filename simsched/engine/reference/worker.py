@@ -39,6 +39,9 @@ class Worker:
         Workers that were searching at the same time when it was woken.
     gift : (int, int) or None
         A preempted task handed to it while parked, and what taking it costs.
+    lag : float
+        How long before the present instant, in ps and less than one, what the worker waited for had
+        really ended.
     copies : bool
         It has been chosen to carry out migrations.
     """
@@ -53,6 +56,7 @@ class Worker:
         self.segment: Segment | None = None
         self.party = 1
         self.gift: tuple[int, int] | None = None
+        self.lag = 0.0
         self.copies = False
         self._taken_away = False
         self._signal = sim.env.event()
@@ -169,11 +173,12 @@ class Worker:
         """Go on with the present segment at the rate and cap that hold from now on."""
         sim, segment = self._sim, self.segment
         assert segment is not None
-        segment.settle(sim.now)
+        segment.settle(sim.now, sim.lag)
         segment.rate = self.rate()
         if segment.flowing:
-            left = sim.sharing.stop(self.index, sim.now)
-            sim.sharing.start(self.index, self._flow_class(self._path(segment)), left, sim.now)
+            left = sim.sharing.stop(self.index, sim.now, sim.lag)
+            flow_class = self._flow_class(self._path(segment))
+            sim.sharing.start(self.index, flow_class, left, sim.now, sim.lag)
         else:
             sim.timers[self.index] = max(sim.now, segment.end_ps())
 
@@ -329,10 +334,11 @@ class Worker:
         """Run the flows of a segment one after the other beside its computation."""
         sim = self._sim
         self.segment = segment
+        segment.since_lag = self.lag
         while segment.flows:
             path, size = self._path(segment), segment.flows[0][2]
             segment.flowing = True
-            sim.sharing.start(self.index, self._flow_class(path), size, sim.now)
+            sim.sharing.start(self.index, self._flow_class(path), size, sim.now, self.lag)
             yield from self._wait()
             sim.record.event(sim.now, EventKind.FLOW_END, self.index, segment.task, path, size)
             segment.flows.pop(0)
@@ -341,6 +347,7 @@ class Worker:
         if segment.end_ps() > sim.now:
             sim.timers[self.index] = segment.end_ps()
             yield from self._wait()
+        self.lag = sim.lag = segment.lag_at_end(self.lag)
         self.segment = None
         sim.record.busy_ps[self.index] += sim.now - segment.start_ps
 
@@ -348,9 +355,9 @@ class Worker:
         """Stop the present segment, keep it with its task and return the task."""
         sim, segment = self._sim, self.segment
         assert segment is not None
-        segment.settle(sim.now)
+        segment.settle(sim.now, sim.lag)
         if segment.flowing:
-            left = math.ceil(sim.sharing.stop(self.index, sim.now))
+            left = math.ceil(sim.sharing.stop(self.index, sim.now, sim.lag))
             node, from_cache, _ = segment.flows[0]
             segment.flows[:1] = [(node, from_cache, left)] if left > 0 else []
             segment.flowing = False
@@ -359,6 +366,7 @@ class Worker:
         sim.record.busy_ps[self.index] += sim.now - segment.start_ps
         sim.tasks.saved[segment.task] = segment
         self.segment = None
+        self.lag = sim.lag
         self._taken_away = True
         cost = sim.problem.costs.context_switch_ps
         sim.record.acquire_ps[self.index] += cost
@@ -380,7 +388,7 @@ class Worker:
             sim.record.event(sim.now, EventKind.MIGRATE_START, self.index, NONE, block, target)
             if size > 0:
                 path = int(sim.problem.paths.copy[source, target])
-                sim.sharing.start(self.index, path * sim.problem.n_smt, size, sim.now)
+                sim.sharing.start(self.index, path * sim.problem.n_smt, size, sim.now, sim.lag)
                 yield from self._wait()
             sim.memory.home[block] = target
             sim.memory.used_bytes[source] -= size

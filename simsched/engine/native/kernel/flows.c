@@ -140,20 +140,22 @@ static void count(ssk_flows_t *self, int32_t c, int32_t change)
         self->occupied[c >> 6] &= ~bit;
 }
 
-static inline double virtual_at(const ssk_class_t *cls, int64_t now)
+/* V at time `now - lag`. */
+static inline double virtual_at(const ssk_class_t *cls, int64_t now, double lag)
 {
-    return cls->virt + cls->rate * (double)(now - cls->since);
+    return cls->virt + cls->rate * ((double)(now - cls->since) + (cls->since_lag - lag));
 }
 
-void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now)
+void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now, double lag)
 {
     ssk_class_t *cls = &self->classes[flow_class];
     assert(self->class_of[worker] == SSK_NONE && (size_t)cls->n < cls->capacity);
     if (cls->n == 0) {
         cls->virt = 0.0;
         cls->since = now;
+        cls->since_lag = lag;
     }
-    ssk_flow_t flow = {virtual_at(cls, now) + n_bytes, worker};
+    ssk_flow_t flow = {virtual_at(cls, now, lag) + n_bytes, worker};
     count(self, flow_class, 1);
     sift_up(self, cls->heap, cls->n - 1, flow);
     self->class_of[worker] = flow_class;
@@ -161,13 +163,13 @@ void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, doub
         touch(self, flow_class);
 }
 
-double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now)
+double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
 {
     int32_t c = self->class_of[worker];
     assert(c != SSK_NONE);
     ssk_class_t *cls = &self->classes[c];
     int32_t i = self->place_of[worker];
-    double left = cls->heap[i].key - virtual_at(cls, now);
+    double left = cls->heap[i].key - virtual_at(cls, now, lag);
     self->class_of[worker] = SSK_NONE;
     count(self, c, -1);
     if (i < cls->n) {
@@ -182,12 +184,26 @@ double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now)
     return left > 0.0 ? left : 0.0;
 }
 
-/* Returns when the first flow of a class ends at its present rate, not before now. */
+/* Time from `since` to the end of a flow, in ps. */
+static inline double duration(const ssk_class_t *cls, double key)
+{
+    return (key - cls->virt) / cls->rate - cls->since_lag;
+}
+
+double ssk_flows_lag(const ssk_flows_t *self, int32_t worker, int64_t now)
+{
+    const ssk_class_t *cls = &self->classes[self->class_of[worker]];
+    double exact = duration(cls, cls->heap[self->place_of[worker]].key);
+    int64_t wait = ssk_ceil_ps(exact);
+    return cls->since + wait == now ? (double)wait - exact : 0.0;
+}
+
+/* Returns when the end of the first flow of a class is noticed at its present rate, not before now. */
 static int64_t head_end(const ssk_class_t *cls, int64_t now)
 {
     if (!(cls->rate > 0.0))
         return SSK_NEVER;
-    int64_t wait = ssk_ceil_ps((cls->heap[0].key - cls->virt) / cls->rate);
+    int64_t wait = ssk_ceil_ps(duration(cls, cls->heap[0].key));
     return wait >= SSK_NEVER - cls->since ? SSK_NEVER : ssk_max(cls->since + wait, now);
 }
 
@@ -207,7 +223,7 @@ static void refresh_heads(ssk_flows_t *self, int64_t now)
 }
 
 /* Computes rates and moves the heads of classes whose rate this changes. No class is touched. */
-static void change_rates(ssk_flows_t *self, int64_t now)
+static void change_rates(ssk_flows_t *self, int64_t now, double lag)
 {
     ssk_sharing_update(self);
     for (int32_t i = 0; i < self->n_listed; i++) {
@@ -225,21 +241,22 @@ static void change_rates(ssk_flows_t *self, int64_t now)
             ssk_class_t *cls = &self->classes[c];
             if (cls->rate == self->sharing.rate[c])
                 continue;
-            cls->virt = virtual_at(cls, now);
+            cls->virt = virtual_at(cls, now, lag);
             cls->since = now;
+            cls->since_lag = lag;
             cls->rate = self->sharing.rate[c];
             ssk_calendar_set(&self->calendar, c, head_end(cls, now), cls->heap[0].worker);
         }
     }
 }
 
-int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, int64_t other, int32_t *worker_ret)
+int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, double lag, int64_t other, int32_t *worker_ret)
 {
     if (self->n_touched > 0)
         refresh_heads(self, now);
     int64_t time = ssk_calendar_time(&self->calendar);
     if (self->n_changed > 0 && time > now && other > now) {
-        change_rates(self, now);
+        change_rates(self, now, lag);
         time = ssk_calendar_time(&self->calendar);
     }
     *worker_ret = self->calendar.n > 0 ? self->calendar.heap[0].rank : SSK_NONE;

@@ -26,7 +26,8 @@ typedef struct {
 
 typedef struct {
     double rate;   /* bytes per ps of each flow */
-    double virt;   /* V at time `since` */
+    double virt;   /* V at time `since - since_lag` */
+    double since_lag;
     int64_t since;
     ssk_flow_t *heap;
     int32_t n, counted;
@@ -83,18 +84,21 @@ int ssk_flows_verify(const ssk_flows_t *self) SSK_CHECK_RESULT;
 int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32_t flow_class,
                       int32_t capacity) SSK_CHECK_RESULT;
 
-/* Starts a flow of n_bytes for a worker that has none. */
-void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now);
+/* Starts a flow of n_bytes at time `now - lag` for a worker that has none. */
+void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now, double lag);
 
-/* Removes a worker's flow and returns its remaining bytes, not below 0. */
-double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now);
+/* Removes a worker's flow at time `now - lag` and returns its remaining bytes, not below 0. */
+double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag);
+
+/* How long before now a worker's flow has ended whose end is noticed now. */
+double ssk_flows_lag(const ssk_flows_t *self, int32_t worker, int64_t now);
 
 /*
  * Returns the time of the next end of a flow, SSK_NEVER when there is none; *worker_ret is its worker. `other` is the
  * time of the next event of another kind: if neither is at `now` and classes have gained or lost flows, rates are
- * computed anew first.
+ * computed anew first and hold from `now - lag` on.
  */
-int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, int64_t other, int32_t *worker_ret);
+int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, double lag, int64_t other, int32_t *worker_ret);
 
 /*
  * Computes into sharing.rate the rates of all classes in sharing.component, which have flows; only resources that are

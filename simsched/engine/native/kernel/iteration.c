@@ -187,6 +187,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     sim->iteration = number;
+    sim->lag = 0.0;
     sim->phase = SSK_PHASE_TASKS;
     ssk_event(sim, SSK_ITERATION_START, SSK_NONE, SSK_NONE, graph->n_tasks, 0);
     status = create_roots(sim);
@@ -242,6 +243,7 @@ int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves
             return ssk_fail(sim, SSK_ERR_ARGUMENT);
         }
     }
+    sim->lag = 0.0;
     sim->move_blocks = blocks;
     sim->move_nodes = nodes;
     sim->n_moves = n_moves;
@@ -294,7 +296,7 @@ int ssk_next_copy(ssk_sim_t *sim, int32_t worker)
                                        sim->flows.classes[flow_class].n + 1);
         if (status != SSK_OK)
             return ssk_fail(sim, status);
-        ssk_flows_start(&sim->flows, worker, flow_class, (double)p->block_bytes[block], sim->now);
+        ssk_flows_start(&sim->flows, worker, flow_class, (double)p->block_bytes[block], sim->now, sim->lag);
         return SSK_WAIT;
     }
     ssk_set_parked(sim, worker, true);

@@ -82,6 +82,7 @@ static int carry_out(ssk_sim_t *sim, ssk_preempt_t decision)
         return ssk_push(sim, task, decision.victim, false, &clock);
     }
     ssk_set_parked(sim, taker, false);
+    sim->workers[taker].lag = sim->lag;
     sim->workers[taker].then = SSK_ACT_BEGIN;
     ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, give(sim, taker, decision.victim, task)));
     return SSK_OK;

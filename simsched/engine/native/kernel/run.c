@@ -43,7 +43,7 @@ static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
         kind = POLICY;
     }
     if (sim->flows.n_flows > 0 || sim->flows.n_changed > 0) {
-        int64_t flow_time = ssk_flows_next(&sim->flows, sim->now, time, worker_ret);
+        int64_t flow_time = ssk_flows_next(&sim->flows, sim->now, sim->lag, time, worker_ret);
         if (flow_time <= time) {
             time = flow_time;
             kind = FLOW;
@@ -56,6 +56,7 @@ static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
 static int handle_timer(ssk_sim_t *sim)
 {
     int32_t worker = ssk_timers_fire(&sim->timers);
+    sim->lag = sim->workers[worker].lag;
     int status = ssk_worker_go(sim, worker, sim->workers[worker].then);
     ssk_timers_settle(&sim->timers);
     return status;
@@ -64,7 +65,9 @@ static int handle_timer(ssk_sim_t *sim)
 static int handle_flow(ssk_sim_t *sim, int32_t worker)
 {
     bool is_copy = sim->workers[worker].state == SSK_COPYING;
-    ssk_flows_stop(&sim->flows, worker, sim->now);
+    sim->lag = ssk_flows_lag(&sim->flows, worker, sim->now);
+    sim->workers[worker].lag = sim->lag;
+    ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
     return ssk_worker_go(sim, worker, is_copy ? ssk_copy_ended(sim, worker) : ssk_flow_ended(sim, worker));
 }
 
@@ -82,6 +85,7 @@ static int handle_next(ssk_sim_t *sim)
     }
     assert(time >= sim->now);
     sim->now = time;
+    sim->lag = 0.0;
     sim->events_handled++;
     switch (kind) {
     case FLOW: return handle_flow(sim, worker);

@@ -76,6 +76,7 @@ void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party)
 {
     ssk_set_parked(sim, worker, false);
     sim->workers[worker].party = party;
+    sim->workers[worker].lag = sim->lag;
     sim->workers[worker].then = SSK_ACT_SEARCH;
     ssk_timers_set(&sim->timers, worker, sim->now);
     ssk_event(sim, SSK_WAKE, worker, SSK_NONE, party, 0);

@@ -46,6 +46,7 @@ int ssk_start_work(ssk_sim_t *sim, int32_t worker)
     w->tail = 0;
     w->rate = ssk_rate(sim, worker);
     w->since = w->start = sim->now;
+    w->since_lag = w->lag;
     w->state = SSK_EXECUTING;
     w->flow = 0;
     return SSK_ACT_FLOW;
@@ -166,16 +167,33 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker)
     }
     w->rate = ssk_rate(sim, worker);
     w->since = w->start = sim->now;
+    w->since_lag = w->lag;
     w->state = SSK_EXECUTING;
     w->flow = 0;
     int status = resolve(sim, worker, access);
     return status == SSK_OK ? SSK_ACT_FLOW : status;
 }
 
-/* When the computation ends at the present rate. */
+/* When the end of the computation is noticed at the present rate. */
 static int64_t compute_end(const ssk_worker_t *w)
 {
-    return w->ops_left <= 0.0 ? w->since : ssk_add_ps(w->since, ssk_ceil_ps(w->ops_left / w->rate));
+    if (w->ops_left <= 0.0)
+        return w->since;
+    return ssk_add_ps(w->since, ssk_ceil_ps(w->ops_left / w->rate - w->since_lag));
+}
+
+/* The lag with which a segment ends; that of its last flow is the worker's. */
+static double lag_at_end(const ssk_worker_t *w)
+{
+    int64_t end = compute_end(w);
+    double lag = w->since_lag;
+    if (w->ops_left > 0.0) {
+        double exact = w->ops_left / w->rate - w->since_lag;
+        lag = (double)ssk_ceil_ps(exact) - exact;
+    }
+    if (end == w->tail_end)
+        return lag < w->lag ? lag : w->lag;
+    return end > w->tail_end ? lag : w->lag;
 }
 
 /* When a segment whose flows are over ends. */
@@ -191,7 +209,7 @@ int ssk_next_flow(ssk_sim_t *sim, int32_t worker)
         w->flow_path = path_of(sim, worker, w->flow_from_cache[w->flow]);
         w->flowing = true;
         ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path),
-                        (double)w->flow_bytes[w->flow], sim->now);
+                        (double)w->flow_bytes[w->flow], sim->now, w->lag);
         return SSK_WAIT;
     }
     w->tail_end = ssk_add_ps(sim->now, w->tail);
@@ -217,15 +235,17 @@ int ssk_segment_end(ssk_sim_t *sim, int32_t worker)
     ssk_worker_t *w = &sim->workers[worker];
     w->state = SSK_PAYING;
     w->counters.busy_ps += sim->now - w->start;
+    w->lag = sim->lag = lag_at_end(w);
     return SSK_ACT_ACCESS;
 }
 
-/* Subtracts the operations done since the last change of rate. */
+/* Subtracts the operations done between the last change of rate and `now - lag`. */
 static void settle(const ssk_sim_t *sim, ssk_worker_t *w)
 {
-    double left = w->ops_left - w->rate * (double)(sim->now - w->since);
+    double left = w->ops_left - w->rate * ((double)(sim->now - w->since) + (w->since_lag - sim->lag));
     w->ops_left = left > 0.0 ? left : 0.0;
     w->since = sim->now;
+    w->since_lag = sim->lag;
 }
 
 void ssk_adapt(ssk_sim_t *sim, int32_t worker)
@@ -234,8 +254,8 @@ void ssk_adapt(ssk_sim_t *sim, int32_t worker)
     settle(sim, w);
     w->rate = ssk_rate(sim, worker);
     if (w->flowing) {
-        double left = ssk_flows_stop(&sim->flows, worker, sim->now);
-        ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), left, sim->now);
+        double left = ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
+        ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), left, sim->now, sim->lag);
     } else {
         ssk_timers_set(&sim->timers, worker, ssk_max(sim->now, segment_end(w)));
     }
@@ -250,7 +270,7 @@ int ssk_save_segment(ssk_sim_t *sim, int32_t worker)
     settle(sim, w);
     memset(saved, 0, sizeof(*saved));
     if (w->flowing) {
-        w->flow_bytes[w->flow] = ssk_ceil_ps(ssk_flows_stop(&sim->flows, worker, sim->now));
+        w->flow_bytes[w->flow] = ssk_ceil_ps(ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag));
         w->flowing = false;
     } else {
         w->tail = ssk_max(0, w->tail_end - sim->now);
@@ -270,6 +290,7 @@ int ssk_save_segment(ssk_sim_t *sim, int32_t worker)
     saved->total_bytes = w->total_bytes;
     saved->ops = w->ops;
     w->counters.busy_ps += sim->now - w->start;
+    w->lag = sim->lag;
     w->state = SSK_PAYING;
     return SSK_OK;
 }
@@ -293,6 +314,7 @@ int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved)
     }
     w->rate = ssk_rate(sim, worker);
     w->since = w->start = sim->now;
+    w->since_lag = w->lag;
     w->state = SSK_EXECUTING;
     return SSK_ACT_FLOW;
 }

@@ -48,10 +48,12 @@ typedef struct {
     uint8_t state; /* SSK_PARKED, ... */
     uint8_t then;  /* action after the timer */
     bool busy;
+    double lag;    /* how long before the present time its last wait was really over, in ps */
     int32_t task;
     int32_t party; /* workers that searched at the same time when it was woken */
     /* segment */
     double ops_left, rate;
+    double since_lag;      /* operations are known for the time since - since_lag */
     int64_t since, start;
     int64_t tail, tail_end;
     int64_t flow_bytes[2];
@@ -74,6 +76,7 @@ struct ssk_sim {
     ssk_problem_t problem;
     ssk_hooks_t hooks;
     int64_t now;
+    double lag; /* how long before `now` the present event has really happened, in ps */
     int32_t iteration;
     ssk_worker_t *workers;
     /* pending events, in the order of their kinds; SSK_NO_TIMER when there is none */
