@@ -35,12 +35,13 @@ class FlowClass:
             self.since, self.since_lag = now, lag
             self.rate = rate
 
-    def next_end(self, now: int) -> tuple[int, int]:
-        """Return (time, worker) of the flow that ends first."""
+    def next_end(self, now: int) -> tuple[int, float, int]:
+        """Return (time, -lag, worker) of the flow that ends first."""
         worker = min(self.keys, key=lambda w: (self.keys[w], w))
         if self.rate <= 0.0:
-            return NEVER, worker
-        return max(self.since + math.ceil(self._duration(worker)), now), worker
+            return NEVER, 0.0, worker
+        time = max(self.since + math.ceil(self._duration(worker)), now)
+        return time, -self.lag(worker, time), worker
 
     def lag(self, worker: int, now: int) -> float:
         """Return how long before now a flow has ended whose end is noticed now."""
@@ -94,7 +95,10 @@ class Sharing:
     def next_end(self, now: int) -> tuple[int, int] | None:
         """Return (time, worker) of the next flow to end, or None without flows."""
         heads = [cls.next_end(now) for cls in self._classes if cls.keys]
-        return min(heads) if heads else None
+        if not heads:
+            return None
+        time, _, worker = min(heads)
+        return time, worker
 
     def is_stale(self) -> bool:
         """Return whether some class has gained or lost flows since rates were computed."""

@@ -29,7 +29,7 @@ void ssk_calendar_free(ssk_calendar_t *self, const ssk_allocator_t *allocator)
 /* Without short-circuits: which entry is first is as good as random, and a wrong guess costs more than a comparison. */
 static inline bool is_before(ssk_entry_t a, ssk_entry_t b)
 {
-    return (a.time < b.time) | ((a.time == b.time) & (a.rank < b.rank));
+    return (a.time < b.time) | ((a.time == b.time) & ((a.lag > b.lag) | ((a.lag == b.lag) & (a.rank < b.rank))));
 }
 
 /* The first of the entries child to child + 3, all of which exist. */
@@ -81,9 +81,9 @@ static void sift_down(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
     self->place[entry.slot] = i;
 }
 
-void ssk_calendar_set(ssk_calendar_t *self, int32_t slot, int64_t time, int32_t rank)
+void ssk_calendar_set(ssk_calendar_t *self, int32_t slot, int64_t time, double lag, int32_t rank)
 {
-    ssk_entry_t entry = {time, rank, slot};
+    ssk_entry_t entry = {time, lag, rank, slot};
     int32_t i = self->place[slot];
     if (i < 0)
         sift_up(self, self->n++, entry);

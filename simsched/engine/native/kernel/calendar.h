@@ -1,8 +1,7 @@
 /*
- * Calendar of flow classes: the end of each class's first flow, by (time, worker).
+ * Calendar of flow classes: the end of each class's first flow, by (time, longest lag, worker).
  *
- * An indexed 4-ary heap with at most one entry per class. Ties in time are decided by the worker, never by the order of
- * insertion. (The timers of the workers, where ties follow from the place, are in timers.h.)
+ * An indexed 4-ary heap with at most one entry per class. Ties are decided by the worker, never by the order of insertion. (The timers of the workers, where ties follow from the place, are in timers.h.)
  *
  * Invariants: place[heap[i].slot] == i for all i < n; place is -1 for all other slots; no entry is before its parent.
  */
@@ -13,11 +12,10 @@
 
 typedef struct {
     int64_t time;
+    double lag;   /* how long before `time` the flow really ends, in ps */
     int32_t rank; /* worker; decides ties */
     int32_t slot; /* class */
 } ssk_entry_t;
-
-_Static_assert(sizeof(ssk_entry_t) == 16, "four children share a cache line");
 
 typedef struct {
     ssk_entry_t *heap;
@@ -29,8 +27,8 @@ int ssk_calendar_alloc(ssk_calendar_t *self, const ssk_allocator_t *allocator, i
 void ssk_calendar_free(ssk_calendar_t *self, const ssk_allocator_t *allocator);
 int ssk_calendar_verify(const ssk_calendar_t *self) SSK_CHECK_RESULT;
 
-/* Makes (time, rank) the event of a slot, whether it had one or not. O(log n). */
-void ssk_calendar_set(ssk_calendar_t *self, int32_t slot, int64_t time, int32_t rank);
+/* Makes (time, lag, rank) the event of a slot, whether it had one or not. O(log n). */
+void ssk_calendar_set(ssk_calendar_t *self, int32_t slot, int64_t time, double lag, int32_t rank);
 
 /* Removes the event of a slot, if it has one. O(log n). */
 void ssk_calendar_clear(ssk_calendar_t *self, int32_t slot);

@@ -198,13 +198,21 @@ double ssk_flows_lag(const ssk_flows_t *self, int32_t worker, int64_t now)
     return cls->since + wait == now ? (double)wait - exact : 0.0;
 }
 
-/* Returns when the end of the first flow of a class is noticed at its present rate, not before now. */
-static int64_t head_end(const ssk_class_t *cls, int64_t now)
+/* Enters when the end of the first flow of a class is noticed at its present rate, not before now. */
+static void schedule_head(ssk_flows_t *self, int32_t c, int64_t now)
 {
-    if (!(cls->rate > 0.0))
-        return SSK_NEVER;
-    int64_t wait = ssk_ceil_ps(duration(cls, cls->heap[0].key));
-    return wait >= SSK_NEVER - cls->since ? SSK_NEVER : ssk_max(cls->since + wait, now);
+    const ssk_class_t *cls = &self->classes[c];
+    int64_t end = SSK_NEVER;
+    double lag = 0.0;
+    if (cls->rate > 0.0) {
+        double exact = duration(cls, cls->heap[0].key);
+        int64_t wait = ssk_ceil_ps(exact);
+        if (wait < SSK_NEVER - cls->since) {
+            end = ssk_max(cls->since + wait, now);
+            lag = cls->since + wait == end ? (double)wait - exact : 0.0;
+        }
+    }
+    ssk_calendar_set(&self->calendar, c, end, lag, cls->heap[0].worker);
 }
 
 /* Brings the calendar up to date with the heads of touched classes. */
@@ -217,7 +225,7 @@ static void refresh_heads(ssk_flows_t *self, int64_t now)
         if (cls->n == 0)
             ssk_calendar_clear(&self->calendar, c);
         else
-            ssk_calendar_set(&self->calendar, c, head_end(cls, now), cls->heap[0].worker);
+            schedule_head(self, c, now);
     }
     self->n_touched = 0;
 }
@@ -245,7 +253,7 @@ static void change_rates(ssk_flows_t *self, int64_t now, double lag)
             cls->since = now;
             cls->since_lag = lag;
             cls->rate = self->sharing.rate[c];
-            ssk_calendar_set(&self->calendar, c, head_end(cls, now), cls->heap[0].worker);
+            schedule_head(self, c, now);
         }
     }
 }
