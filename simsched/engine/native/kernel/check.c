@@ -29,7 +29,9 @@ static int flawed(ssk_flaw_t *flaw, const char *name, int64_t index)
 /* Leaves the calling function unless `ptr` ascends from 0 to `end` in `count` steps. */
 #define CHECK_PTR(ptr, count, end)                                                       \
     do {                                                                                 \
-        if ((ptr)[0] != 0 || (ptr)[count] != (end))                                      \
+        if ((ptr)[0] != 0)                                                               \
+            return flawed(flaw, #ptr, 0);                                                \
+        if ((ptr)[count] != (end))                                                       \
             return flawed(flaw, #ptr, (count));                                          \
         for (int64_t i_ = 0; i_ < (int64_t)(count); i_++)                                \
             if ((ptr)[i_] > (ptr)[i_ + 1])                                               \

@@ -135,11 +135,8 @@ void ssk_sharing_update(ssk_flows_t *self)
     const ssk_problem_t *p = self->problem;
     ssk_sharing_t *s = &self->sharing;
     int32_t n_queued;
-    for (int32_t i = 0; i < self->n_listed; i++) {
-        int32_t c = self->changed[i], path = c / p->n_smt;
-        for (int32_t k = p->path_resource_ptr[path]; k < p->path_resource_ptr[path + 1]; k++)
-            s->flows_on[p->path_resource[k]] += self->classes[c].n - self->classes[c].counted;
-    }
+    if (ssk_lone_update(self))
+        return;
     if (++s->n_since_refresh == REFRESH) {
         s->n_since_refresh = 0;
         memset(s->slack, 0, (size_t)p->n_resources);

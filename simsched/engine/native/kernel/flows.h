@@ -40,7 +40,7 @@ typedef struct {
     double weight; /* number of flows times load per byte */
 } ssk_crossing_t;
 
-/* Bandwidth sharing; see sharing.c for the rates and coupling.c for what has to be computed anew. */
+/* Bandwidth sharing; see sharing.c for the rates, coupling.c for what has to be computed anew, lone.c for the common case. */
 typedef struct {
     /* water-filling */
     double *rate;              /* per class: the result */
@@ -61,6 +61,9 @@ typedef struct {
     uint8_t *seen;             /* per resource */
     int32_t *queue;            /* resources */
     int32_t n_since_refresh;
+    /* lone resources; see lone.c */
+    int32_t *lone, *lone_ptr;
+    int32_t *linked;
 } ssk_sharing_t;
 
 typedef struct {
@@ -111,6 +114,13 @@ double ssk_capacity(const ssk_flows_t *self, int32_t resource);
 
 /* Finds the classes whose rates may have changed and computes these rates. In coupling.c. */
 void ssk_sharing_update(ssk_flows_t *self);
+
+/*
+ * Brings the counts of flows on resources up to date. If only lone resources are concerned, computes the rates of their
+ * classes, puts these into sharing.component and returns true. In lone.c.
+ */
+bool ssk_lone_update(ssk_flows_t *self);
+int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator) SSK_CHECK_RESULT;
 
 /* Recomputes all rates without regard to slack and compares: SSK_OK or SSK_ERR_INVARIANT. */
 int ssk_sharing_verify(const ssk_flows_t *self) SSK_CHECK_RESULT;

@@ -45,7 +45,7 @@ int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     }
     for (size_t x = 0; x < n_resources; x++)
         s->crossing_ptr[x + 1] += s->crossing_ptr[x];
-    return SSK_OK;
+    return ssk_lone_alloc(self, allocator);
 }
 
 void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
@@ -54,6 +54,7 @@ void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
     void *const blocks[] = {
         s->rate,  s->stopped, s->rising,    s->crossing, s->crossing_ptr, s->n_crossing, s->used, s->raw_level, s->stale,
         s->crosses, s->component, s->flows_on, s->slack, s->load,         s->next_load,  s->seen, s->queue,
+        s->lone,  s->lone_ptr, s->linked,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(allocator, blocks[i]);

@@ -1,0 +1,380 @@
+"""Random problems for both backends: graphs, machines, plans and hooks, from one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
+from simsched.errors import SimschedError
+from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
+from simsched.machine.synthetic import make_machine
+from simsched.policy.base import (
+    CONDITIONS,
+    AcquireStep,
+    Monitor,
+    Placement,
+    Plan,
+    PoolGroup,
+)
+from simsched.workload.graph import TaskGraph, Workload
+
+COST_PS = (0, 0, 1, 7, 100, 1000)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomCase:
+    """Everything that one run needs; problems are made anew because runs consume their streams."""
+
+    seed: int
+    machine: Machine
+    workload: Workload
+    placement: Placement
+    worker_thread: np.ndarray
+    timer_period_ps: int
+    hooks: frozenset[str]
+
+    def problem(self) -> Problem:
+        made = make_problem(
+            self.machine, self.workload, self.placement, self.worker_thread, seed=self.seed
+        )
+        return replace(made, timer_period_ps=self.timer_period_ps)
+
+
+@dataclass
+class RandomHooks:
+    """Hooks that decide at random from what they see; two instances with one seed decide alike."""
+
+    seed: int
+    wanted: frozenset[str]
+    n_workers: int
+    state: Any = None
+    seen: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._rng = np.random.default_rng(self.seed)
+        for name in ("on_ready", "on_idle", "on_finish", "on_timer"):
+            setattr(self, f"wants_{name}", name in self.wanted)
+        self.group_sizes: list[int] = []
+        self.snatches = 50
+
+    def attach(self, state: Any) -> None:
+        self.state = state
+
+    def _look(self, name: str, *arguments: int) -> None:
+        workers = range(self.n_workers)
+        running = [self.state.running_task(w) for w in workers]
+        waiting = [self.state.is_waiting(w) for w in workers]
+        queues = [
+            self.state.queue_length(g, i) for g, n in enumerate(self.group_sizes) for i in range(n)
+        ]
+        self.seen.append((name, self.state.now_ps(), *arguments, *running, *waiting, *queues))
+
+    def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
+        self._look("ready", task, worker)
+        if self._rng.random() < 0.5:
+            return None
+        group = int(self._rng.integers(len(self.group_sizes)))
+        return group, int(self._rng.integers(self.group_sizes[group]))
+
+    def on_idle(self, worker: int) -> tuple[int, int] | None:
+        self._look("idle", worker)
+        running = [w for w in range(self.n_workers) if self.state.running_task(w) >= 0]
+        if not running or self.snatches == 0 or self._rng.random() < 0.6:
+            return None
+        self.snatches -= 1
+        return int(self._rng.choice(running)), worker
+
+    def on_finish(self, task: int, worker: int) -> None:
+        self._look("finish", task, worker)
+
+    def on_timer(self) -> list[tuple[int, int]]:
+        self._look("timer")
+        workers = range(self.n_workers)
+        running = [w for w in workers if self.state.running_task(w) >= 0]
+        waiting = [w for w in workers if self.state.is_waiting(w)]
+        decisions = []
+        while running and self._rng.random() < 0.4:
+            victim = running.pop(int(self._rng.integers(len(running))))
+            taker = -1
+            if waiting and self._rng.random() < 0.5:
+                taker = waiting.pop(int(self._rng.integers(len(waiting))))
+            decisions.append((victim, taker))
+            if taker < 0:
+                break  # its push may wake one of the waiting workers
+        return decisions
+
+
+def random_case(seed: int) -> RandomCase:
+    """Return the case of a seed."""
+    rng = np.random.default_rng(seed)
+    machine = random_machine(rng)
+    n_workers = int(rng.integers(1, machine.n_threads + 1))
+    threads = machine.place_workers(n_workers, str(rng.choice(["scatter", "compact"])))
+    kinds = machine.kinds
+    blocks = random_blocks(rng)
+    graph = random_graph(rng, blocks, kinds)
+    init = random_graph(rng, blocks, kinds) if rng.random() < 0.3 else None
+    workload = Workload("random", graph, iterations=int(rng.integers(1, 4)), init=init)
+    workload.validate()
+    timer = int(rng.choice([0, 0, 40_000, 300_000]))
+    hooks = [
+        name for name in ("on_ready", "on_idle", "on_finish", "on_timer") if rng.random() < 0.25
+    ]
+    return RandomCase(
+        seed,
+        machine,
+        workload,
+        random_placement(rng, machine, blocks),
+        threads,
+        timer,
+        frozenset(hooks),
+    )
+
+
+def random_machine(rng: np.random.Generator) -> Machine:
+    """Return a small machine with any mix of features."""
+    smt = ((1.0,), (1.0, 1.3), (1.0, 1.2, 1.3, 1.4))[int(rng.integers(3))]
+    levels = [("L1", 3000, 8e10, 4, 1), ("L2", 20_000, 3e10, 12, 2), ("L3", 90_000, 2e10, 40, 4)]
+    n_levels = int(rng.integers(0, 4))
+    cache = None
+    if rng.random() < 0.3:
+        cache = MemorySideCache(
+            capacity_bytes=int(rng.choice([16, 64])) * 512,
+            granule_bytes=512,
+            bandwidth_bytes_per_s=30e9,
+            hit_latency_ps=15,
+            miss_latency_ps=90,
+            mapping=str(rng.choice(["random", "contiguous"])),
+        )
+    cost = {
+        name: int(rng.choice(COST_PS))
+        for name in (
+            "spawn_child_first_ps",
+            "spawn_parent_first_ps",
+            "pop_ps",
+            "push_ps",
+            "lock_hold_ps",
+            "context_switch_ps",
+        )
+    }
+    costs = RuntimeCosts(
+        **cost,
+        barrier_ps=int(rng.choice([0, 500, 10_000])),
+        steal_probe_ps=tuple(rng.choice(COST_PS, size=int(rng.integers(1, 4))).tolist()),
+        steal_ps=tuple(rng.choice(COST_PS, size=int(rng.integers(1, 4))).tolist()),
+        page_migration_ps=int(rng.choice([0, 50, 1000])),
+    )
+    caps = (None, 2e9, (4e9, 5e9, 5e9, 6e9))[int(rng.integers(3))]
+    machine = make_machine(
+        domains=int(rng.integers(1, 5)),
+        cores_per_domain=int(rng.integers(1, 4)),
+        domains_per_socket=int(rng.integers(1, 3)),
+        smt_throughput=smt,
+        ops_per_s=float(rng.choice([1e9, 1.3e9])),
+        dram_bandwidth_bytes_per_s=float(rng.choice([1e9, 7.7e9])),
+        dram_capacity_bytes=2**18,
+        hbm_per_domain=bool(rng.random() < 0.4),
+        hbm_bandwidth_bytes_per_s=21.3e9,
+        hbm_capacity_bytes=2**14,
+        core_cap_bytes_per_s=caps,
+        remote_weight=float(rng.choice([1.0, 1.7])),
+        link_bandwidth_bytes_per_s=(None, 3e9)[int(rng.integers(2))],
+        local_latency_ps=int(rng.choice([0, 80])),
+        remote_latency_ps=int(rng.choice([0, 150])),
+        caches=levels[:n_levels],
+        memory_side_cache=cache,
+        page_bytes=512,
+        costs=costs,
+    )
+    if rng.random() < 0.3:  # a second kind of cores
+        little = CoreGroup("little", "little", 0.4e9, smt)
+        group = np.arange(machine.n_cores, dtype=np.int32) % np.int32(2)
+        machine = replace(machine, core_groups=(*machine.core_groups, little), core_group=group)
+    if rng.random() < 0.3:
+        nodes = tuple(
+            replace(node, bandwidth_curve=(0.5e9, 0.8e9, node.bandwidth_bytes_per_s))
+            for node in machine.nodes
+        )
+        machine = replace(machine, nodes=nodes)
+    return machine
+
+
+def random_blocks(rng: np.random.Generator) -> np.ndarray:
+    """Return block sizes."""
+    count = int(rng.integers(1, 12))
+    return rng.choice([0, 64, 512, 1000, 2048, 5000], size=count).astype(np.int64)
+
+
+def random_placement(rng: np.random.Generator, machine: Machine, blocks: np.ndarray) -> Placement:
+    """Return homes of which some are left to first touch."""
+    home = rng.integers(-1, machine.n_domains, size=len(blocks)).astype(np.int32)
+    if rng.random() < 0.3:
+        home[:] = -1
+    return Placement(home, np.ascontiguousarray(machine.touch_order))
+
+
+def random_graph(rng: np.random.Generator, blocks: np.ndarray, kinds: tuple[str, ...]) -> TaskGraph:
+    """Return a forest of spawn trees with forward edges between leaves, arrivals and accesses."""
+    n = int(rng.integers(1, 40))
+    parent = np.full(n, -1)
+    if rng.random() < 0.7:
+        for task in range(1, n):
+            if rng.random() < 0.8:
+                parent[task] = rng.integers(max(0, task - 6), task)
+    children = [np.flatnonzero(parent == task) for task in range(n)]
+    leaf = np.array([len(c) == 0 for c in children])
+    succ: list[list[int]] = [[] for _ in range(n)]
+    if rng.random() < 0.6:
+        for task in np.flatnonzero(leaf):
+            later = np.flatnonzero(leaf & (np.arange(n) > task))
+            picked = later[rng.random(len(later)) < 0.15]
+            succ[task] = picked.tolist()
+    access_ptr, join_access = [0], []
+    block, read, written = [], [], []
+    for task in range(n):
+        for part in range(2):
+            count = int(rng.integers(0, 4)) if part == 0 or not leaf[task] else 0
+            for _ in range(count if rng.random() < 0.7 else 0):
+                block.append(int(rng.integers(len(blocks))))
+                read.append(int(rng.choice([0, 64, 300, 1000, 4000])))
+                written.append(int(rng.choice([0, 0, 64, 1000])))
+            if part == 0:
+                join_access.append(len(block))
+        access_ptr.append(len(block))
+    scale = rng.choice([1.0, 300.0, 300.0, 2000.5], size=(len(kinds), n))
+    ops = np.round(rng.random((len(kinds), n)) * scale) * (rng.random(n) < 0.8)
+    join_ops = np.where(leaf, 0.0, np.round(rng.random((len(kinds), n)) * 100))
+    if rng.random() < 0.2:
+        ops[:] = 500.0  # many ties
+    arrival = np.where((parent < 0) & (rng.random(n) < 0.3), rng.integers(0, 4, n) * 900_000, 0)
+    return TaskGraph(
+        ops=np.ascontiguousarray(ops, np.float64),
+        join_ops=np.ascontiguousarray(join_ops, np.float64),
+        kinds=kinds,
+        task_class=np.zeros(n, np.int32),
+        class_names=("task",),
+        child_ptr=_ptr(children),
+        child=np.concatenate(children).astype(np.int32),
+        succ_ptr=_ptr(succ),
+        succ=np.array([t for targets in succ for t in targets], np.int32),
+        access_ptr=np.array(access_ptr, np.int64),
+        join_access=np.array(join_access, np.int64),
+        access_block=np.array(block, np.int32),
+        read_bytes=np.array(read, np.int64),
+        written_bytes=np.array(written, np.int64),
+        block_bytes=blocks,
+        creation_ops=np.round(rng.random(n) * rng.choice([0.0, 20.0])),
+        arrival_ps=arrival.astype(np.int64),
+    )
+
+
+def _ptr(lists: list[Any]) -> np.ndarray:
+    return np.concatenate(([0], np.cumsum([len(items) for items in lists]))).astype(np.int64)
+
+
+def random_plan(
+    rng: np.random.Generator, graph: TaskGraph, problem: Problem
+) -> tuple[ResolvedPlan, list[int]]:
+    """Return a plan and the sizes of its pool groups."""
+    scopes = [
+        "worker",
+        *rng.choice(["worker", "domain", "socket", "machine"], int(rng.integers(0, 3))),
+    ]
+    groups = tuple(
+        PoolGroup(f"g{i}", str(scope), bool(rng.random() < 0.3), bool(rng.random() < 0.3))
+        for i, scope in enumerate(scopes)
+    )
+    wheres = ["own", "same_domain", "other_domains", "anywhere"]
+    steps = []
+    for group in groups:
+        for where in wheres:
+            if rng.random() < 0.6:
+                when = tuple(c for c in CONDITIONS if rng.random() < 0.15)
+                take = str(rng.choice(["newest", "oldest"]))
+                steps.append(AcquireStep(group.name, where, take, when))
+    rng.shuffle(steps)  # type: ignore[arg-type]
+    if rng.random() < 0.9:  # make most runs end
+        for group in groups:
+            steps.append(AcquireStep(group.name, "own", "newest"))
+            steps.append(AcquireStep(group.name, "anywhere", "oldest"))
+    sizes = [problem.instances()[str(scope)] for scope in scopes]
+    n = graph.n_tasks
+    group_of = rng.integers(0, len(groups), n).astype(np.int8)
+    instance = np.array(
+        [rng.integers(-1, sizes[g]) if rng.random() < 0.4 else -1 for g in group_of]
+    )
+    active = rng.random(problem.n_workers) < 0.8
+    active[int(rng.integers(problem.n_workers))] = True
+    monitor = None
+    if rng.random() < 0.3:
+        offsets = rng.integers(0, 5000, size=(graph.n_blocks, 3)).astype(np.int64)
+        monitor = Monitor(int(rng.choice([1000, 200_000])), offsets)
+    plan = Plan(
+        acquire=tuple(steps),
+        pool_groups=groups,
+        spawn_order=rng.integers(0, 2, n).astype(np.uint8)
+        if rng.random() < 0.6
+        else int(rng.integers(2)),
+        group_of=group_of,
+        instance_of=instance.astype(np.int32) if rng.random() < 0.5 else None,
+        roots=str(rng.choice(["first", "round_robin"])),
+        active_workers=active if rng.random() < 0.3 else None,
+        counter_group=rng.integers(-1, 3, n).astype(np.int32) if rng.random() < 0.4 else None,
+        monitor=monitor,
+    )
+    return resolve_plan(plan, graph, problem), sizes
+
+
+def execute(case: RandomCase, make: Any, check: Any = None) -> Iterator[tuple[str, Any]]:
+    """Run a case on the backend that `make` builds; yield what can be compared, in order.
+
+    `check` is called with the backend after every iteration and migration.
+    """
+    problem = case.problem()
+    rng = np.random.default_rng(case.seed + 1)
+    hooks = RandomHooks(case.seed, case.hooks, problem.n_workers)
+    backend = make(problem, hooks, events=True)
+    first = 0 if case.workload.init is not None else 1
+    try:
+        for number in range(first, case.workload.iterations + 1):
+            graph = case.workload.init if number == 0 else case.workload.graph
+            assert graph is not None
+            last = number == case.workload.iterations
+            plan, hooks.group_sizes = random_plan(rng, graph, problem)
+            backend.run_iteration(number, graph, plan, last=last)
+            if check is not None:
+                check(backend)
+            counters = backend.counters()
+            for name in ("start_ps", "end_ps", "group_bytes", "samples", "block_home"):
+                yield f"{number} {name}", getattr(counters, name)
+            yield f"{number} node_used_bytes", counters.node_used_bytes
+            yield f"{number} executed_by", counters.executed_by
+            if not last and rng.random() < 0.7:
+                blocks = np.flatnonzero(rng.random(graph.n_blocks) < 0.5).astype(np.int32)
+                nodes = rng.integers(0, problem.n_domains, len(blocks)).astype(np.int32)
+                overhead = int(rng.choice([0, 1000]))
+                backend.migrate(overhead, blocks, nodes, int(rng.integers(1, 6)))
+                if check is not None:
+                    check(backend)
+    except SimschedError as error:
+        yield "error", f"{type(error).__name__}: {error}"
+        yield "now", backend.now_ps()
+    trace = backend.trace()
+    yield "n_events", len(trace)
+    for name, column in trace.events.items():
+        yield f"trace {name}", column
+    yield "seen", hooks.seen
+    if not _has_open_iteration(backend):
+        summary = backend.summary()
+        for name, value in vars(summary).items():
+            yield name, value
+
+
+def _has_open_iteration(backend: Any) -> bool:
+    """Return whether a run has failed inside an iteration, whose end is then unknown."""
+    kinds = backend.trace().events["kind"]
+    return int((kinds == 0).sum()) != int((kinds == 1).sum())

@@ -1,0 +1,121 @@
+/* Caches against plain lists of blocks, and the memory-side cache against a plain table. */
+#include "caches.h"
+#include "sidecache.h"
+#include "support.h"
+
+enum { MAX_INSTANCES = 64, MAX_BLOCKS = 16 };
+
+typedef struct {
+    int32_t n, block[MAX_BLOCKS]; /* oldest first */
+    int64_t n_bytes[MAX_BLOCKS];
+} list_t;
+
+/* Removes a block from a list and returns its bytes. */
+static int64_t take_out(list_t *list, int32_t block)
+{
+    for (int32_t i = 0; i < list->n; i++) {
+        if (list->block[i] != block)
+            continue;
+        int64_t n_bytes = list->n_bytes[i];
+        list->n--;
+        for (; i < list->n; i++) {
+            list->block[i] = list->block[i + 1];
+            list->n_bytes[i] = list->n_bytes[i + 1];
+        }
+        return n_bytes;
+    }
+    return 0;
+}
+
+/* docs/semantics.md, "Segments", item 2, for one level; returns what is missing. */
+static int64_t look_up(list_t *list, int64_t capacity, int32_t block, int64_t block_bytes, int64_t want)
+{
+    int64_t footprint = want < block_bytes ? want : block_bytes, sum = 0;
+    if (footprint > capacity)
+        return want;
+    int64_t resident = take_out(list, block), held = resident > footprint ? resident : footprint;
+    list->block[list->n] = block;
+    list->n_bytes[list->n++] = held;
+    for (int32_t i = 0; i < list->n; i++)
+        sum += list->n_bytes[i];
+    while (sum > capacity) {
+        sum -= list->n_bytes[0];
+        take_out(list, list->block[0]);
+    }
+    return footprint - (footprint < resident ? footprint : resident);
+}
+
+static void test_caches(uint64_t seed)
+{
+    static const int64_t SIZES[] = {0, 64, 300, 1000, 4000, 13000};
+    scenario_t s;
+    ssk_caches_t caches;
+    ssk_allocator_t allocator = ssk_default_allocator();
+    static list_t lists[MAX_INSTANCES];
+    memset(lists, 0, sizeof(lists));
+    scenario_init(&s, seed);
+    const ssk_problem_t *p = &s.problem;
+    CHECK(ssk_caches_alloc(&caches, &allocator, p) == SSK_OK && caches.n_instances <= MAX_INSTANCES);
+    for (int step = 0; step < 2000; step++) {
+        int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
+        int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
+        bool writes = rng_chance(&s.rng, 0.3);
+        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, &missing, &tail) == SSK_OK);
+        if (writes)
+            ssk_caches_invalidate(&caches, worker, block);
+        for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++]) {
+            int32_t own = first + p->cache_instance[level * p->n_workers + worker];
+            int64_t before = want;
+            if (want > 0)
+                want = look_up(&lists[own], p->cache_capacity_bytes[level], block, p->block_bytes[block], want);
+            if (before > want)
+                expected_tail += p->cache_latency_ps[level] +
+                                 ssk_ceil_ps((double)(before - want) / p->cache_rate[level]);
+            for (int32_t i = first; writes && i < first + p->n_cache_instances[level]; i++)
+                if (i != own)
+                    take_out(&lists[i], block);
+        }
+        CHECK(missing == want && tail == expected_tail);
+        CHECK(ssk_caches_verify(&caches) == SSK_OK);
+    }
+    size_t n_entries = 0;
+    for (int32_t i = 0; i < caches.n_instances; i++)
+        n_entries += (size_t)lists[i].n;
+    CHECK(n_entries == caches.n_live);
+    ssk_caches_free(&caches);
+    scenario_free(&s);
+}
+
+static void test_memory_side_cache(uint64_t seed)
+{
+    scenario_t s;
+    ssk_sidecache_t cache;
+    ssk_allocator_t allocator = ssk_default_allocator();
+    int64_t tag[8][64];
+    memset(tag, -1, sizeof(tag));
+    scenario_init(&s, seed);
+    const ssk_problem_t *p = &s.problem;
+    CHECK(ssk_sidecache_alloc(&cache, &allocator, p) == SSK_OK);
+    for (int step = 0; step < 500 && p->node_slots[0] > 0; step++) {
+        int32_t node = rng_below(&s.rng, p->n_nodes), block = rng_below(&s.rng, p->n_blocks);
+        int64_t n_bytes = rng_below(&s.rng, 100000), granules = p->granule_ptr[block + 1] - p->granule_ptr[block], hits = 0;
+        for (int64_t i = p->granule_ptr[block]; i < p->granule_ptr[block + 1]; i++) {
+            int64_t *place = &tag[node][p->granule_frame[i] % p->node_slots[node]];
+            hits += *place == p->granule_frame[i];
+            *place = p->granule_frame[i];
+        }
+        CHECK(ssk_sidecache_access(&cache, node, block, n_bytes) == (granules > 0 ? n_bytes * hits / granules : 0));
+        CHECK(ssk_sidecache_verify(&cache) == SSK_OK);
+    }
+    ssk_sidecache_free(&cache, &allocator);
+    scenario_free(&s);
+}
+
+int main(void)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        test_caches(seed);
+        test_memory_side_cache(seed);
+    }
+    return 0;
+}
