@@ -40,6 +40,13 @@ typedef struct {
     double weight; /* number of flows times load per byte */
 } ssk_crossing_t;
 
+/* A class that crosses one resource only. */
+typedef struct {
+    double weight, cap; /* load per byte on the resource; bytes per ps */
+    int32_t class_index;
+    int32_t is_rising;  /* while rates are computed */
+} ssk_lone_t;
+
 /* Bandwidth sharing; see sharing.c for the rates, coupling.c for what has to be computed anew, lone.c for the common case. */
 typedef struct {
     /* water-filling */
@@ -62,7 +69,8 @@ typedef struct {
     int32_t *queue;            /* resources */
     int32_t n_since_refresh;
     /* lone resources; see lone.c */
-    int32_t *lone, *lone_ptr;
+    ssk_lone_t *lone;
+    int32_t *lone_of, *lone_ptr;
     int32_t *linked;
 } ssk_sharing_t;
 
