@@ -172,7 +172,7 @@ def iteration_bounds(graph: TaskGraph, able: Capability) -> tuple[float, float, 
     rows = [graph.kinds.index(kind) for kind in kinds]
     speed = np.array([able.worker_ops_per_s[kind] for kind in kinds])
     body, join = shortest_times(graph, rows, speed, able)
-    creation = graph.creation_ops / float(speed.max())
+    creation = _spawning_ops(graph) / float(speed.max())
     total = np.array([able.total_ops_per_s[kind] for kind in kinds])
     each = float(body.sum() + join.sum() + creation.sum()) / able.n_workers
     return (
@@ -180,6 +180,11 @@ def iteration_bounds(graph: TaskGraph, able: Capability) -> tuple[float, float, 
         max(work_bound(graph, rows, total), each),
         memory_bytes(graph, able) / able.total_bytes_per_s,
     )
+
+
+def _spawning_ops(graph: TaskGraph) -> FloatArray:
+    """Return the operations of creating each task; tasks without a parent are created by nobody."""
+    return np.where(graph.parent >= 0, graph.creation_ops, 0.0)
 
 
 def shortest_times(
@@ -256,7 +261,7 @@ def work_bound(graph: TaskGraph, rows: list[int], total: FloatArray) -> float:
     total : ndarray of float64, shape (len(rows),)
         Speed of all cores of each of these kinds together.
     """
-    creation = float(graph.creation_ops.sum())
+    creation = float(_spawning_ops(graph).sum())
     if len(rows) == 1:
         ops = float(graph.ops[rows[0]].sum() + graph.join_ops[rows[0]].sum())
         return (ops + creation) / float(total[0])

@@ -67,6 +67,17 @@ def test_spawned_child_follows_body_and_creation_and_precedes_the_join() -> None
     assert path_s(graph) == 1 + max(10, 5 + 7) + 100
 
 
+def test_nobody_creates_tasks_without_a_parent() -> None:
+    machine = make_machine(domains=1, cores_per_domain=1, ops_per_s=1e9)
+    graph = build_graph(
+        np.full(2, 1e9), children=adjacency([0], [1], 2), creation_ops=np.array([4e9, 1e9])
+    )
+    run = simulate(machine, Workload("w", graph), make_policy("cilk_a"), backend="simpy")
+    bounds = lower_bounds(machine, run.workload, run.worker_thread)
+    assert bounds.best_s == pytest.approx(3.0)
+    assert run.makespan_s == pytest.approx(3.0)
+
+
 def test_arrival_delays_a_root() -> None:
     graph = build_graph(np.array([2.0]), arrival_ps=np.array([3 * 10**12]))
     assert path_s(graph) == 5.0
