@@ -195,9 +195,12 @@ def _checked_placement(placement: Placement, machine: Machine, workload: Workloa
             f"placement: found {len(placement.home)} homes and {placement.touch_order.shape[0]} "
             f"touch orders, accepted {n_blocks} (blocks) and {machine.n_domains} (domains)"
         )
-    for what, nodes in (("home", placement.home), ("touch_order", placement.touch_order)):
-        if nodes.size and not (nodes.min() >= -1 and nodes.max() < n_nodes):
-            raise PolicyError(f"placement: {what}: accepted nodes 0 to {n_nodes - 1}")
+    for what, nodes, lowest in (
+        ("home", placement.home, -1),
+        ("touch_order", placement.touch_order, 0),
+    ):
+        if nodes.size and not (nodes.min() >= lowest and nodes.max() < n_nodes):
+            raise PolicyError(f"placement: {what}: accepted nodes {lowest} to {n_nodes - 1}")
     return placement
 
 
@@ -267,6 +270,12 @@ def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
     ):
         if indices.size and not (indices.min() >= 0 and indices.max() < limit):
             raise PolicyError(f"update: move_{what}: accepted 0 to {limit - 1}")
+    moved, times = np.unique(blocks, return_counts=True)
+    if len(moved) < len(blocks):
+        raise PolicyError(
+            f"update: move_block: found block {int(moved[times > 1][0])} more than once, "
+            "accepted one move of a block"
+        )
     if update.migrating_workers < 1 or not 0.0 <= update.overhead_s < 1e6:
         raise PolicyError("update: accepted migrating_workers >= 1 and overhead_s from 0 to 1e6")
     engine.migrate(round(update.overhead_s / PER_PS), blocks, nodes, update.migrating_workers)

@@ -1,0 +1,149 @@
+"""What happens between iterations: counters, overhead and migration, with known answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import simulate
+from simsched.errors import PolicyError
+from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.synthetic import make_machine
+from simsched.policy.base import Counters, Monitor, Placement, Plan, Update, View
+from simsched.trace.schema import Summary
+from simsched.workload.builder import accesses, build_graph
+from simsched.workload.graph import TaskGraph, Workload
+
+from .plans import CentralQueue
+
+US = 1_000_000
+MB = 10**6
+
+
+def blocks(n: int) -> TaskGraph:
+    """One task for each of n blocks of 1 MB that reads it."""
+    read = accesses(range(n), range(n), MB, 0, n)
+    return build_graph(np.zeros(n), accessed=read, block_bytes=np.full(n, MB))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moving(CentralQueue):
+    """Blocks start on node 0; after iteration 1 the given ones move."""
+
+    moves: tuple[tuple[int, int], ...] = ()
+    together: int = 1
+    overhead_s: float = 0.0
+    home: int = 0
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        if counters.iteration > 1:
+            return None
+        return Update(
+            move_block=np.array([block for block, _ in self.moves], np.int32),
+            move_node=np.array([node for _, node in self.moves], np.int32),
+            migrating_workers=self.together,
+            overhead_s=self.overhead_s,
+        )
+
+
+def summary(backend: str, policy: Moving, n: int = 2, page_ps: int = 0) -> Summary:
+    machine = make_machine(
+        domains=2, costs=RuntimeCosts(barrier_ps=1000, page_migration_ps=page_ps)
+    )
+    return simulate(machine, Workload("w", blocks(n), 3), policy, backend=backend).summary
+
+
+def test_copies_load_the_controllers_and_the_run_waits_for_them(backend: str) -> None:
+    found = summary(backend, Moving(moves=((0, 1), (1, 1)), overhead_s=5e-6))
+    # 2 MB at 10 GB/s; the second interval has nothing but the barrier.
+    assert found.iteration_overhead_ps.tolist() == [1000 + 5 * US + 200 * US, 1000, 0]
+    assert (found.migrations, found.migrated_bytes) == (2, 2 * MB)
+    assert found.worker_migrate_ps.sum() == 200 * US
+    # Afterwards both blocks are read from node 1 alone.
+    assert found.node_bytes.sum(axis=1).tolist() == [[2 * MB, 0], [0, 2 * MB], [0, 2 * MB]]
+
+
+@pytest.mark.parametrize(("together", "copying_ps"), [(1, 2000 * US), (2, 1000 * US)])
+def test_each_copying_worker_handles_so_many_pages_per_second(
+    backend: str, together: int, copying_ps: int
+) -> None:
+    # A page of 4096 bytes in 4.096 us: 1 GB/s for each worker.
+    policy = Moving(moves=((0, 1), (1, 1)), together=together)
+    found = summary(backend, policy, page_ps=4_096_000)
+    assert found.iteration_overhead_ps[0] == 1000 + copying_ps
+
+
+def test_moves_to_the_present_home_cost_nothing(backend: str) -> None:
+    found = summary(backend, Moving(moves=((0, 0), (1, 0))))
+    assert found.iteration_overhead_ps[0] == 1000
+    assert found.migrations == 0
+
+
+def test_a_block_is_moved_at_most_once(backend: str) -> None:
+    # Two copies of one block at a time would give the room on its old node back twice.
+    with pytest.raises(PolicyError, match="move_block: found block 1 more than once"):
+        summary(backend, Moving(moves=((0, 1), (1, 1), (1, 0)), together=2))
+
+
+def test_a_migration_that_does_not_fit_is_refused(backend: str) -> None:
+    machine = make_machine(domains=2, dram_capacity_bytes=2 * MB)
+    machine = replace(
+        machine, nodes=(machine.nodes[0], replace(machine.nodes[1], capacity_bytes=MB))
+    )
+    policy = Moving(moves=((0, 1), (1, 1)))
+    with pytest.raises(PolicyError, match=r"block 1 \(1000000 bytes\) does not fit on node 1"):
+        simulate(machine, Workload("w", blocks(2), 2), policy, backend=backend)
+
+
+class Nowhere(CentralQueue):
+    def place(self, view: View, state: Any) -> Placement:
+        return Placement(np.full(1, -1, np.int32), np.full((2, 1), -1, np.int32))
+
+
+def test_first_touch_needs_nodes_that_exist(backend: str) -> None:
+    with pytest.raises(PolicyError, match="placement: touch_order: accepted nodes 0 to 1"):
+        simulate(make_machine(), Workload("w", blocks(1)), Nowhere(), backend=backend)
+
+
+def watched(backend: str, machine: Machine, graph: TaskGraph) -> Counters:
+    """Return what one worker's first iteration measures with three sampled pages in every block."""
+    seen = []
+
+    class Watching(CentralQueue):
+        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+            offsets = np.tile([0, 4096, 8192], (graph.n_blocks, 1))
+            return replace(
+                super().plan(view, state, graph),
+                counter_group=np.arange(graph.n_tasks, dtype=np.int32) - 1,
+                monitor=Monitor(10 * US, offsets),
+            )
+
+        def on_iteration(self, view: View, state: Any, counters: Counters) -> None:
+            seen.append(counters)
+
+    simulate(machine, Workload("w", graph, 2), Watching(home=1), backend=backend, workers=1)
+    return seen[0]
+
+
+def test_a_sampled_page_counts_once_per_polling_loop(backend: str) -> None:
+    # 6 us of computation each: two accesses begin in the first loop of 10 us, one in the second.
+    graph = build_graph(
+        np.full(3, 6000.0),
+        accessed=accesses(range(3), [0, 0, 0], [4096, 4097, 5000], 0, 3),
+        block_bytes=[12_288],
+    )
+    counters = watched(backend, make_machine(), graph)
+    assert counters.samples.tolist() == [[2, 2, 0]]
+    assert counters.duration_s == pytest.approx(18e-6)
+
+
+def test_bytes_are_counted_by_group_kind_and_locality(backend: str) -> None:
+    # The only worker is in domain 0; the blocks live on DRAM node 1. Task 0 has no group.
+    counters = watched(backend, make_machine(hbm_per_domain=True), blocks(3))
+    assert counters.group_bytes.tolist() == [[[0, MB], [0, 0]]] * 2
+    assert counters.executed_by.tolist() == [0, 0, 0]
+    assert counters.block_home.tolist() == [1, 1, 1]
+    assert counters.node_used_bytes.tolist() == [0, 3 * MB, 0, 0]
