@@ -44,8 +44,14 @@ typedef struct {
 typedef struct {
     double weight, cap; /* load per byte on the resource; bytes per ps */
     int32_t class_index;
-    int32_t is_rising;  /* while rates are computed */
 } ssk_lone_t;
+
+/* A lone class with flows while rates are computed. */
+typedef struct {
+    double load, cap; /* number of flows times weight; bytes per ps */
+    int32_t class_index;
+    bool is_rising;
+} ssk_present_t;
 
 /* Bandwidth sharing; see sharing.c for the rates, coupling.c for what has to be computed anew, lone.c for the common case. */
 typedef struct {
@@ -70,6 +76,7 @@ typedef struct {
     int32_t n_since_refresh;
     /* lone resources; see lone.c */
     ssk_lone_t *lone;
+    ssk_present_t *present;
     int32_t *lone_of, *lone_ptr;
     int32_t *linked;
 } ssk_sharing_t;

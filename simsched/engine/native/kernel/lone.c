@@ -28,7 +28,8 @@ int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     s->lone_of = ssk_new(allocator, n_classes, sizeof(*s->lone_of));
     s->lone_ptr = ssk_new(allocator, n_resources + 1, sizeof(*s->lone_ptr));
     s->linked = ssk_new(allocator, n_resources, sizeof(*s->linked));
-    if (!s->lone || !s->lone_of || !s->lone_ptr || !s->linked)
+    s->present = ssk_new(allocator, n_classes, sizeof(*s->present));
+    if (!s->present || !s->lone || !s->lone_of || !s->lone_ptr || !s->linked)
         return SSK_ERR_MEMORY;
     for (int32_t c = 0; c < self->n_classes; c++) {
         int32_t path = c / p->n_smt;
@@ -39,7 +40,7 @@ int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
         for (int32_t c = 0; c < self->n_classes; c++) {
             if (s->lone_of[c] != x)
                 continue;
-            ssk_lone_t entry = {p->path_weight[p->path_resource_ptr[c / p->n_smt]], p->path_cap[c], c, 0};
+            ssk_lone_t entry = {p->path_weight[p->path_resource_ptr[c / p->n_smt]], p->path_cap[c], c};
             s->lone[n_lone++] = entry;
         }
     }
@@ -51,36 +52,38 @@ int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
 static void fill(ssk_flows_t *self, int32_t x)
 {
     ssk_sharing_t *s = &self->sharing;
-    ssk_lone_t *lone = &s->lone[s->lone_ptr[x]];
-    int32_t n_lone = s->lone_ptr[x + 1] - s->lone_ptr[x], n_rising = 0;
+    const ssk_lone_t *lone = &s->lone[s->lone_ptr[x]];
+    int32_t n_lone = s->lone_ptr[x + 1] - s->lone_ptr[x], n_here = 0;
+    ssk_present_t *here = s->present;
     double capacity = ssk_capacity(self, x), level = 0.0;
     for (int32_t k = 0; k < n_lone; k++) {
         int32_t c = lone[k].class_index;
-        lone[k].is_rising = self->classes[c].n > 0;
-        n_rising += lone[k].is_rising;
-        if (lone[k].is_rising)
-            s->component[c >> 6] |= (uint64_t)1 << (c & 63);
+        if (self->classes[c].n == 0)
+            continue;
+        here[n_here].load = (double)self->classes[c].n * lone[k].weight;
+        here[n_here].cap = lone[k].cap;
+        here[n_here].class_index = c;
+        here[n_here++].is_rising = true;
+        s->component[c >> 6] |= (uint64_t)1 << (c & 63);
     }
-    while (n_rising > 0) {
+    for (int32_t n_rising = n_here; n_rising > 0;) {
         double used = 0.0, load = 0.0, lowest_cap = INFINITY;
-        for (int32_t k = 0; k < n_lone; k++) {
-            int32_t c = lone[k].class_index;
-            double weight = (double)self->classes[c].n * lone[k].weight;
-            if (lone[k].is_rising) {
-                load += weight;
-                lowest_cap = lone[k].cap < lowest_cap ? lone[k].cap : lowest_cap;
-            } else if (self->classes[c].n > 0) {
-                used += weight * s->rate[c];
+        for (int32_t k = 0; k < n_here; k++) {
+            if (!here[k].is_rising) {
+                used += here[k].load * s->rate[here[k].class_index];
+                continue;
             }
+            load += here[k].load;
+            lowest_cap = here[k].cap < lowest_cap ? here[k].cap : lowest_cap;
         }
         double own = (capacity - used) / load;
         own = own > level ? own : level;
         level = lowest_cap < own ? lowest_cap : own;
-        for (int32_t k = 0; k < n_lone; k++) {
-            if (!lone[k].is_rising || (lone[k].cap > level && own > level))
+        for (int32_t k = 0; k < n_here; k++) {
+            if (!here[k].is_rising || (here[k].cap > level && own > level))
                 continue;
-            s->rate[lone[k].class_index] = lone[k].cap <= level ? lone[k].cap : level;
-            lone[k].is_rising = 0;
+            s->rate[here[k].class_index] = here[k].cap <= level ? here[k].cap : level;
+            here[k].is_rising = false;
             n_rising--;
         }
     }
