@@ -13,7 +13,7 @@ from simsched.errors import GraphError, unknown_name
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.importers._attributes import Attributes
-from simsched.workload.importers._naming import check_named
+from simsched.workload.importers._naming import check_ends, check_named
 from simsched.workload.importers._source import number
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -60,6 +60,7 @@ def read_foreign(graph: nx.Graph[Any], mapping: Mapping, source: str) -> Workloa
     ]
     factor = _ops_per_unit(mapping, [found for _, found in nodes], source)
     assert mapping.cost is not None
+    check_ends(graph, mapping.cost, source)
     index = {node: i for i, (node, _) in enumerate(nodes)}
     labels = [_label(found, mapping.task_class) for _, found in nodes]
     classes = {name: i for i, name in enumerate(dict.fromkeys(labels))}
@@ -104,6 +105,11 @@ def _ops_per_unit(mapping: Mapping, nodes: list[Attributes], source: str) -> flo
         raise GraphError(
             f"{source}: option cost: found {mapping.cost!r}, which no node has; "
             f"accepted: {_names(nodes)}"
+        )
+    if mapping.cost_unit is None:
+        raise GraphError(
+            f"{source}: option cost_unit: missing, accepted: {', '.join(UNITS)} (the unit of the "
+            f"attribute {mapping.cost!r})"
         )
     if mapping.cost_unit not in UNITS:
         found_unit = unknown_name("cost_unit", str(mapping.cost_unit), UNITS)

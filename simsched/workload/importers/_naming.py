@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -43,6 +44,35 @@ def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> N
         raise GraphError(
             f"{source}: found a cycle of {len(cycle)} tasks: {way}; accepted an acyclic graph"
         ) from error
+
+
+def check_ends(graph: nx.Graph[Any], key: str, source: str) -> None:
+    """Check that both ends of every edge are nodes that are described, not only mentioned there.
+
+    Parameters
+    ----------
+    graph : networkx.DiGraph or networkx.MultiDiGraph
+        What was read; readers add the missing ends of edges as nodes without attributes.
+    key : str
+        An attribute that every node must have.
+    source : str
+        Where the graph was read from.
+
+    Raises
+    ------
+    GraphError
+        An edge dangles; the message names it.
+    """
+    bare = {node for node, data in graph.nodes(data=True) if not data}
+    if not bare or len(bare) == len(graph):
+        return
+    for u, v in graph.edges():
+        for node in (u, v):
+            if node in bare:
+                raise GraphError(
+                    f"{source}: edge {str(u)!r} -> {str(v)!r}: node {str(node)!r}: found only as "
+                    f"an end of edges, accepted a node with the attribute {key!r}"
+                )
 
 
 def _cycle(graph: TaskGraph) -> list[int]:

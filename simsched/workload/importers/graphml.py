@@ -93,12 +93,25 @@ def write_graphml(workload: Workload | TaskGraph, path: Path | str) -> None:
     write_text(Path(path), text)
 
 
+class _Reader(nx.GraphMLReader):
+    """The reader of NetworkX, which lets a node that is given twice overwrite the first one."""
+
+    def add_node(self, G: Any, node_xml: Any, *rest: Any) -> None:  # noqa: N803 (as inherited)
+        """Add a node; refuse one that is there already."""
+        name = node_xml.get("id")
+        if G.has_node(self.node_type(name)):
+            raise GraphError(f"node {name!r}: found twice, accepted: an id for each node")
+        super().add_node(G, node_xml, *rest)
+
+
 def _parse(path: Path, text: str) -> nx.Graph[Any]:
     """Return the only graph of a GraphML document."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # keys without a type are strings
-            graphs: list[nx.Graph[Any]] = list(nx.GraphMLReader()(string=text))
+            graphs: list[nx.Graph[Any]] = list(_Reader()(string=text))
+    except GraphError as error:
+        raise GraphError(f"{path}: {error}") from error
     except ParseError as error:
         line, column = error.position
         raise GraphError(f"{path}:{line}: column {column}: not XML: {error}") from error

@@ -35,7 +35,7 @@ from simsched.workload.builder import MAX_INDEX, accesses, adjacency, build_grap
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._foreign import Mapping, read_foreign
-from simsched.workload.importers._naming import check_named
+from simsched.workload.importers._naming import check_ends, check_named
 
 FORMAT = 1
 STAGES = ("iteration", "init")
@@ -141,6 +141,7 @@ def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
     if top.whole("simsched_format") != FORMAT:
         raise top.error("simsched_format", f"{FORMAT}")
     blocks = top.json_numbers("block_bytes")
+    check_ends(graph, "stage", source)
     nodes: dict[str, list[tuple[int, Any, Attributes]]] = {stage: [] for stage in STAGES}
     for node, data in graph.nodes(data=True):
         found = Attributes(data, f"{source}: node {str(node)!r}")

@@ -87,7 +87,7 @@ def test_foreign_dot(tmp_path):
 
 def test_edge_to_an_undeclared_node_is_refused(tmp_path):
     path = _write(tmp_path / "d.dot", "digraph { a [size=1]; a -> ghost }")
-    with pytest.raises(GraphError, match="node 'ghost': attribute 'size': found nothing"):
+    with pytest.raises(GraphError, match="edge 'a' -> 'ghost': node 'ghost': found only"):
         import_workload(path, **MAPPING)
 
 
@@ -192,3 +192,15 @@ def test_mutated_files_raise_only_our_errors(
     path.write_bytes(bytes(content))
     with accepted_or_refused(str(path)):
         import_workload(path)
+
+
+def test_a_node_given_twice_is_refused(tmp_path):
+    """NetworkX would let the second one replace the first and lose a task."""
+    node = '<node id="a"><data key="s">1</data></node>'
+    text = (
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+        '<key id="s" for="node" attr.name="size" attr.type="double"/>'
+        f'<graph edgedefault="directed">{node}{node}</graph></graphml>'
+    )
+    with pytest.raises(GraphError, match=r"d\.graphml: node 'a': found twice, accepted: an id"):
+        import_workload(_write(tmp_path / "d.graphml", text), **MAPPING)
