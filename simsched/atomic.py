@@ -37,6 +37,11 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         discard(temporary)
 
 
+def temporaries(pid: int) -> str:
+    """Return a pattern for the temporary files of a process, which it leaves when it is killed."""
+    return f".*.{pid}.tmp"
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a UTF-8 text file completely or not at all; see :func:`write_atomically`."""
 

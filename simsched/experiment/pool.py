@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from simsched.atomic import discard, temporaries
 from simsched.errors import SimschedError
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
@@ -107,10 +108,13 @@ class _Worker:
         with contextlib.suppress(OSError):  # a process that is gone is noticed at its output
             send(self.requests, Request(cell, store.directory, events))
 
-    def stop(self) -> None:
-        """End the process, whatever it is doing."""
+    def stop(self, *directories: Path | None) -> None:
+        """End the process, whatever it is doing; remove what it was writing to `directories`."""
         self.process.kill()
         self.process.wait()
+        for directory in filter(None, directories):
+            for path in directory.glob(temporaries(self.process.pid)):
+                discard(path)
         for stream in (self.requests, self.answers):
             with contextlib.suppress(OSError):
                 stream.close()
@@ -150,7 +154,7 @@ def _in_processes(
                         attempts[cell.key] = attempts.get(cell.key, 0) + 1
                         _check_attempts(cell, worker, attempts[cell.key])
                         selector.unregister(worker.answers)
-                        worker.stop()
+                        worker.stop(store.directory, events)
                         workers.remove(worker)
                         waiting.appendleft(cell)
                         hire()
@@ -162,7 +166,7 @@ def _in_processes(
                         yield cell, answer.row
         finally:
             for worker in workers:
-                worker.stop()
+                worker.stop(store.directory, events)
 
 
 def _answer(worker: _Worker) -> Answer | None:
