@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -60,11 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
+    except MemoryError:
+        return _complain("found more than the memory of this computer (or its limit) allows")
     except Exception as error:
         # Wrong usage: the exceptions differ between versions of typer, their methods do not.
         if not hasattr(error, "format_message"):
             raise
-        return _complain(" ".join(error.format_message().split()))
+        return _explain_usage(error)
     return code if isinstance(code, int) else 0
 
 
@@ -72,6 +75,23 @@ def _complain(message: str) -> int:
     """Print an error; return the exit code for wrong input."""
     sys.stderr.write(f"simsched: error: {message}\n")
     return 2
+
+
+def _explain_usage(error: Any) -> int:
+    """Print what is wrong with the words of a command; return the exit code."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    commands = getattr(getattr(context, "command", None), "commands", {})
+    if message.startswith("Usage:"):  # a command that only groups others: its help
+        sys.stderr.write(message + "\n")
+        return 2
+    found = re.match("No such command '([^']*)'", message)
+    if found and commands:
+        return _complain(unknown_name("command", found[1], commands))
+    text = " ".join(message.split()).rstrip(".")
+    if context is not None:
+        text += f"; see {context.command_path} --help"
+    return _complain(text)
 
 
 def _say(*things: Any) -> None:
@@ -254,7 +274,7 @@ def show_workload(
 
 @show_app.command("policy")
 def show_policy(
-    name: Annotated[str, typer.Argument(help="A policy or a preset of one.")],
+    name: Annotated[str, typer.Argument(help="A policy, a preset of one, or a .py file.")],
 ) -> None:
     """Print a policy's documentation and parameters."""
     from simsched.report.listing import describe_policy
@@ -372,10 +392,12 @@ def export(
 
 def _any_workload(name: str) -> Workload:
     """Return the workload of a preset, generator or file."""
+    from simsched.experiment.inputs import GRAPH_SUFFIXES
     from simsched.workload.importers import import_workload
     from simsched.workload.presets import resolve_workload
 
-    return import_workload(Path(name)) if Path(name).is_file() else resolve_workload(name)
+    is_file = Path(name).is_file() or name.endswith(GRAPH_SUFFIXES)
+    return import_workload(Path(name)) if is_file else resolve_workload(name)
 
 
 def _fail(message: str) -> NoReturn:

@@ -10,6 +10,7 @@ from typing import Any
 
 from simsched.engine.run import Run, simulate
 from simsched.errors import SimschedError
+from simsched.experiment.blame import explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.experiment.store import Store
@@ -61,17 +62,18 @@ def run_cell(
     reset_peak_rss()
     begin = time.perf_counter()
     try:
-        run = simulate(
-            cell.machine_model,
-            workload,
-            cell.policy_model,
-            workers=cell.workers,
-            pinning=cell.pinning,
-            seed=cell.seed,
-            backend=cell.backend,
-            events=events is not None,
-            progress=_throttled(progress, begin) if progress else None,
-        )
+        with explained(cell.policy_model):
+            run = simulate(
+                cell.machine_model,
+                workload,
+                cell.policy_model,
+                workers=cell.workers,
+                pinning=cell.pinning,
+                seed=cell.seed,
+                backend=cell.backend,
+                events=events is not None,
+                progress=_throttled(progress, begin) if progress else None,
+            )
     except SimschedError as error:
         raise type(error)(f"{cell.label}: {error}") from error
     wall, peak = time.perf_counter() - begin, peak_rss_bytes()

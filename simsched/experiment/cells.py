@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import simsched
-from simsched.errors import ConfigurationError, SimschedError, unknown_name
+from simsched.errors import ConfigurationError, ModelError, SimschedError, unknown_name
+from simsched.experiment.blame import NO_MEMORY
 from simsched.experiment.fingerprint import (
     code_digest,
     content_key,
@@ -25,7 +26,7 @@ from simsched.experiment.inputs import (
     check_fits,
     workload_source,
 )
-from simsched.experiment.overrides import assign, validate_data
+from simsched.experiment.overrides import assign, changed, validate_data
 from simsched.experiment.schema import (
     Experiment,
     MachineEntry,
@@ -139,7 +140,7 @@ def plan_experiment(document: Document, backend: str | None = None) -> PlannedEx
     builder = _Builder(document, backend or experiment.backend)
     builder.check_metrics(experiment)
     cells: list[Cell] = []
-    for values, swept in _sweep_points(document, experiment):
+    for values, swept, builder.document in _sweep_points(document, experiment):
         cells += builder.cells(swept, values)
         if len(cells) > MAX_CELLS:
             document.fail(("sweep",), f"found more than {MAX_CELLS} runs, accepted: at most that")
@@ -148,11 +149,11 @@ def plan_experiment(document: Document, backend: str | None = None) -> PlannedEx
 
 def _sweep_points(
     document: Document, experiment: Experiment
-) -> Iterator[tuple[dict[str, Any], Experiment]]:
-    """Yield the values of swept keys and the experiment with them, for every point of the sweep."""
+) -> Iterator[tuple[dict[str, Any], Experiment, Document]]:
+    """Yield swept values, the experiment and the document with them, for every point."""
     sweep = experiment.sweep
     if sweep is None:
-        yield {}, experiment
+        yield {}, experiment, document
         return
     zipped = list(zip(*sweep.zip.values(), strict=True)) if sweep.zip else [()]
     for combination in itertools.product(*sweep.product.values()):
@@ -161,16 +162,18 @@ def _sweep_points(
             values = dict(zip(keys, [*combination, *together], strict=True))
             data = copy.deepcopy(document.data)
             data.pop("sweep")
+            assigned: dict[KeyPath, str] = {}
             for key, value in values.items():
                 part = "product" if key in sweep.product else "zip"
                 where = f"{document.where(('sweep', part, key))}: sweep.{part}.{key}"
                 if key.split(".")[0] not in ("machines", "workloads", "policies"):
                     accepted = "a key below machines, workloads or policies"
                     raise ConfigurationError(f"{where}: found {key!r}, accepted: {accepted}")
-                assign(data, key, value, where)
+                assigned[assign(data, key, value, where)] = where
                 _keep_labels(data, experiment)
                 validate_data(data, where)
-            yield values, validate_data(data, document.where(("sweep",)))
+            point = changed(document, data, assigned)
+            yield values, validate_data(data, document.where(("sweep",))), point
 
 
 def _keep_labels(data: dict[str, Any], experiment: Experiment) -> None:
@@ -289,15 +292,18 @@ class _Builder:
                 self._checked.add((variant, digest))
         except SimschedError as error:
             self._fail(("workloads", position), entry, error)
+        except MemoryError:
+            self._fail(("workloads", position), entry, ModelError(NO_MEMORY))
         return source
 
     def _fail(self, loc: KeyPath, entry: Any, error: SimschedError) -> NoReturn:
         """Raise an error again, with the place in the experiment's file."""
         text = str(error)
-        parameters = getattr(entry, "parameters", None) or getattr(entry, "set", {})
+        inner: KeyPath = ("set",) if isinstance(entry, MachineEntry) else ()
+        parameters = entry.set if isinstance(entry, MachineEntry) else entry.parameters
         for key in parameters:
             if f"'{key}'" in text or f" {key}:" in text or text.startswith(f"{key}:"):
-                loc = (*loc, key)
+                loc = (*loc, *inner, key)
                 break
         parts = [self.document.where(loc), key_path(loc), text]
         raise type(error)(": ".join(part for part in parts if part)) from error

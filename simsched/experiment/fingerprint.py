@@ -73,14 +73,23 @@ def machine_digest(machine: Any) -> str:
 
 
 def policy_digest(policy: Policy) -> str:
-    """Return a hash of a policy's class, of the file that defines it, and of its parameters."""
-    cls = type(policy)
+    """Return a hash of a policy's class, of the files that define it, and of its parameters.
+
+    Where a file outside the package lies does not matter, its content does, and so does the content
+    of files that define classes from which the policy derives.
+    """
+    classes = [cls for cls in type(policy).__mro__ if cls is not object]
+    sources = [_source_digest(cls) for cls in classes]
+    names = [cls.__qualname__ for cls in classes]
+    return content_key({"classes": names, "sources": sources, "parameters": policy.parameters()})
+
+
+def _source_digest(cls: type) -> str:
+    """Return a hash of the file that defines a class; its module's name when there is no file."""
     try:
-        source = file_digest(Path(inspect.getfile(cls)))
+        return file_digest(Path(inspect.getfile(cls)))
     except (OSError, TypeError, ConfigurationError):
-        source = ""
-    name = f"{cls.__module__}.{cls.__qualname__}"
-    return content_key({"class": name, "source": source, "parameters": policy.parameters()})
+        return cls.__module__
 
 
 def file_digest(path: Path) -> str:

@@ -19,6 +19,7 @@ from simsched.workload.importers import import_workload
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import find_workload, list_workloads, resolve_parameters
 
+MAX_ITERATIONS = 2**31 - 1
 GRAPH_SUFFIXES = (".json", ".graphml", ".dot", ".gv", ".csv", ".csv.gz", ".xml")
 
 
@@ -138,9 +139,10 @@ class WorkloadSource:
             return resolve_workload(self.name, self.parameters, self.seed)
         given = dict(self.parameters)
         iterations = given.pop("iterations", 1)
-        if type(iterations) is not int or iterations < 1:
+        if type(iterations) is not int or not 1 <= iterations <= MAX_ITERATIONS:
             raise ConfigurationError(
-                f"{self.path}: iterations: found {iterations!r}, accepted a whole number, 1 or more"
+                f"{self.path}: iterations: found {iterations!r}, "
+                f"accepted a whole number, 1 to {MAX_ITERATIONS}"
             )
         workload = import_workload(self.path, self.format, **given)
         return workload if iterations == 1 else replace(workload, iterations=iterations)
@@ -189,7 +191,13 @@ def build_policy(entry: PolicyEntry) -> Policy:
     ConfigurationError
         Unknown policy or parameter, or a value out of range.
     """
-    return make_policy(entry.name, entry.parameters)
+    try:
+        return make_policy(entry.name, entry.parameters)
+    except SystemExit as error:
+        raise ConfigurationError(
+            f"{entry.name}: found a file that ends the program when it is loaded, "
+            "accepted: a file that defines a policy"
+        ) from error
 
 
 def check_fits(machine: Machine, workload: Workload) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -11,9 +12,43 @@ from ruamel.yaml.error import YAMLError
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.schema import Experiment, labels
 from simsched.policy.registry import parse_policy_spec
-from simsched.yaml_reader import Document, validate_document
+from simsched.yaml_reader import Document, KeyPath, validate_document
 
 NAMED = ("machines", "workloads", "policies")
+
+
+@dataclass(frozen=True)
+class Changed(Document):
+    """A document in which values have been replaced.
+
+    Parameters
+    ----------
+    assigned : dict of tuple to str
+        What messages say instead of file and line, by the keys and positions of a replaced value.
+    """
+
+    assigned: dict[KeyPath, str] = field(default_factory=dict)
+
+    def where(self, loc: KeyPath) -> str:
+        """Return what has set the value at `loc`, or where the file has it."""
+        for length in range(len(loc), 0, -1):
+            if loc[:length] in self.assigned:
+                return self.assigned[loc[:length]]
+            if loc[:length] in self.places:
+                break
+        return super().where(loc)
+
+
+def changed(document: Document, data: Any, assigned: dict[KeyPath, str]) -> Changed:
+    """Return a document with other data, which messages trace back to what has set them."""
+    earlier = document.assigned if isinstance(document, Changed) else {}
+
+    def stands(loc: KeyPath) -> bool:
+        return not any(loc[:length] in assigned for length in range(1, len(loc) + 1))
+
+    places = {loc: place for loc, place in document.places.items() if stands(loc)}
+    kept = {loc: text for loc, text in earlier.items() if stands(loc)}
+    return Changed(document.path, data, places, {**kept, **assigned})
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -50,7 +85,7 @@ def apply_assignments(document: Document, assignments: list[str]) -> Document:
     document : Document
         An experiment.
     assignments : list of str
-        ``KEY=VALUE`` each, with a dotted key; applied in this order.
+        ``KEY=VALUE`` each, with a dotted key; applied in this order and checked together.
 
     Raises
     ------
@@ -62,12 +97,24 @@ def apply_assignments(document: Document, assignments: list[str]) -> Document:
         return document
     validate_document(document, Experiment)
     data = copy.deepcopy(document.data)
+    failure: ConfigurationError | None = None
     for text in assignments:
         key, value = parse_assignment(text)
         where = f"--set {text}"
-        assign(data, key, value, where)
-        validate_data(data, where)
-    return Document(document.path, data, document.places)
+        try:
+            loc = assign(data, key, value, where)
+        except ConfigurationError as error:
+            raise failure or error from None
+        document = changed(document, data, {loc: where})
+        # Another assignment may make up for what is wrong now, such as the name of the baseline.
+        try:
+            validate_data(data, where)
+            failure = None
+        except ConfigurationError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
+    return document
 
 
 def validate_data(data: object, where: str) -> Experiment:
@@ -78,7 +125,7 @@ def validate_data(data: object, where: str) -> Experiment:
         raise ConfigurationError(f"{where}: {error}") from error
 
 
-def assign(data: dict[str, Any], key: str, value: object, where: str) -> None:
+def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath:
     """Set the value at a dotted key.
 
     Parameters
@@ -93,6 +140,11 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> None:
     where : str
         Beginning of messages.
 
+    Returns
+    -------
+    tuple of str or int
+        Keys and positions of the value.
+
     Raises
     ------
     ConfigurationError
@@ -105,29 +157,31 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> None:
         )
     if len(parts) == 1:
         data[key] = value
-        return
+        return (key,)
     if parts[0] in NAMED:
         entry = _entry(data, parts[0], parts[1], where)
         if len(parts) == 2:
             data[parts[0]][entry] = value
-            return
+            return parts[0], entry
         target = _as_mapping(data[parts[0]][entry], parts[0])
         data[parts[0]][entry] = target
+        above: KeyPath = (parts[0], entry)
         rest = parts[2:]
-        if parts[0] == "machines" and rest[0] == "set" and len(rest) > 1:
-            # Keys of `set` contain dots themselves.
-            target.setdefault("set", {})[".".join(rest[1:])] = value
-            return
     else:
         target, rest = _descend(data, parts[0], where), parts[1:]
-    _set(target, rest, value, where)
+        above = (parts[0],)
+    dotted = rest[0] == "set" if parts[0] == "machines" else parts[0] == "sweep"
+    if dotted and len(rest) > 1:
+        rest = [rest[0], ".".join(rest[1:])]  # the keys inside contain dots themselves
+    return (*above, *_set(target, rest, value, where))
 
 
 def _entry(data: dict[str, Any], what: str, name: str, where: str) -> int:
     """Return the position of an entry given by position or label."""
     if isinstance(data[what], str | dict):
         data[what] = [data[what]]
-    experiment = validate_data({**data, "sweep": None}, where)
+    apart: dict[str, Any] = {"sweep": None, "baseline": None, "published": []}
+    experiment = validate_data({**data, **apart}, where)
     known = labels(getattr(experiment, what))
     if name in known:
         return known.index(name)
@@ -158,20 +212,22 @@ def _descend(data: dict[str, Any], key: str, where: str) -> Any:
     return inside
 
 
-def _set(target: Any, parts: list[str], value: object, where: str) -> None:
-    """Set a value below a container, by keys and positions."""
+def _set(target: Any, parts: list[str], value: object, where: str) -> KeyPath:
+    """Set a value below a container, by keys and positions; return these."""
+    loc: list[str | int] = []
     for part in parts[:-1]:
-        target = (
-            target[_position(target, part, where)]
-            if isinstance(target, list)
-            else (target.setdefault(part, {}))
-        )
+        if isinstance(target, list):
+            position = _position(target, part, where)
+            loc.append(position)
+            target = target[position]
+        else:
+            loc.append(part)
+            target = target.setdefault(part, {})
         if not isinstance(target, dict | list):
             raise ConfigurationError(f"{where}: {part}: found a single value inside the key")
-    if isinstance(target, list):
-        target[_position(target, parts[-1], where)] = value
-    else:
-        target[parts[-1]] = value
+    last = _position(target, parts[-1], where) if isinstance(target, list) else parts[-1]
+    target[last] = value
+    return (*loc, last)
 
 
 def _position(values: list[Any], part: str, where: str) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.run import simulate
+from simsched.experiment.blame import explained
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
 from simsched.trace.metrics import run_metrics
@@ -163,7 +164,10 @@ def replay(
     for spec, policy in chosen:
         if progress is not None:
             progress(spec)
-        run = simulate(machine, found.workload, policy, workers=workers, seed=seed, backend=backend)
+        with explained(policy):
+            run = simulate(
+                machine, found.workload, policy, workers=workers, seed=seed, backend=backend
+            )
         row: dict[str, Any] = {
             "machine": machine.name,
             "workload": found.workload.name,

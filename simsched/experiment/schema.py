@@ -17,6 +17,7 @@ they are made.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -27,12 +28,16 @@ from simsched.policy.registry import parse_policy_spec
 from simsched.yaml_reader import FieldError, Section
 
 Scalar = bool | int | float | str | None
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
 
 
 def _machine(data: object) -> object:
     """Accept a bare name for a machine."""
-    return {"name": data} if isinstance(data, str) else data
+    data = {"name": data} if isinstance(data, str) else data
+    if not isinstance(data, Mapping):
+        raise ValueError(f"found {data!r}, accepted: a name, or a mapping with the key name")
+    return data
 
 
 def _gather(data: object, own: tuple[str, ...], what: str) -> object:
@@ -209,11 +214,23 @@ def _seeds(data: object) -> object:
         if not 1 <= data <= 100_000:
             raise ValueError(f"found {data}, accepted: 1 to 100000 seeds, or a list of seeds")
         return list(range(data))
+    if not isinstance(data, list) or not data:
+        raise ValueError(f"found {data!r}, accepted: a number of seeds, or a list of seeds")
+    return data
+
+
+def _directory_name(data: object) -> object:
+    """Refuse text that is no good as the name of a directory."""
+    if isinstance(data, str) and not NAME.fullmatch(data):
+        accepted = "1 to 80 letters, digits and any of _ . -, the first a letter or digit"
+        raise ValueError(f"found {data!r}, accepted: {accepted}")
     return data
 
 
 def _one_or_more(data: object) -> object:
-    """Accept one entry instead of a list."""
+    """Accept one entry instead of a list; refuse an empty list."""
+    if isinstance(data, list) and not data:
+        raise ValueError("found an empty list, accepted: at least one entry")
     return [data] if isinstance(data, str | Mapping) else data
 
 
@@ -244,7 +261,7 @@ class Experiment(Section):
         Figures to print beside the simulated ones.
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=80)]
+    name: Annotated[str, BeforeValidator(_directory_name)]
     description: str = ""
     machines: Annotated[
         list[Annotated[MachineEntry, BeforeValidator(_machine)]],
@@ -266,7 +283,7 @@ class Experiment(Section):
     ] = Field(default_factory=lambda: [0])
     baseline: str | None = None
     backend: Literal["native", "simpy"] = "native"
-    metrics: Annotated[list[str], Field(min_length=1)] = Field(
+    metrics: Annotated[list[str], BeforeValidator(_one_or_more), Field(min_length=1)] = Field(
         default_factory=lambda: list(DEFAULT_METRICS)
     )
     output: Annotated[str, Field(min_length=1)] | None = None

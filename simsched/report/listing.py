@@ -14,6 +14,7 @@ from rich.text import Text
 from simsched.machine import list_machines, load_machine
 from simsched.policy.placement import list_placements
 from simsched.policy.registry import list_policies, policy_info
+from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.resources import data_dir
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
@@ -97,15 +98,20 @@ def describe_policy(name: str) -> str:
     Raises
     ------
     ConfigurationError
-        The name is unknown.
+        The name is unknown, or the file is wrong.
     """
-    info = policy_info(name)
-    lines = [f"{info.name} ({info.source})", ""]
-    if info.params:
-        lines = [f"{info.name}: {info.description}", f"Preset of {info.cls.name}:", ""]
-    lines += [inspect.cleandoc(info.cls.__doc__ or ""), "", "Values", "------"]
-    for field in fields(info.cls):
-        value = info.params.get(field.name, field.default)
+    if is_file_spec(name):
+        cls, params = load_policy_class(name), {}
+        lines = [f"{cls.name or cls.__name__} ({name})", ""]
+    else:
+        info = policy_info(name)
+        cls, params = info.cls, dict(info.params)
+        lines = [f"{info.name} ({info.source})", ""]
+        if params:
+            lines = [f"{info.name}: {info.description}", f"Preset of {cls.name}:", ""]
+    lines += [inspect.cleandoc(cls.__doc__ or ""), "", "Values", "------"]
+    for field in fields(cls):
+        value = params.get(field.name, field.default)
         accepted = _accepted(dict(field.metadata))
         shown = "required" if value is MISSING else repr(value)
         lines.append(f"{field.name} = {shown}{accepted}")

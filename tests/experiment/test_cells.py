@@ -9,7 +9,8 @@ import pytest
 
 from simsched.errors import SimschedError
 from simsched.experiment.cells import Cell, plan_experiment
-from simsched.experiment.fingerprint import content_key
+from simsched.experiment.fingerprint import content_key, policy_digest
+from simsched.policy import make_policy
 from simsched.yaml_reader import Document
 
 GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
@@ -149,3 +150,16 @@ def test_everything_wrong_is_found_before_the_first_run(
 def test_keys_tell_numbers_and_types_apart() -> None:
     values = [1, 1.0, "1", True, None, [1], {"a": 1}, float("nan"), float("inf"), -0.0, 0.0]
     assert len({content_key({"x": value}) for value in values}) == len(values)
+
+
+def test_a_policy_file_counts_by_content_not_by_place(tmp_path: Path) -> None:
+    """Moving a project to another directory must not make its stored rows obsolete."""
+    text = "from simsched.policy import Policy\nclass Mine(Policy):\n    pass\n"
+    digests = []
+    for folder, addition in (("one", ""), ("two", ""), ("three", "# edited\n")):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "mine.py"
+        path.write_text(text + addition)
+        digests.append(policy_digest(make_policy(str(path))))
+    assert digests[0] == digests[1]
+    assert digests[0] != digests[2]

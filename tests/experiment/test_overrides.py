@@ -79,3 +79,8 @@ def test_what_is_wrong_is_named(make_plain: Any, text: str, message: str) -> Non
     with pytest.raises(ConfigurationError, match=message) as caught:
         changed(make_plain(), text)
     assert "\n" not in str(caught.value)
+
+
+def test_a_sweep_is_added_by_its_dotted_key(make_plain: Any) -> None:
+    data = changed(make_plain(), "sweep.product.workloads.fork_join.depth=[2, 3]")
+    assert data["sweep"] == {"product": {"workloads.fork_join.depth": [2, 3]}}

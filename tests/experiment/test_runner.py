@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import ConfigurationError, ModelError, SimschedError
+from simsched.errors import ConfigurationError, ModelError, PolicyError
+from simsched.experiment.blame import explained
 from simsched.experiment.cells import Cell
-from simsched.experiment.pool import WorkerLostError
+from simsched.experiment.pool import WorkerLostError, _Worker
 from simsched.experiment.runner import Interrupted, Outcome, run_experiment
 from simsched.experiment.store import Store
+from simsched.policy import make_policy
 from simsched.trace.parquet import read_events, read_table
 from simsched.yaml_reader import Document
 
@@ -143,12 +145,16 @@ def test_a_cell_that_kills_every_worker_ends_the_experiment(
     assert all(json.loads(path.read_text())["row"] for path in stored)
 
 
-def test_a_fault_in_a_worker_is_not_taken_for_wrong_input(make_plain: Any, tmp_path: Path) -> None:
+def test_a_fault_of_the_policy_in_a_worker_names_its_file(make_plain: Any, tmp_path: Path) -> None:
     (tmp_path / "marker").touch()
     data = make_plain(policies=["cilk_a", drastic(tmp_path, "crash", label="faulty")])
-    with pytest.raises(RuntimeError, match="a fault of the policy") as caught:
+    with pytest.raises(PolicyError, match=r"faulty seed \d: .*\.py:\d+: .*a fault of the policy"):
         run(Document(None, data), tmp_path, jobs=2)
-    assert not isinstance(caught.value, SimschedError)
+
+
+def test_a_fault_of_the_program_is_not_taken_for_wrong_input() -> None:
+    with pytest.raises(ZeroDivisionError), explained(make_policy("cilk")):
+        raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -229,3 +235,14 @@ def test_a_killed_program_leaves_complete_rows_only(
     (row,) = (json.loads(file.read_text()) for file in out.glob("cells/*.json"))
     assert row["row"]["makespan_s"] > 0
     assert not (out / "runs.parquet").exists()
+
+
+def test_a_row_that_a_killed_worker_was_writing_is_removed(tmp_path: Path) -> None:
+    """An interruption kills workers; one in the middle of a file cannot tidy up itself."""
+    worker = _Worker()
+    unfinished = tmp_path / f".row.json.{worker.process.pid}.tmp"
+    others = tmp_path / f".row.json.{worker.process.pid + 1}.tmp"
+    unfinished.touch()
+    others.touch()
+    worker.stop(tmp_path, None)
+    assert list(tmp_path.iterdir()) == [others]

@@ -1,0 +1,75 @@
+"""Unexpected exceptions during a run: the policy's, for lack of memory, or the program's own."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from simsched.errors import ModelError, PolicyError, SimschedError
+from simsched.policy import Policy
+
+PACKAGE = Path(__file__).resolve().parent.parent
+NO_MEMORY = (
+    "found more than the memory of this computer (or its limit) allows, "
+    "accepted: a smaller workload, or fewer runs at a time (--jobs 1)"
+)
+
+
+@contextmanager
+def explained(policy: Policy) -> Iterator[None]:
+    """Turn what a policy's code has caused, and a lack of memory, into an error of the user's.
+
+    Parameters
+    ----------
+    policy : Policy
+        The policy of the run inside.
+
+    Raises
+    ------
+    ModelError
+        Memory is exhausted.
+    PolicyError
+        A hook has raised an exception, or an exception has no other explanation than a value that
+        a policy from outside the package has returned.
+    """
+    try:
+        yield
+    except SimschedError:
+        raise
+    except MemoryError as error:
+        raise ModelError(NO_MEMORY) from error
+    except (Exception, SystemExit) as error:
+        message = _blame(error, policy)
+        if message is None:
+            raise
+        raise PolicyError(message) from error
+
+
+def _blame(error: BaseException, policy: Policy) -> str | None:
+    """Return what to say when the policy is to blame, None when it is not."""
+    file = _source(type(policy))
+    if file is None:
+        return None
+    name = policy.name or type(policy).__name__
+    what = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).resolve() == file]
+    if own:
+        return f"policy {name}: {file}:{own[-1].lineno}: {own[-1].name}: {what}"
+    if file.is_relative_to(PACKAGE):
+        return None
+    return (
+        f"policy {name}: {file}: the engine cannot use what a hook has returned: {what}; "
+        "simsched.testing.check_policy names the rule"
+    )
+
+
+def _source(cls: type) -> Path | None:
+    """Return the file that defines a class, if there is one."""
+    try:
+        return Path(inspect.getfile(cls)).resolve()
+    except (OSError, TypeError):
+        return None
