@@ -1,0 +1,43 @@
+"""No order of a set or a hash reaches a decision."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import hashlib
+from simsched.engine.run import simulate
+from simsched.machine import load_machine
+from simsched.policy import list_policies, make_policy
+from simsched.workload.registry import make_small_workload
+
+digest = hashlib.sha256()
+machine = load_machine("knl_snc4_flat")
+for info in list_policies():
+    for family, backend in (("heat", "simpy"), ("pagerank", "native"), ("cholesky", "native")):
+        run = simulate(
+            machine, make_small_workload(family), make_policy(info.name),
+            workers=8, seed=3, backend=backend, events=True,
+        )
+        for column in run.trace.events.values():
+            digest.update(column.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_traces_do_not_depend_on_the_hash_seed() -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("0", "1", "31337")
+    ]
+    digests = [process.communicate()[0].strip() for process in processes]
+    assert all(process.returncode == 0 for process in processes)
+    assert len(digests[0]) == 64
+    assert len(set(digests)) == 1
