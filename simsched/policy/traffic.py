@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -96,7 +97,8 @@ def balanced_traffic(traffic: FloatArray, bandwidth: Sequence[float]) -> FloatAr
     as B_i, without which 5 would not follow.
     """
     shares = np.asarray(bandwidth, np.float64)
-    return float(traffic.sum()) * shares / float(shares.sum())
+    # Exact sums: those of NumPy depend on how it adds up.
+    return math.fsum(traffic.tolist()) * shares / math.fsum(shares.tolist())
 
 
 def choose_moves(

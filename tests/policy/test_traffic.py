@@ -57,6 +57,12 @@ HOT = [5.0, 2.0, 1.0, 4.0]
 HOME = [0, 0, 0, 1]
 
 
+def test_the_balance_does_not_depend_on_how_numpy_adds_up() -> None:
+    # Added from left to right, or in eight partial sums, the ones would be lost.
+    traffic = np.array([1e16, *[1.0] * 16])
+    assert balanced_traffic(traffic, [1.0] + [0.0] * 16)[0] == 1e16 + 16
+
+
 def test_the_hottest_block_that_fits_both_sides_moves_first() -> None:
     # Excess 4 on node 0, request 4 on node 2: 5 is too hot, then 2 (leaving 2 and 2), then 1.
     assert moves(HOT, HOME, [1.0, 1.0, 1.0]) == [(1, 2), (2, 2)]
