@@ -307,3 +307,42 @@ def test_an_idle_worker_snatches_across_domains(backend: str) -> None:
     ends = events(result, EventKind.TASK_END, "worker", "task")
     assert [task for _, task in ends] == [0, 1]
     assert ends[0][0] == ends[1][0]
+
+
+class Marked(CentralQueue):
+    """Tasks with an even number come from a pool that marks; the others need an inactive domain."""
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "same_domain", "oldest"),
+                AcquireStep("marked", "own", "oldest"),
+                AcquireStep("late", "own", "oldest", ("domain_inactive",)),
+            ),
+            pool_groups=(
+                PoolGroup("worker"),
+                PoolGroup("marked", "domain", marks_active=True),
+                PoolGroup("late", "domain"),
+            ),
+            group_of=(1 + np.arange(graph.n_tasks) % 2).astype(np.int8),
+        )
+
+
+def test_all_workers_of_a_domain_that_becomes_inactive_look_for_work(backend: str) -> None:
+    machine = one_domain(2, costs=RuntimeCosts(steal_probe_ps=(1, 31, 7)))
+    result = run(backend, machine, build_graph([10_000.0, 1e3, 0.0, 1e3]), Marked())
+    ends = {task: t for t, task in events(result, EventKind.TASK_END, "time_ps", "task")}
+    starts = events(result, EventKind.TASK_START, "time_ps", "task")
+    # Each pays the whole probe of its sibling's empty pool.
+    assert starts[2:] == [(ends[0] + 31, 1), (ends[0] + 31, 3)]
+
+
+class MarkedMover(Marked, Mover):
+    """Both at once."""
+
+
+def test_a_task_that_is_taken_twice_keeps_its_domain_active_once(backend: str) -> None:
+    graph = build_graph([10_000.0, 1000.0])
+    result = run(backend, one_domain(2), graph, MarkedMover(hand_over=False))
+    assert len(events(result, EventKind.PREEMPT, "task")) == 1
+    assert events(result, EventKind.TASK_START, "time_ps", "task") == [(0, 0), (10 * US, 1)]
