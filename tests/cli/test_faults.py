@@ -149,3 +149,16 @@ def test_the_baseline_can_be_replaced_with_the_policies(simsched: Command, tmp_p
         code, output, messages = simsched("run", path, "-j", 1, "--json", "-q", *words)
         assert code == 0, messages
         assert {run["policy"] for run in json.loads(output)["runs"]} == {"pfws"}
+
+
+def test_the_machine_of_the_guide_and_its_message(
+    simsched: Command, refused: Refused, tmp_path: Path
+) -> None:
+    guide = (ROOT / "docs" / "adding-a-machine.md").read_text()
+    text = guide.split("```yaml\n")[1].split("```")[0]
+    path = tmp_path / "my_server.yaml"
+    path.write_text(text)
+    assert simsched("check", "my_server.yaml")[0] == 0
+    path.write_text(text.replace("    bandwidth: [38 GB/s", "    bandwith: [38 GB/s"))
+    shown = guide.rstrip().splitlines()[-2].removesuffix("...")
+    assert shown in refused("check", "my_server.yaml")
