@@ -129,15 +129,15 @@ def watched(backend: str, machine: Machine, graph: TaskGraph) -> Counters:
 
 
 def test_a_sampled_page_counts_once_per_polling_loop(backend: str) -> None:
-    # 6 us of computation each: two accesses begin in the first loop of 10 us, one in the second.
+    # Accesses begin at 0, 12, 15 and 24 us: one, two and one in the loops of 10 us.
     graph = build_graph(
-        np.full(3, 6000.0),
-        accessed=accesses(range(3), [0, 0, 0], [4096, 4097, 5000], 0, 3),
+        [12_000.0, 3000.0, 9000.0, 1000.0],
+        accessed=accesses(range(4), [0] * 4, [4096, 4097, 5000, 8192], 0, 4),
         block_bytes=[12_288],
     )
     counters = watched(backend, make_machine(), graph)
-    assert counters.samples.tolist() == [[2, 2, 0]]
-    assert counters.duration_s == pytest.approx(18e-6)
+    assert counters.samples.tolist() == [[3, 2, 0]]
+    assert counters.duration_s == pytest.approx(25e-6)
 
 
 def test_bytes_are_counted_by_group_kind_and_locality(backend: str) -> None:
@@ -147,3 +147,10 @@ def test_bytes_are_counted_by_group_kind_and_locality(backend: str) -> None:
     assert counters.executed_by.tolist() == [0, 0, 0]
     assert counters.block_home.tolist() == [1, 1, 1]
     assert counters.node_used_bytes.tolist() == [0, 3 * MB, 0, 0]
+
+
+def test_memory_that_belongs_to_no_domain_is_local_to_all(backend: str) -> None:
+    machine = make_machine()
+    shared = replace(machine.nodes[1], domain=None)
+    machine = replace(machine, nodes=(machine.nodes[0], shared))
+    assert watched(backend, machine, blocks(2)).group_bytes.tolist() == [[[MB, 0]]]
