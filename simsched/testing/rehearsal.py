@@ -131,6 +131,7 @@ def _check_update(update: Update, machine: Machine, n_blocks: int) -> None:
     blocks, nodes = np.asarray(update.move_block), np.asarray(update.move_node)
     assert blocks.shape == nodes.shape, "on_iteration: as many blocks as nodes to move"
     assert np.all((blocks >= 0) & (blocks < n_blocks)), "on_iteration: a block does not exist"
+    assert len(np.unique(blocks)) == len(blocks), "on_iteration: a block moves more than once"
     assert np.all((nodes >= 0) & (nodes < len(machine.nodes))), "on_iteration: no such node"
     assert update.migrating_workers >= 1, "on_iteration: nobody migrates"
     assert update.overhead_s >= 0, "on_iteration: negative overhead"

@@ -119,6 +119,19 @@ def test_a_full_node_sends_first_touch_to_the_next_one(backend: str) -> None:
         touched([600, 600, 600])
 
 
+def test_a_cache_keeps_what_a_smaller_access_leaves_out(backend: str) -> None:
+    graph = build_graph(
+        np.zeros(3),
+        successors=adjacency([0, 1], [1, 2], 3),
+        accessed=accesses(range(3), [0, 0, 0], [5000, 1000, 5000], 0, 3),
+        block_bytes=[5000],
+    )
+    machine = one_domain(1, caches=[("L1", 10_000, 100e9, 0, 1)])
+    summary = run(backend, machine, graph).summary
+    assert summary.cache_hit_bytes.tolist() == [6000]
+    assert summary.requested_bytes - summary.node_bytes.sum() == 6000
+
+
 def test_an_access_of_no_bytes_touches_and_takes_its_share_of_the_operations(backend: str) -> None:
     graph = build_graph(
         [3000.0], accessed=accesses([0, 0, 0], [0, 1, 2], 0, 0, 1), block_bytes=[0, 64, 64]
@@ -272,6 +285,15 @@ def test_a_moved_task_continues_where_it_was(backend: str, graph: TaskGraph, alo
     ((time, victim, taker),) = events(result, EventKind.PREEMPT, "time_ps", "worker", "arg1")
     assert (time, {victim, taker}) == (US, {0, 1})
     assert events(result, EventKind.TASK_END, "worker")[-1] == (taker,)
+
+
+def test_a_task_that_is_moved_while_it_waits_for_its_latency_waits_for_the_rest(
+    backend: str,
+) -> None:
+    # The flow ends after 0.5 us, the task 2 us later.
+    machine = one_domain(2, costs=replace(COSTS, pop_ps=0), local_latency_ps=2 * US)
+    result = run(backend, machine, reader(5000), Mover())
+    assert result.summary.makespan_ps == 2_500_000 + 2000 + 20
 
 
 def test_a_task_put_back_is_continued_by_who_takes_it(backend: str) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simsched.policy import list_policies, make_policy, param
-from simsched.policy.base import AcquireStep, Plan, View
+from simsched.policy.base import AcquireStep, Counters, Plan, Update, View
 from simsched.policy.random_stealing import RandomStealing
 from simsched.testing import check_policy, small_cases
 from simsched.testing.battery import check_decisions, check_docstring, check_parameters
@@ -97,6 +97,12 @@ class Lost(Sound):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Restless(Sound):
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update:
+        return Update(move_block=np.zeros(2, np.int32), move_node=np.arange(2, dtype=np.int32))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Forgetful(Sound):
     def prepare(self, view: View) -> Workload:
         return replace(
@@ -117,6 +123,7 @@ def test_a_sound_policy_passes() -> None:
         (Moody(), "same seed gives different decisions"),
         (Short(), "group_of: found length 3"),
         (Lost(), "unknown pool group 'attic'"),
+        (Restless(), "a block moves more than once"),
         (Forgetful(), "tree on four_domains_hbm with 3 workers: "),
     ],
 )
