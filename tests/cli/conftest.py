@@ -25,6 +25,7 @@ def simsched(
 ) -> Command:
     """Run the command line in an empty directory: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # parallel test processes may have a narrow one
 
     def command(*words: object) -> tuple[int, str, str]:
         code = main([str(word) for word in words])
