@@ -172,6 +172,30 @@ def test_thieves_wait_for_the_victims_lock(backend: str) -> None:
     assert stolen == [20, 27]
 
 
+def test_a_child_with_unfinished_predecessors_is_not_started_by_its_parent(backend: str) -> None:
+    # The thief of the continuation creates task 2, which has to wait for its sibling.
+    graph = build_graph(
+        [0.0, 5000.0, 1000.0],
+        children=adjacency([0, 0], [1, 2], 3),
+        successors=adjacency([1], [2], 3),
+    )
+    result = run(backend, one_domain(2), graph, make_policy("cilk"))
+    assert len(events(result, EventKind.STEAL, "task")) == 1
+    assert events(result, EventKind.SPAWN, "time_ps", "arg0", "arg1") == [(0, 1, 0), (0, 2, 1)]
+    assert events(result, EventKind.TASK_START, "time_ps", "task")[1:] == [(0, 1), (5 * US, 2)]
+
+
+def test_creating_a_child_costs_time_at_the_present_speed(backend: str) -> None:
+    # Two busy threads of one core have half of its speed each.
+    machine = one_domain(1, smt_throughput=(1.0, 1.0))
+    graph = build_graph(
+        [1e3, 0.0, 10_000.0], children=adjacency([0], [1], 3), creation_ops=[9e9, 3000.0, 9e9]
+    )
+    result = run(backend, machine, graph, make_policy("cilk"))
+    assert events(result, EventKind.TASK_START, "time_ps", "task") == [(0, 0), (0, 2), (8 * US, 1)]
+    assert result.summary.worker_spawn_ps.sum() == 6 * US
+
+
 class ProbesFirst(CentralQueue):
     """Other pools of the domain are tried before the central queue."""
 

@@ -10,6 +10,7 @@ from simsched.engine.conformance import compare
 from simsched.engine.invariants import trace_violations
 from simsched.engine.run import simulate
 from simsched.errors import SimschedError
+from simsched.trace.bounds import lower_bounds, traffic_bound_s
 
 from .instances import HookPolicy, RandomPolicy, random_machine, random_workload
 
@@ -42,6 +43,9 @@ def test_traces_are_sound(machine: int, workload: int, policy: int, hooks: bool)
     except SimschedError:
         return  # memory too small: the other test checks that both say so
     assert trace_violations(run) == []
+    limit = run.makespan_s * (1 + 1e-9)
+    assert lower_bounds(run.machine, run.workload, run.worker_thread).best_s <= limit
+    assert traffic_bound_s(run.summary, run.machine, moved=hooks) <= limit
 
 
 @pytest.mark.parametrize("backend", ["simpy", "native"])
