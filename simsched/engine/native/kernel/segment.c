@@ -174,32 +174,25 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker)
     return status == SSK_OK ? SSK_ACT_FLOW : status;
 }
 
-/* When the end of the computation is noticed at the present rate. */
-static int64_t compute_end(const ssk_worker_t *w)
+/*
+ * Returns when the end of a segment whose flows are over is noticed, and sets with which lag: that of the computation
+ * or, for flows and tail, that of the worker, which the last flow has left.
+ */
+static int64_t plan_end(ssk_worker_t *w)
 {
-    if (w->ops_left <= 0.0)
-        return w->since;
-    return ssk_add_ps(w->since, ssk_ceil_ps(w->ops_left / w->rate - w->since_lag));
-}
-
-/* The lag with which a segment ends; that of its last flow is the worker's. */
-static double lag_at_end(const ssk_worker_t *w)
-{
-    int64_t end = compute_end(w);
+    int64_t compute_end = w->since;
     double lag = w->since_lag;
     if (w->ops_left > 0.0) {
         double exact = w->ops_left / w->rate - w->since_lag;
-        lag = (double)ssk_ceil_ps(exact) - exact;
+        int64_t wait = ssk_ceil_ps(exact);
+        compute_end = ssk_add_ps(w->since, wait);
+        lag = (double)wait - exact;
     }
-    if (end == w->tail_end)
-        return lag < w->lag ? lag : w->lag;
-    return end > w->tail_end ? lag : w->lag;
-}
-
-/* When a segment whose flows are over ends. */
-static int64_t segment_end(const ssk_worker_t *w)
-{
-    return ssk_max(w->tail_end, compute_end(w));
+    if (compute_end == w->tail_end)
+        w->end_lag = lag < w->lag ? lag : w->lag;
+    else
+        w->end_lag = compute_end > w->tail_end ? lag : w->lag;
+    return ssk_max(w->tail_end, compute_end);
 }
 
 int ssk_next_flow(ssk_sim_t *sim, int32_t worker)
@@ -213,7 +206,7 @@ int ssk_next_flow(ssk_sim_t *sim, int32_t worker)
         return SSK_WAIT;
     }
     w->tail_end = ssk_add_ps(sim->now, w->tail);
-    int64_t end = segment_end(w);
+    int64_t end = plan_end(w);
     if (end <= sim->now)
         return SSK_ACT_SEGMENT_END;
     w->then = SSK_ACT_SEGMENT_END;
@@ -235,7 +228,7 @@ int ssk_segment_end(ssk_sim_t *sim, int32_t worker)
     ssk_worker_t *w = &sim->workers[worker];
     w->state = SSK_PAYING;
     w->counters.busy_ps += sim->now - w->start;
-    w->lag = sim->lag = lag_at_end(w);
+    w->lag = sim->lag = w->end_lag;
     return SSK_ACT_ACCESS;
 }
 
@@ -257,7 +250,7 @@ void ssk_adapt(ssk_sim_t *sim, int32_t worker)
         double left = ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
         ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), left, sim->now, sim->lag);
     } else {
-        ssk_timers_set(&sim->timers, worker, ssk_max(sim->now, segment_end(w)));
+        ssk_timers_set(&sim->timers, worker, ssk_max(sim->now, plan_end(w)));
     }
 }
 

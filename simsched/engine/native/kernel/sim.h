@@ -54,6 +54,7 @@ typedef struct {
     /* segment */
     double ops_left, rate;
     double since_lag;      /* operations are known for the time since - since_lag */
+    double end_lag;        /* lag with which the segment ends, once its flows are over */
     int64_t since, start;
     int64_t tail, tail_end;
     int64_t flow_bytes[2];
