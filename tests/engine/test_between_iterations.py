@@ -82,6 +82,18 @@ def test_moves_to_the_present_home_cost_nothing(backend: str) -> None:
     assert found.migrations == 0
 
 
+def test_moved_blocks_give_their_room_back(backend: str) -> None:
+    used = []
+
+    class Reporting(Moving):
+        def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+            used.append(counters.node_used_bytes.tolist())
+            return super().on_iteration(view, state, counters)
+
+    summary(backend, Reporting(moves=((0, 1),)))
+    assert used == [[2 * MB, 0], [MB, MB]]
+
+
 def test_a_block_is_moved_at_most_once(backend: str) -> None:
     # Two copies of one block at a time would give the room on its old node back twice.
     with pytest.raises(PolicyError, match="move_block: found block 1 more than once"):

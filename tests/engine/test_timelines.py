@@ -320,6 +320,33 @@ def test_a_task_that_is_moved_while_it_waits_for_its_latency_waits_for_the_rest(
     assert result.summary.makespan_ps == 2_500_000 + 2000 + 20
 
 
+def test_a_moved_task_goes_on_with_its_other_accesses(backend: str) -> None:
+    graph = build_graph(
+        [0.0], accessed=accesses([0, 0], [0, 1], 10**6, 0, 1), block_bytes=[10**6] * 2
+    )
+    result = run(backend, one_domain(2, costs=replace(COSTS, pop_ps=0)), graph, Mover())
+    assert result.summary.makespan_ps == 200 * US + 2000 + 20
+    assert len(events(result, EventKind.FLOW_END, "arg0")) == 2
+
+
+class PinnedMover(Mover):
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        own = np.arange(graph.n_tasks, dtype=np.int32)
+        return Plan(acquire=(AcquireStep("worker"),), instance_of=own)
+
+
+def test_a_moved_task_runs_at_the_speed_of_its_new_core(backend: str) -> None:
+    machine = one_domain(2, smt_throughput=(1.0, 1.0), costs=replace(COSTS, pop_ps=0))
+    graph = build_graph([10_000.0, 10_000.0])
+    options = {"workers": 3, "pinning": "compact"}
+    result = run(backend, machine, graph, PinnedMover(), **options)
+    # Both have done 500 operations after 1 us; task 1 shares its core until the switch is paid.
+    assert events(result, EventKind.TASK_END, "time_ps", "worker", "task") == [
+        (US + 2000 + 9_499_000, 1, 1),
+        (US + 2000 + 20 + 9_500_000, 2, 0),
+    ]
+
+
 def test_a_task_put_back_is_continued_by_who_takes_it(backend: str) -> None:
     graph = build_graph([10_000.0])
     policy = Mover(hand_over=False)
