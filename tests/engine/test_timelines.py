@@ -77,6 +77,19 @@ def test_rounding_to_picoseconds_does_not_add_up(backend: str, by: str) -> None:
     assert run(backend, machine, graph).summary.makespan_ps == 333_334
 
 
+def test_of_two_ends_in_one_picosecond_the_later_one_counts(backend: str) -> None:
+    # Each of 1000 tasks computes for 333.5 ps and reads for 333.33 ps.
+    n = 1000
+    graph = build_graph(
+        np.full(n, 333.5),
+        successors=adjacency(range(n - 1), range(1, n), n),
+        accessed=accesses(range(n), [0] * n, 1, 0, n),
+        block_bytes=[1],
+    )
+    machine = one_domain(1, ops_per_s=1e12, dram_bandwidth_bytes_per_s=3e9)
+    assert abs(run(backend, machine, graph).summary.makespan_ps - 333_500) <= 1
+
+
 def test_arrivals_are_waited_for(backend: str) -> None:
     graph = build_graph([1000.0, 1000.0], arrival_ps=[0, 5 * US])
     result = run(backend, one_domain(1), graph, iterations=2)
