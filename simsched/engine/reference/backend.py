@@ -290,6 +290,12 @@ class SimpyBackend:
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self._wake(able[pick], len(able))
+            able[pick].called_to = group, instance
+
+    def pass_on(self, called_to: tuple[int, int] | None) -> None:
+        """Wake another worker for the pool to which one was called that has not taken from it."""
+        if called_to is not None and self.pools.content[called_to[0]][called_to[1]]:
+            self._wake_for(*called_to)
 
     def _can_wake(self, worker: Worker) -> bool:
         return worker.parked and bool(self.plan.active[worker.index])

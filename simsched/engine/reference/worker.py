@@ -37,6 +37,8 @@ class Worker:
         What it is executing.
     party : int
         Workers that were searching at the same time when it was woken.
+    called_to : (int, int) or None
+        Pool (group, instance) whose push has woken it.
     gift : (int, int) or None
         A preempted task handed to it while parked, and what taking it costs.
     lag : float
@@ -55,6 +57,7 @@ class Worker:
         self.busy = False
         self.segment: Segment | None = None
         self.party = 1
+        self.called_to: tuple[int, int] | None = None
         self.gift: tuple[int, int] | None = None
         self.lag = 0.0
         self.copies = False
@@ -114,6 +117,7 @@ class Worker:
         """Find a task, pay for it and return it; None when there is nothing to do."""
         sim = self._sim
         party, self.party = self.party, 1
+        called_to, self.called_to = self.called_to, None
         if self.gift is not None:
             (task, _), self.gift = self.gift, None  # its cost has passed
             return task
@@ -121,6 +125,7 @@ class Worker:
             return None
         found = sim.pools.search(self.index, sim.now, party, sim.problem.victim_stream)
         if found is None:
+            sim.pass_on(called_to)
             snatched = sim.ask_on_idle(self)
             if snatched is None:
                 return None
@@ -138,6 +143,8 @@ class Worker:
                 sim.record.failed_probes[distance] += probes
             sim.mark_active(task, found.group, self.domain)
             self._set_busy(True)
+            if called_to != (found.group, found.instance):
+                sim.pass_on(called_to)
         sim.record.acquire_ps[self.index] += cost
         yield from self._pay(cost)
         return task

@@ -1,6 +1,6 @@
 #include "calendar.h"
 
-#define ARITY 4
+#define ARITY SSK_CALENDAR_ARITY
 
 int ssk_calendar_alloc(ssk_calendar_t *self, const ssk_allocator_t *allocator, int32_t n_slots)
 {

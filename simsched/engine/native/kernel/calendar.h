@@ -10,6 +10,8 @@
 
 #include "base.h"
 
+#define SSK_CALENDAR_ARITY 4 /* children of a node */
+
 typedef struct {
     int64_t time;
     double lag;   /* how long before `time` the flow really ends, in ps */

@@ -190,14 +190,6 @@ static inline double duration(const ssk_class_t *cls, double key)
     return (key - cls->virt) / cls->rate - cls->since_lag;
 }
 
-double ssk_flows_lag(const ssk_flows_t *self, int32_t worker, int64_t now)
-{
-    const ssk_class_t *cls = &self->classes[self->class_of[worker]];
-    double exact = duration(cls, cls->heap[self->place_of[worker]].key);
-    int64_t wait = ssk_ceil_ps(exact);
-    return cls->since + wait == now ? (double)wait - exact : 0.0;
-}
-
 /* Enters when the end of the first flow of a class is noticed at its present rate, not before now. */
 static void schedule_head(ssk_flows_t *self, int32_t c, int64_t now)
 {
@@ -221,6 +213,8 @@ static void refresh_heads(ssk_flows_t *self, int64_t now)
     for (int32_t i = 0; i < self->n_touched; i++) {
         int32_t c = self->touched[i];
         ssk_class_t *cls = &self->classes[c];
+        if (!cls->touched)
+            continue;
         cls->touched = false;
         if (cls->n == 0)
             ssk_calendar_clear(&self->calendar, c);
@@ -230,7 +224,39 @@ static void refresh_heads(ssk_flows_t *self, int64_t now)
     self->n_touched = 0;
 }
 
-/* Computes rates and moves the heads of classes whose rate this changes. No class is touched. */
+/* Tells whether the first flow of a class ends now or earlier. */
+static bool ends_now(const ssk_class_t *cls, int64_t now)
+{
+    if (cls->n == 0 || !(cls->rate > 0.0))
+        return false;
+    /* Mostly more than a picosecond is left, which needs no division; rounding is far below one in 2**50. */
+    double left = cls->heap[0].key - cls->virt - cls->rate * ((double)(now - cls->since) + cls->since_lag);
+    if (left > cls->rate && now - cls->since < (int64_t)1 << 50)
+        return false;
+    return ssk_ceil_ps(duration(cls, cls->heap[0].key)) <= now - cls->since;
+}
+
+/*
+ * Tells whether certainly no flow ends now, without bringing the calendar up to date: a change of rates that is due
+ * will move most of what has been touched.
+ */
+static bool none_ends_now(const ssk_flows_t *self, int64_t now)
+{
+    const ssk_entry_t *heap = self->calendar.heap;
+    for (int32_t i = 0; i < self->n_touched; i++)
+        if (ends_now(&self->classes[self->touched[i]], now))
+            return false;
+    if (self->calendar.n == 0 || heap[0].time > now)
+        return true;
+    if (!self->classes[heap[0].slot].touched)
+        return false;
+    for (int32_t i = 1; i < self->calendar.n && i <= SSK_CALENDAR_ARITY; i++)
+        if (heap[i].time <= now)
+            return false; /* or it is out of date; too rare to look further */
+    return true;
+}
+
+/* Computes rates and moves the heads of touched classes and of those whose rate this changes. */
 static void change_rates(ssk_flows_t *self, int64_t now, double lag)
 {
     ssk_sharing_update(self);
@@ -253,22 +279,24 @@ static void change_rates(ssk_flows_t *self, int64_t now, double lag)
             cls->since = now;
             cls->since_lag = lag;
             cls->rate = self->sharing.rate[c];
+            cls->touched = false;
             schedule_head(self, c, now);
         }
     }
+    refresh_heads(self, now);
 }
 
 int64_t ssk_flows_next(ssk_flows_t *self, int64_t now, double lag, int64_t other, int32_t *worker_ret)
 {
-    if (self->n_touched > 0)
+    bool is_changing = self->n_changed > 0 && other > now;
+    if (!is_changing || !none_ends_now(self, now)) {
         refresh_heads(self, now);
-    int64_t time = ssk_calendar_time(&self->calendar);
-    if (self->n_changed > 0 && time > now && other > now) {
-        change_rates(self, now, lag);
-        time = ssk_calendar_time(&self->calendar);
+        is_changing = is_changing && ssk_calendar_time(&self->calendar) > now;
     }
+    if (is_changing)
+        change_rates(self, now, lag);
     *worker_ret = self->calendar.n > 0 ? self->calendar.heap[0].rank : SSK_NONE;
-    return time;
+    return ssk_calendar_time(&self->calendar);
 }
 
 /* Checks one class: order of its heap, places, calendar entry. */

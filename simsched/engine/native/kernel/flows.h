@@ -108,9 +108,6 @@ void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, doub
 /* Removes a worker's flow at time `now - lag` and returns its remaining bytes, not below 0. */
 double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag);
 
-/* How long before now a worker's flow has ended whose end is noticed now. */
-double ssk_flows_lag(const ssk_flows_t *self, int32_t worker, int64_t now);
-
 /*
  * Returns the time of the next end of a flow, SSK_NEVER when there is none; *worker_ret is its worker. `other` is the
  * time of the next event of another kind: if neither is at `now` and classes have gained or lost flows, rates are
@@ -139,6 +136,12 @@ int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator) SSK_CHEC
 
 /* Recomputes all rates without regard to slack and compares: SSK_OK or SSK_ERR_INVARIANT. */
 int ssk_sharing_verify(const ssk_flows_t *self) SSK_CHECK_RESULT;
+
+/* The lag of the end of a flow that ssk_flows_next() has just returned. */
+static inline double ssk_flows_lag(const ssk_flows_t *self)
+{
+    return self->calendar.heap[0].lag;
+}
 
 /* Index of the lowest set bit; word must not be 0. */
 static inline int32_t ssk_lowest_bit(uint64_t word)

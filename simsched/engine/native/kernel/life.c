@@ -47,7 +47,8 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
     bool is_child_first = sim->plan.spawn_order[child] == SSK_CHILD_FIRST && tasks->pending[child] == 1;
     tasks->next_child[task]++;
     ssk_event(sim, SSK_SPAWN, worker, task, child, is_child_first ? SSK_CHILD_FIRST : SSK_PARENT_FIRST);
-    int64_t cost = ssk_ceil_ps(graph->creation_ops[child] / ssk_rate(sim, worker));
+    double ops = graph->creation_ops[child];
+    int64_t cost = ops > 0.0 ? ssk_ceil_ps(ops / ssk_rate(sim, worker)) : 0;
     cost = ssk_add_ps(cost, is_child_first ? costs->spawn_child_first_ps : costs->spawn_parent_first_ps);
     if (!is_child_first) {
         w->counters.spawn_ps += cost;

@@ -82,6 +82,28 @@ void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party)
     ssk_event(sim, SSK_WAKE, worker, SSK_NONE, party, 0);
 }
 
+/* Wakes one of the parked workers that may take from a pool. */
+static void wake_for(ssk_sim_t *sim, int32_t group, int32_t instance)
+{
+    if (sim->n_parked == 0)
+        return;
+    int32_t n = find_wakeable(sim, group, instance);
+    if (n == 0)
+        return;
+    int32_t k = n > 1 ? (int32_t)ssk_draw_below(&sim->problem.wake, (uint32_t)n) : 0;
+    int32_t worker = pick(sim->candidates, k);
+    ssk_wake(sim, worker, n);
+    sim->workers[worker].called_group = group;
+    sim->workers[worker].called_instance = instance;
+}
+
+/* Wakes another worker for the pool to which one was called that has not taken from it. */
+static void pass_on(ssk_sim_t *sim, int32_t group, int32_t instance)
+{
+    if (group != SSK_NONE && ssk_pools_at(&sim->pools, group, instance)->count > 0)
+        wake_for(sim, group, instance);
+}
+
 /* Chooses the pool of a ready task. */
 static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *group, int32_t *instance)
 {
@@ -130,13 +152,7 @@ int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, in
         return status;
     if (pusher != SSK_NONE && sim->plan.group_locked[group])
         *clock = lock(sim, pool, *clock);
-    if (sim->n_parked == 0)
-        return SSK_OK;
-    int32_t n = find_wakeable(sim, group, instance);
-    if (n > 0) {
-        int32_t k = n > 1 ? (int32_t)ssk_draw_below(&sim->problem.wake, (uint32_t)n) : 0;
-        ssk_wake(sim, pick(sim->candidates, k), n);
-    }
+    wake_for(sim, group, instance);
     return SSK_OK;
 }
 
@@ -291,12 +307,17 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     int32_t party = w->party;
     found_t found;
     bool has_failed = false, has_found = false;
+    int32_t called_group = w->called_group;
     w->party = 1;
+    w->called_group = SSK_NONE;
     if (ssk_set_has(sim->routes.active, worker))
         has_found = find_pool(sim, worker, &found, &has_failed);
     int64_t probe_cost = has_failed ? settle_probes(sim, has_found) : 0;
-    if (!has_found)
+    if (!has_found) {
+        if (ssk_set_has(sim->routes.active, worker))
+            pass_on(sim, called_group, w->called_instance);
         return stay_idle(sim, worker);
+    }
     ssk_pool_t *pool = ssk_pools_at(&sim->pools, found.group, found.instance);
     int32_t task = ssk_pools_take(&sim->pools, found.group, pool, sim->plan.step_take[found.step] == SSK_NEWEST);
     int64_t at = sim->now + probe_cost / party, cost;
@@ -317,6 +338,8 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     }
     mark_domain(sim, task, found.group, worker);
     ssk_set_busy(sim, worker, true);
+    if (found.group != called_group || found.instance != w->called_instance)
+        pass_on(sim, called_group, w->called_instance);
     w->task = task;
     w->counters.acquire_ps += cost;
     return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);

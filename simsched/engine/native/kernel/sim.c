@@ -39,6 +39,7 @@ static int alloc_workers(ssk_sim_t *sim)
     for (int32_t w = 0; w < p->n_workers; w++) {
         sim->workers[w].task = SSK_NONE;
         sim->workers[w].party = 1;
+        sim->workers[w].called_group = SSK_NONE;
         ssk_set_add(sim->parked, w);
     }
     return SSK_OK;

@@ -50,6 +50,7 @@ typedef struct {
     bool busy;
     double lag;    /* how long before the present time its last wait was really over, in ps */
     int32_t task;
+    int32_t called_group, called_instance; /* pool whose push has woken it; -1 */
     int32_t party; /* workers that searched at the same time when it was woken */
     /* segment */
     double ops_left, rate;
