@@ -128,6 +128,9 @@ class Bats(Policy):
     which could come to a standstill. A tree with fewer than ``tasks_per_core * cores`` tasks, or
     with one level of small children, is one subgraph and stays on one socket until others steal it.
     Which worker migrates and how fast is not stated: one worker by default.
+    Levels 4 and 5 are open to any socket without unfinished subgraphs, also while the roots of an
+    iteration are still being distributed. Of a subgraph with several roots an idle socket takes one
+    root at a time. A single worker monitors without leaving out anybody, at no cost.
 
     References
     ----------
