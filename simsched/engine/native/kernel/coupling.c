@@ -95,11 +95,8 @@ static bool slack_holds(ssk_flows_t *self, int32_t n_queued)
     for (int32_t i = 0; i < self->n_listed; i++)
         if (self->classes[self->changed[i]].n == 0)
             end = add_load(self, self->changed[i], 0.0, end);
-    for (int32_t word = 0; word < self->n_words; word++)
-        for (uint64_t bits = s->component[word]; bits != 0; bits &= bits - 1) {
-            int32_t c = 64 * word + ssk_lowest_bit(bits);
-            end = add_load(self, c, s->rate[c], end);
-        }
+    for (int32_t i = 0; i < s->n_renewed; i++)
+        end = add_load(self, s->renewed[i], s->rate[s->renewed[i]], end);
     for (int32_t k = n_queued; k < end; k++) {
         int32_t x = s->queue[k];
         s->seen[x] = 0;

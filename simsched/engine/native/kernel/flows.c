@@ -269,19 +269,17 @@ static void change_rates(ssk_flows_t *self, int64_t now, double lag)
     }
     self->n_listed = 0;
     self->n_changed = 0;
-    for (int32_t word = 0; word < self->n_words; word++) {
-        for (uint64_t bits = self->sharing.component[word]; bits != 0; bits &= bits - 1) {
-            int32_t c = 64 * word + ssk_lowest_bit(bits);
-            ssk_class_t *cls = &self->classes[c];
-            if (cls->rate == self->sharing.rate[c])
-                continue;
-            cls->virt = virtual_at(cls, now, lag);
-            cls->since = now;
-            cls->since_lag = lag;
-            cls->rate = self->sharing.rate[c];
-            cls->touched = false;
-            schedule_head(self, c, now);
-        }
+    for (int32_t i = 0; i < self->sharing.n_renewed; i++) {
+        int32_t c = self->sharing.renewed[i];
+        ssk_class_t *cls = &self->classes[c];
+        if (cls->rate == self->sharing.rate[c])
+            continue;
+        cls->virt = virtual_at(cls, now, lag);
+        cls->since = now;
+        cls->since_lag = lag;
+        cls->rate = self->sharing.rate[c];
+        cls->touched = false;
+        schedule_head(self, c, now);
     }
     refresh_heads(self, now);
 }

@@ -67,7 +67,8 @@ typedef struct {
     uint8_t *stale;            /* per resource: raw_level is to be computed again */
     /* coupling */
     uint64_t *crosses;         /* per resource: set of classes that cross it */
-    uint64_t *component;       /* classes whose rates are computed anew */
+    uint64_t *component;       /* set of classes whose rates depend on each other and on a change */
+    int32_t *renewed, n_renewed; /* classes whose rates have been computed anew */
     int32_t *flows_on;         /* per resource: flows that cross it */
     uint8_t *slack;            /* per resource: too far from full to stop any class */
     double *load, *next_load;  /* per slack resource: bytes per ps, now and after the change */
@@ -129,7 +130,7 @@ void ssk_sharing_update(ssk_flows_t *self);
 
 /*
  * Brings the counts of flows on resources up to date. If only lone resources are concerned, computes the rates of their
- * classes, puts these into sharing.component and returns true. In lone.c.
+ * classes, lists these in sharing.renewed and returns true. In lone.c.
  */
 bool ssk_lone_update(ssk_flows_t *self);
 int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator) SSK_CHECK_RESULT;

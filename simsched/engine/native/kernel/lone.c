@@ -64,7 +64,7 @@ static void fill(ssk_flows_t *self, int32_t x)
         here[n_here].cap = lone[k].cap;
         here[n_here].class_index = c;
         here[n_here++].is_rising = true;
-        s->component[c >> 6] |= (uint64_t)1 << (c & 63);
+        s->renewed[s->n_renewed++] = c;
     }
     for (int32_t n_rising = n_here; n_rising > 0;) {
         double used = 0.0, load = 0.0, lowest_cap = INFINITY;
@@ -120,7 +120,7 @@ bool ssk_lone_update(ssk_flows_t *self)
     ssk_sharing_t *s = &self->sharing;
     if (!count_flows(self))
         return false;
-    memset(s->component, 0, (size_t)self->n_words * sizeof(*s->component));
+    s->n_renewed = 0;
     for (int32_t i = 0; i < self->n_listed; i++) {
         const ssk_class_t *cls = &self->classes[self->changed[i]];
         int32_t x = s->lone_of[self->changed[i]];

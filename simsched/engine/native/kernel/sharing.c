@@ -26,6 +26,7 @@ int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     s->stale = ssk_new(allocator, n_resources, sizeof(*s->stale));
     s->crosses = ssk_new(allocator, n_resources * n_words, sizeof(*s->crosses));
     s->component = ssk_new(allocator, n_words, sizeof(*s->component));
+    s->renewed = ssk_new(allocator, n_classes, sizeof(*s->renewed));
     s->flows_on = ssk_new(allocator, n_resources, sizeof(*s->flows_on));
     s->slack = ssk_new(allocator, n_resources, sizeof(*s->slack));
     s->load = ssk_new(allocator, n_resources, sizeof(*s->load));
@@ -33,7 +34,7 @@ int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     s->seen = ssk_new(allocator, n_resources, sizeof(*s->seen));
     s->queue = ssk_new(allocator, n_resources, sizeof(*s->queue));
     if (!s->rate || !s->stopped || !s->rising || !s->crossing || !s->crossing_ptr || !s->n_crossing || !s->used ||
-        !s->raw_level || !s->stale || !s->crosses || !s->component || !s->flows_on || !s->slack || !s->load ||
+        !s->raw_level || !s->stale || !s->crosses || !s->component || !s->renewed || !s->flows_on || !s->slack || !s->load ||
         !s->next_load || !s->seen || !s->queue)
         return SSK_ERR_MEMORY;
     memset(s->slack, 1, n_resources);
@@ -53,7 +54,7 @@ void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
     ssk_sharing_t *s = &self->sharing;
     void *const blocks[] = {
         s->rate,  s->stopped, s->rising,    s->crossing, s->crossing_ptr, s->n_crossing, s->used, s->raw_level, s->stale,
-        s->crosses, s->component, s->flows_on, s->slack, s->load,         s->next_load,  s->seen, s->queue,
+        s->crosses, s->component, s->renewed, s->flows_on, s->slack, s->load,         s->next_load,  s->seen, s->queue,
         s->lone,  s->lone_of,   s->lone_ptr,  s->linked, s->present,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
@@ -85,6 +86,7 @@ static int32_t gather(ssk_flows_t *self)
             int32_t c = 64 * word + ssk_lowest_bit(bits);
             int32_t path = c / p->n_smt;
             double n = (double)self->classes[c].n;
+            s->renewed[n_rising] = c;
             s->rising[n_rising++] = c;
             s->stopped[c] = 0;
             for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++) {
@@ -99,6 +101,7 @@ static int32_t gather(ssk_flows_t *self)
             }
         }
     }
+    s->n_renewed = n_rising;
     return n_rising;
 }
 
