@@ -313,18 +313,18 @@ class Worker:
         total = int(graph.read_bytes[span].sum()) + int(graph.written_bytes[span].sum())
         yield from self._access(task, Remaining(first, last, last - first, total, ops))
 
-    def _access(self, task: int, todo: Remaining) -> Waiting:
+    def _access(self, task: int, rest: Remaining) -> Waiting:
         """Execute the remaining accesses of a body or join."""
         sim, graph = self._sim, self._sim.graph
-        for access in range(todo.access, todo.last):
+        for access in range(rest.access, rest.last):
             n_bytes = int(graph.read_bytes[access]) + int(graph.written_bytes[access])
             ops = (
-                todo.ops * (n_bytes / todo.total_bytes)
-                if todo.total_bytes > 0
-                else todo.ops / todo.count
+                rest.ops * (n_bytes / rest.total_bytes)
+                if rest.total_bytes > 0
+                else rest.ops / rest.count
             )
             segment = Segment(task, ops, self.rate(), sim.now, sim.now)
-            sim.tasks.remaining[task] = replace(todo, access=access + 1)
+            sim.tasks.remaining[task] = replace(rest, access=access + 1)
             sim.memory.begin(graph, segment, access, self.index, sim.now)
             yield from self._segment(segment)
         sim.tasks.remaining.pop(task, None)
@@ -333,9 +333,9 @@ class Worker:
         """Continue a preempted segment, then the accesses that follow it."""
         saved.rate, saved.since, saved.start_ps = self.rate(), self._sim.now, self._sim.now
         yield from self._segment(saved)
-        todo = self._sim.tasks.remaining.get(task)
-        if todo is not None:
-            yield from self._access(task, todo)
+        rest = self._sim.tasks.remaining.get(task)
+        if rest is not None:
+            yield from self._access(task, rest)
 
     def _segment(self, segment: Segment) -> Waiting:
         """Run the flows of a segment one after the other beside its computation."""
