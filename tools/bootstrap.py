@@ -225,4 +225,7 @@ def announce(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("simsched: interrupted; start it again to go on")
