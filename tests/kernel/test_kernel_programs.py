@@ -15,7 +15,7 @@ PROGRAMS = sorted(path.stem for path in HERE.glob("test_*.c"))
 STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"]
 BUILDS = {
     "plain": [],
-    "optimised": ["-O2", "-DNDEBUG"],
+    "optimised": ["-O3", "-DNDEBUG"],
     "sanitized": [
         "-O1",
         "-g",

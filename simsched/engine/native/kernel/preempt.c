@@ -53,7 +53,7 @@ static int refuse_taker(ssk_sim_t *sim, int reason, int32_t worker, int32_t take
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 {
     ssk_preempt_t decision = {SSK_NONE, SSK_NONE};
-    int32_t task;
+    int32_t task = SSK_NONE;
     int answer = sim->hooks.on_idle(sim->hooks.context, worker, &decision);
     if (answer < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
@@ -71,7 +71,7 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 /* Carries out one decision of the policy's timer. */
 static int carry_out(ssk_sim_t *sim, ssk_preempt_t decision)
 {
-    int32_t taker = decision.taker, task;
+    int32_t taker = decision.taker, task = SSK_NONE;
     if (taker != SSK_NONE && !ssk_sim_is_waiting(sim, taker))
         return refuse_taker(sim, SSK_REASON_TIMER_TAKER, SSK_NONE, taker);
     int status = take_away(sim, decision.victim, taker, SSK_REASON_TIMER_VICTIM, &task);
