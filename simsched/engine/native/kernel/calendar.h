@@ -1,7 +1,8 @@
 /*
  * Calendar of flow classes: the end of each class's first flow, by (time, longest lag, worker).
  *
- * An indexed 4-ary heap with at most one entry per class. Ties are decided by the worker, never by the order of insertion. (The timers of the workers, where ties follow from the place, are in timers.h.)
+ * An indexed 4-ary heap with at most one entry per class. Ties are decided by the worker, never by the order of
+ * insertion. (The timers of the workers, where ties follow from the place, are in timers.h.)
  *
  * Invariants: place[heap[i].slot] == i for all i < n; place is -1 for all other slots; no entry is before its parent.
  */
