@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import simulate
+from simsched.engine.run import Run, simulate
 from simsched.experiment.blame import explained
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
 from simsched.trace.metrics import run_metrics
-from simsched.trace.schema import Summary
+from simsched.trace.schema import EventKind
 from simsched.workload.importers import Measured, import_measured
 
 #: Work sharing, child-first stealing, parent-first stealing.
@@ -52,9 +52,11 @@ class Replayed:
     policy : str
         Policy, ``"measured"`` for the hardware run.
     makespan_s : float
-        Simulated makespan; of the measured run, its parallel part.
-    error_percent : float
-        Difference of the makespan from the measured one.
+        From the first creation of a task to the end of the last one.
+    leaves_s : float
+        From the start of the first leaf to the end of the last task.
+    makespan_error_percent, leaves_error_percent : float
+        Differences from the measured run.
     busy : Distribution
         Time that each core was inside tasks or created them.
     core_busy_s : ndarray of float64, shape (n_cores,)
@@ -65,7 +67,9 @@ class Replayed:
 
     policy: str
     makespan_s: float
-    error_percent: float
+    leaves_s: float
+    makespan_error_percent: float
+    leaves_error_percent: float
     busy: Distribution
     core_busy_s: NDArray[np.float64]
     row: dict[str, Any]
@@ -115,7 +119,9 @@ def _plain(run: Replayed) -> dict[str, Any]:
     return {
         "policy": run.policy,
         "makespan_s": run.makespan_s,
-        "error_percent": run.error_percent,
+        "leaves_s": run.leaves_s,
+        "makespan_error_percent": run.makespan_error_percent,
+        "leaves_error_percent": run.leaves_error_percent,
         "busy_min_s": run.busy.min_s,
         "busy_median_s": run.busy.median_s,
         "busy_mean_s": run.busy.mean_s,
@@ -166,7 +172,13 @@ def replay(
             progress(spec)
         with explained(policy):
             run = simulate(
-                machine, found.workload, policy, workers=workers, seed=seed, backend=backend
+                machine,
+                found.workload,
+                policy,
+                workers=workers,
+                seed=seed,
+                backend=backend,
+                events=True,
             )
         row: dict[str, Any] = {
             "machine": machine.name,
@@ -175,7 +187,7 @@ def replay(
         }
         row |= {"backend": backend, "seed": seed}
         row |= run_metrics(run.summary, run.machine, run.workload, run.worker_thread)
-        runs.append(_simulated(spec, run.summary, reference, row))
+        runs.append(_simulated(spec, run, reference, row))
     tasks = found.workload.graph.n_tasks
     return Replay(str(path), machine.name, tasks, found.measured.n_cores, reference, runs)
 
@@ -183,13 +195,33 @@ def replay(
 def _measured(measured: Measured, ops_per_s: float) -> Replayed:
     """Return the measured run in seconds."""
     busy = np.sort(measured.busy_cycles) / ops_per_s
-    makespan = measured.makespan_cycles / ops_per_s
-    return Replayed("measured", makespan, 0.0, Distribution.of(busy), busy, {})
+    makespan = (float(measured.end_cycles.max()) - measured.spawn_start_cycles) / ops_per_s
+    leaves = measured.makespan_cycles / ops_per_s
+    return Replayed("measured", makespan, leaves, 0.0, 0.0, Distribution.of(busy), busy, {})
 
 
-def _simulated(spec: str, summary: Summary, reference: Replayed, row: dict[str, Any]) -> Replayed:
+def _simulated(spec: str, run: Run, reference: Replayed, row: dict[str, Any]) -> Replayed:
     """Return a simulated run beside the measured one."""
+    summary = run.summary
     busy = np.sort(summary.worker_busy_ps + summary.worker_spawn_ps) * 1e-12
     makespan = summary.makespan_ps * 1e-12
-    error = 100.0 * (makespan / reference.makespan_s - 1.0)
-    return Replayed(spec, makespan, error, Distribution.of(busy), busy, row)
+    leaves = makespan - _first_leaf_ps(run) * 1e-12
+    return Replayed(
+        spec,
+        makespan,
+        leaves,
+        100.0 * (makespan / reference.makespan_s - 1.0),
+        100.0 * (leaves / reference.leaves_s - 1.0),
+        Distribution.of(busy),
+        busy,
+        row,
+    )
+
+
+def _first_leaf_ps(run: Run) -> int:
+    """Return when the first task without children starts."""
+    assert run.trace is not None
+    events = run.trace.events
+    starts = events["kind"] == EventKind.TASK_START
+    is_leaf = np.diff(run.workload.graph.child_ptr) == 0
+    return int(events["time_ps"][starts][is_leaf[events["task"][starts]]].min())

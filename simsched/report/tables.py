@@ -136,12 +136,14 @@ def replay_table(replayed: Replay) -> Table:
     title = f"{replayed.tasks:,} tasks on {replayed.cores} cores of {replayed.machine}"
     table = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left")
     table.add_column("run")
-    for name in ("makespan [s]", "error [%]", "busy per core [s]: min", "median", "mean", "max"):
+    times = ("makespan [s]", "error [%]", "from first leaf [s]", "error [%]")
+    for name in (*times, "busy per core [s]: min", "median", "mean", "max"):
         table.add_column(Text(name), justify="right")
     for run in (replayed.measured, *replayed.runs):
         busy = run.busy
-        error = "" if run is replayed.measured else f"{run.error_percent:+.1f}"
+        errors = (run.makespan_error_percent, run.leaves_error_percent)
+        shown = ("", "") if run is replayed.measured else tuple(f"{e:+.1f}" for e in errors)
+        cells = (run.policy, number(run.makespan_s), shown[0], number(run.leaves_s), shown[1])
         values = (busy.min_s, busy.median_s, busy.mean_s, busy.max_s)
-        cells = (run.policy, number(run.makespan_s), error, *map(number, values))
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(Text, (*cells, *map(number, values))))
     return table
