@@ -32,7 +32,8 @@ def random_stream(seed: int, purpose: str) -> np.random.PCG64:
 class Paths:
     """Ways for bytes: from each domain to each node, through memory-side caches, and between nodes.
 
-    Flow class c is ``path * n_smt + (k - 1)`` for k busy threads on the core of the flow.
+    Ways with the same latency, caps and loads are one path. Flow class c is
+    ``path * n_smt + (k - 1)`` for k busy threads on the core of the flow.
 
     Parameters
     ----------
@@ -387,14 +388,19 @@ def _paths(machine: Machine, n_smt: int) -> Paths:
     cap: list[list[float]] = []
     loads: list[list[tuple[int, float]]] = []
 
+    known: dict[tuple[object, ...], int] = {}  # like paths are one: fewer classes, same rates
+
     def add(latency_ps: int, caps: list[float], load: list[tuple[int, float]]) -> int:
-        latency.append(latency_ps)
-        cap.append(caps)
         merged: dict[int, float] = {}
         for resource, weight in load:
             merged[resource] = merged.get(resource, 0.0) + weight
-        loads.append(sorted(merged.items()))
-        return len(latency) - 1
+        path = (latency_ps, tuple(caps), tuple(sorted(merged.items())))
+        if path not in known:
+            known[path] = len(latency)
+            latency.append(latency_ps)
+            cap.append(caps)
+            loads.append(sorted(merged.items()))
+        return known[path]
 
     access = np.zeros((n_domains, n_nodes), np.int32)
     hit = np.full((n_domains, n_nodes), -1, np.int32)
