@@ -280,3 +280,35 @@ def test_data_larger_than_memory_is_refused(backend: str) -> None:
     machine = one_domain(1, dram_capacity_bytes=1000)
     with pytest.raises(ModelError, match="found 1001 bytes for first touch, accepted at most 1000"):
         makespan_ps(machine, flows(1, 1001), backend)
+
+
+def two_ways_to_node_0(backend: str, **remote: object) -> list[int]:
+    """Return when tasks on domains 0 and 1 end that read 10^6 bytes each from node 0."""
+    from dataclasses import replace
+
+    machine = make_machine(domains=2, cores_per_domain=1, local_latency_ps=700)
+    near = machine.paths[0][0]
+    machine = replace(machine, paths=((near, near), (replace(near, **remote), near)))  # type: ignore[arg-type]
+
+    class OneEach(CentralQueue):
+        def plan(self, view, state, graph):  # type: ignore[no-untyped-def]
+            return Plan(acquire=(AcquireStep("worker"),), instance_of=np.array([0, 1], np.int32))
+
+    workload = Workload("w", flows(2, 10**6))
+    run = simulate(machine, workload, OneEach(home=0), backend=backend, events=True)
+    assert run.trace is not None
+    events = run.trace.events
+    ended = events["kind"] == EventKind.TASK_END
+    order = np.argsort(events["task"][ended])
+    return events["time_ps"][ended][order].tolist()
+
+
+def test_ways_that_differ_in_latency_only_are_two(backend: str) -> None:
+    both = 2 * 10**6 * 100  # 10 GB/s for both together
+    assert two_ways_to_node_0(backend, latency_ps=1500) == [both + 700, both + 1500]
+
+
+def test_ways_that_differ_in_cap_only_are_two(backend: str) -> None:
+    # The capped flow takes 2 GB/s, the other one the remaining 8 GB/s.
+    ends = two_ways_to_node_0(backend, core_cap_bytes_per_s=(2e9,))
+    assert ends == [125_000_700, 500_000_700]
