@@ -119,16 +119,16 @@ def run_experiment(
         for inner in (store.directory, events_directory):
             created = [*(make_directory(inner) if inner else []), *created]
         rows = {} if recompute else _stored(planned, store, events_directory)
-        todo = list({cell.key: cell for cell in planned.cells if cell.key not in rows}.values())
-        reused = len({cell.key for cell in planned.cells}) - len(todo)
-        with listener(len(todo)) if listener else nullcontext(Silent()) as heard:
+        missing = list({cell.key: cell for cell in planned.cells if cell.key not in rows}.values())
+        reused = len({cell.key for cell in planned.cells}) - len(missing)
+        with listener(len(missing)) if listener else nullcontext(Silent()) as heard:
             workers = jobs or available_cores()
             try:
-                with closing(execute(todo, workers, store, events_directory, heard)) as running:
+                with closing(execute(missing, workers, store, events_directory, heard)) as running:
                     for cell, row in running:
                         rows[cell.key] = row
             except KeyboardInterrupt:
-                total = reused + len(todo)
+                total = reused + len(missing)
                 raise Interrupted(len(rows), total, directory) from None
         complete = [{**cell.identity(), **rows[cell.key]} for cell in planned.cells]
         _name_events(complete, planned.cells, events_directory)
@@ -137,7 +137,7 @@ def run_experiment(
     finally:
         _remove_empty(created)
     elapsed = time.perf_counter() - begin
-    return Outcome(planned.experiment, complete, directory, parquet, len(todo), reused, elapsed)
+    return Outcome(planned.experiment, complete, directory, parquet, len(missing), reused, elapsed)
 
 
 def _stored(

@@ -186,7 +186,6 @@ class RuntimeCosts:
     context_switch_ps: int = 0
     page_migration_ps: int = 0
     hotness_sample_ps: int = 0
-    kernel_launch_ps: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -281,7 +281,6 @@ class Costs(Section):
     context_switch: Sourced[Time] | None = None
     page_migration: Sourced[Time] | None = None
     hotness_sample: Sourced[Time] | None = None
-    kernel_launch: Sourced[Time] | None = None
 
 
 class MachineFile(Section):

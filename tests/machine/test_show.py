@@ -7,7 +7,7 @@ import pytest
 
 from simsched.machine import list_machines, load_machine
 from simsched.machine.draw import _link_ends, _ring
-from simsched.machine.model import MemorySideCache
+from simsched.machine.model import MemorySideCache, RuntimeCosts
 from simsched.machine.show import describe_machine, draw_machine, ranges
 from simsched.machine.synthetic import make_machine
 
@@ -31,10 +31,11 @@ def test_text_holds_numbers_with_their_sources() -> None:
         "steal 300 ns, 500 ns, 1 us  [assumed: 0.3 to 1 us]",
         "to hbm, 1 hop (12 paths)",
         "shared by 2 cores  [bats: a tile has two cores]",
-        "zero: kernel_launch",
         "stream = measured: K. Rupp, data set knl-stream-benchmark",
     ):
         assert line in text
+    synthetic = describe_machine(make_machine(costs=RuntimeCosts(push_ps=1)))
+    assert "zero: spawn_child_first, spawn_parent_first, pop, steal_probe" in synthetic
 
 
 @pytest.mark.parametrize("name", list_machines())
