@@ -57,7 +57,6 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
-	@test -d benchmarks || { echo "There is no benchmarks/ yet." >&2; exit 1; }
 	@$(BIN)/python -m benchmarks
 
 wheel: setup

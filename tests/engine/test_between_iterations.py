@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
@@ -16,8 +17,6 @@ from simsched.policy.base import Counters, Monitor, Placement, Plan, Update, Vie
 from simsched.trace.schema import Summary
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-
-from .plans import CentralQueue
 
 US = 1_000_000
 MB = 10**6

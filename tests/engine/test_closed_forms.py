@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.errors import ModelError, StalledError
 from simsched.machine.model import MemorySideCache, RuntimeCosts
@@ -17,8 +18,6 @@ from simsched.policy.base import AcquireStep, Plan
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-
-from .plans import CentralQueue
 
 PS = 10**12
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
@@ -15,8 +16,6 @@ from simsched.policy.base import CHILD_FIRST, Plan, Policy, PoolGroup, View
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-
-from .plans import CentralQueue
 
 US = 1_000_000
 COSTS = RuntimeCosts(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.policies import CentralQueue
 from simsched.engine.run import Run, simulate
 from simsched.errors import ModelError
 from simsched.machine.model import Machine, RuntimeCosts
@@ -17,8 +18,6 @@ from simsched.policy.base import AcquireStep, Plan, Policy, PoolGroup, Preempt, 
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-
-from .plans import CentralQueue
 
 US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
 COSTS = RuntimeCosts(

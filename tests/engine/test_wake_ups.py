@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Plan, PoolGroup, View
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
-
-from .plans import CentralQueue
 
 
 class SubgraphPerDomain(CentralQueue):

@@ -1,0 +1,1 @@
+"""Speed and memory of the engines on workloads with known answers; see docs/performance.md."""

@@ -1,0 +1,103 @@
+"""What the cases simulate: functions from a size to the objects that a user would pass in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.policies import CentralQueue, FirstTasksFixed, HookedQueue
+from simsched.machine import Machine, load_machine
+from simsched.machine.synthetic import make_machine
+from simsched.policy.base import Policy
+from simsched.policy.registry import make_policy
+from simsched.workload.bench import CONTROLLERS, bench_flows
+from simsched.workload.builder import accesses, build_graph
+from simsched.workload.graph import Workload
+from simsched.workload.presets import resolve_workload
+from simsched.workload.registry import make_workload
+
+#: Bytes are integers here, but local flows have fractional ones: count in millionths.
+_SCALE = 10**6
+
+
+class Instance(NamedTuple):
+    """Arguments of `simulate`."""
+
+    machine: Machine
+    workload: Workload
+    policy: Policy
+
+
+Build = Callable[[int], Instance]
+
+
+def independent(tasks: int, *, workers: int) -> Instance:
+    """Return independent tasks in one queue."""
+    return Instance(_flat(workers), _bench("independent", tasks=tasks), CentralQueue())
+
+
+def hooked(tasks: int, *, workers: int) -> Instance:
+    """Return independent tasks in a queue that is run by Python hooks."""
+    return Instance(_flat(workers), _bench("independent", tasks=tasks), HookedQueue())
+
+
+def stencil(steps: int, *, workers: int, iterations: int = 1) -> Instance:
+    """Return steps of a 64 x 64 stencil under list scheduling."""
+    workload = _bench("stencil2d", width=64, height=64, steps=steps, iterations=iterations)
+    return Instance(_flat(workers), workload, CentralQueue())
+
+
+def cholesky(tiles: int, *, workers: int) -> Instance:
+    """Return a Cholesky factorisation under list scheduling."""
+    return Instance(_flat(workers), _bench("cholesky", tiles=tiles), CentralQueue())
+
+
+def stealing(depth: int, *, workers: int) -> Instance:
+    """Return a binary spawn tree of the given depth under random stealing."""
+    workload = make_workload("fork_join", {"depth": depth, "leaf_costs": "uniform"})
+    return Instance(_flat(workers), workload, make_policy("random_stealing"))
+
+
+def flows(tasks: int, *, workers: int, remote: bool) -> Instance:
+    """Return tasks that are one flow each, through 8 controllers and, if remote, a crossbar."""
+    drawn = bench_flows(tasks, remote=remote)
+    scale = 1 if remote else _SCALE
+    size = np.rint(drawn.size_bytes * scale).astype(np.int64)
+    machine = make_machine(
+        domains=CONTROLLERS,
+        cores_per_domain=workers // CONTROLLERS,
+        dram_bandwidth_bytes_per_s=90e9 * scale,
+        dram_capacity_bytes=10**18,
+        core_cap_bytes_per_s=None if remote else 12e9 * scale,
+        link_bandwidth_bytes_per_s=360e9 if remote else None,
+    )
+    every = np.arange(tasks)
+    graph = build_graph(
+        np.zeros(tasks), accessed=accesses(every, every, size, 0, tasks), block_bytes=size
+    )
+    workload = Workload("flows", graph, parameters={"home": drawn.controller})
+    return Instance(machine, workload, FirstTasksFixed())
+
+
+def heat(iterations: int, *, policy: str) -> Instance:
+    """Return HEAT of 16 GB in leaves of 2 MB on Knights Landing with 256 workers."""
+    workload = resolve_workload("heat_16gb", {"iterations": iterations})
+    return Instance(load_machine("knl_snc4_flat"), workload, make_policy(policy))
+
+
+def with_workers(build: Callable[..., Instance], workers: int, **parameters: object) -> Build:
+    """Return a builder whose only open parameter is the size."""
+    return partial(build, workers=workers, **parameters)
+
+
+def _flat(workers: int) -> Machine:
+    """Return equal cores of 1e9 operations per second without any runtime costs."""
+    return make_machine(domains=1, cores_per_domain=workers)
+
+
+def _bench(generator: str, **parameters: object) -> Workload:
+    """Return a workload with the costs of the benchmarks with known makespans."""
+    return make_workload(generator, {**parameters, "costs": "bench"})

@@ -1,0 +1,106 @@
+"""The simplest policies that runs with known answers need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simsched.policy.base import (
+    AcquireStep,
+    Placement,
+    Plan,
+    Policy,
+    Pool,
+    PoolGroup,
+    View,
+    param,
+)
+from simsched.workload.bench import CONTROLLERS
+from simsched.workload.graph import TaskGraph
+
+_SHARED = (AcquireStep("worker"), AcquireStep("all", "own", "oldest"))
+_POOLS = (PoolGroup("worker"), PoolGroup("all", "machine"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CentralQueue(Policy):
+    """One FIFO for everybody, without a lock: greedy list scheduling.
+
+    Parameters
+    ----------
+    home : int
+        Memory node of all blocks; -1 for first touch.
+    spawn : {0, 1}
+        Child first or parent first.
+    """
+
+    home: int = param(-1, low=-1)
+    spawn: int = param(1, low=0, high=1)
+
+    def place(self, view: View, state: Any) -> Placement:
+        """Return all blocks on one node."""
+        home = np.full(view.workload.graph.n_blocks, self.home, np.int32)
+        return Placement(home, view.machine.touch_order)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return a plan in which every task enters the queue of the machine."""
+        return Plan(
+            acquire=_SHARED,
+            pool_groups=_POOLS,
+            group_of=np.ones(graph.n_tasks, np.int8),
+            spawn_order=self.spawn,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstTasksFixed(Policy):
+    """Task i < P goes to the worker that the benchmark calls i, the others to whoever is free.
+
+    The benchmark's worker i uses controller i mod 8; here workers are numbered domain by domain.
+    """
+
+    def place(self, view: View, state: Any) -> Placement:
+        """Return the homes that were drawn with the flows."""
+        home = np.asarray(view.workload.parameters["home"], np.int32)
+        return Placement(home, view.machine.touch_order)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return a plan with the first tasks in the pools of their workers."""
+        n, workers = graph.n_tasks, view.n_workers
+        instance = np.full(n, -1, np.int32)
+        i = np.arange(min(workers, n))
+        instance[i] = (i % CONTROLLERS) * (workers // CONTROLLERS) + i // CONTROLLERS
+        group = np.ones(n, np.int8)
+        group[i] = 0
+        return Plan(acquire=_SHARED, pool_groups=_POOLS, group_of=group, instance_of=instance)
+
+
+HOOKS_PER_TASK = 2  #: of `HookedQueue`
+
+
+@dataclass
+class HookCalls:
+    """How often the hooks of a run were called."""
+
+    ready: int = 0
+    finish: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookedQueue(CentralQueue):
+    """A central queue in which Python decides on every task and observes every end."""
+
+    def start(self, view: View) -> HookCalls:
+        """Return counters of calls."""
+        return HookCalls()
+
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+        """Return the machine's queue."""
+        state.ready += 1
+        return Pool(1, 0)
+
+    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+        """Count the end."""
+        state.finish += 1

@@ -1,0 +1,204 @@
+"""Runs cases in processes of their own and makes one row of each."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cases import GROWTH, Case, Growth, Size
+from benchmarks.policies import HOOKS_PER_TASK, HookedQueue
+
+ROOT = Path(__file__).resolve().parents[1]
+TOLERANCE = 1e-8
+
+
+@dataclass
+class Row:
+    """What is known about one case; the fields are those of the JSON file.
+
+    Parameters
+    ----------
+    case : str
+        Name.
+    workers, tasks : int
+        Workers, and tasks executed over all iterations.
+    tasks_per_cpu_s : float
+        Tasks per CPU second of the fastest run.
+    cpu_s, wall_s, engine_cpu_s : float
+        Its CPU seconds and wall-clock seconds in `simulate`, and the CPU seconds that the backend
+        spent in iterations, the rest being validation and set-up in Python.
+    peak_rss_bytes : int
+        Largest resident size of the process, building of the workload included.
+    makespan_s, expected_makespan_s : float
+        Simulated time; None where none is expected.
+    events, expected_events : int
+        Trace events, kept or not.
+    events_recorded : bool
+        Whether the expected number was recorded from a run instead of derived.
+    cpu_s_runs : list of float
+        CPU seconds of all runs.
+    input_bytes : int
+        Bytes of the arrays of the workload's graphs.
+    bytes_per_task : float
+        By how much the run exceeded what was resident before it, per task of the workload's graphs.
+    simulated_per_cpu_s, hooks_per_cpu_s : float
+        Simulated seconds, and calls of Python hooks, per CPU second.
+    trace_bytes : int, optional
+        Size of the file with the event trace.
+    same_run_tasks : int, optional
+        Tasks of the run that both backends were given, and CPU seconds of both.
+    """
+
+    case: str
+    workers: int
+    tasks: int
+    tasks_per_cpu_s: float
+    cpu_s: float
+    wall_s: float
+    peak_rss_bytes: int
+    makespan_s: float
+    expected_makespan_s: float | None
+    engine_cpu_s: float
+    cpu_s_runs: list[float]
+    events: int
+    expected_events: int | None
+    events_recorded: bool
+    input_bytes: int
+    bytes_per_task: float
+    simulated_per_cpu_s: float
+    hooks_per_cpu_s: float | None = None
+    trace_bytes: int | None = None
+    same_run_tasks: int | None = None
+    same_run_native_cpu_s: float | None = None
+    same_run_simpy_cpu_s: float | None = None
+    ratio_to_simpy: float | None = None
+    simgrid_tasks: int | None = None
+    simgrid_tasks_per_cpu_s: float | None = None
+    simgrid_makespan_s: float | None = None
+    ratio_to_simgrid: float | None = None
+    missed: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all fields."""
+        return asdict(self)
+
+
+FIELDS = tuple(item.name for item in fields(Row))
+
+
+def measure_case(case: Case, *, quick: bool, repeat: int) -> Row:
+    """Return the row of a case on the native backend, without any comparison.
+
+    Parameters
+    ----------
+    case : Case
+        The case.
+    quick : bool
+        Whether the small size runs; budgets are then not looked at.
+    repeat : int
+        How many processes run it; the fastest counts.
+    """
+    size = case.small if quick else case.full
+    runs = [run_child(case, size, "native") for _ in range(1 if case.once else repeat)]
+    best = min(runs, key=lambda run: float(run["cpu_s"]))
+    cpu = best["cpu_s"]
+    hooked = isinstance(case.build(case.warm).policy, HookedQueue)
+    row = Row(
+        case=case.name,
+        workers=case.workers,
+        tasks=best["tasks"],
+        tasks_per_cpu_s=best["tasks"] / cpu,
+        cpu_s=cpu,
+        wall_s=best["wall_s"],
+        peak_rss_bytes=max(run["peak_rss_bytes"] for run in runs),
+        makespan_s=best["makespan_s"],
+        expected_makespan_s=size.makespan_s,
+        engine_cpu_s=best["engine_cpu_s"],
+        cpu_s_runs=[run["cpu_s"] for run in runs],
+        events=best["events"],
+        expected_events=size.events,
+        events_recorded=size.recorded,
+        input_bytes=best["input_bytes"],
+        bytes_per_task=max(run["run_rss_bytes"] for run in runs) / best["graph_tasks"],
+        simulated_per_cpu_s=best["makespan_s"] / cpu,
+        hooks_per_cpu_s=HOOKS_PER_TASK * best["tasks"] / cpu if hooked else None,
+        trace_bytes=best["trace_bytes"],
+    )
+    row.wrong = _mistakes(case.name, size, runs)
+    if not quick:
+        row.missed = missed_budgets(case, row)
+    return row
+
+
+def compare_backends(case: Case, row: Row, repeat: int) -> None:
+    """Give both backends the same run of small size and note how much faster `native` is."""
+    native = [run_child(case, case.small, "native") for _ in range(repeat)]
+    simpy = run_child(case, case.small, "simpy")
+    row.same_run_tasks = simpy["tasks"]
+    row.same_run_native_cpu_s = min(run["cpu_s"] for run in native)
+    row.same_run_simpy_cpu_s = simpy["cpu_s"]
+    row.ratio_to_simpy = row.same_run_simpy_cpu_s / row.same_run_native_cpu_s
+    row.wrong += _mistakes(f"{case.name} (small)", case.small, [*native, simpy])
+
+
+def missed_budgets(case: Case, row: Row) -> list[str]:
+    """Return the budgets that a row does not keep, in words."""
+    missed = []
+    for budget in case.budgets:
+        value = float(getattr(row, budget.figure))
+        if not budget.is_met(value):
+            missed.append(f"{case.name}: {budget.figure} is {value:.4g}, budget {budget.limit:.4g}")
+    return missed
+
+
+def growth(rows: list[Row]) -> list[tuple[Growth, list[float]]]:
+    """Return the cost per task relative to the first case, for every comparison that was run."""
+    cost = {row.case: row.cpu_s / row.tasks for row in rows}
+    return [
+        (item, [cost[name] / cost[item.cases[0]] for name in item.cases])
+        for item in GROWTH
+        if all(name in cost for name in item.cases)
+    ]
+
+
+def run_child(case: Case, size: Size, backend: str) -> dict[str, Any]:
+    """Return what a new process has measured."""
+    which = "full" if size is case.full else "small"
+    command = [sys.executable, "-m", "benchmarks.child", case.name, which, backend]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def _mistakes(what: str, size: Size, runs: list[dict[str, Any]]) -> list[str]:
+    """Return how results differ from what was expected and from each other, in words."""
+    found = []
+    first = runs[0]
+    if first["tasks"] != size.tasks:
+        found.append(f"{what}: found {first['tasks']} tasks, expected {size.tasks}")
+    if size.events is not None and first["events"] != size.events:
+        kind = "recorded" if size.recorded else "expected"
+        found.append(f"{what}: found {first['events']} trace events, {kind} {size.events}")
+    if size.makespan_s is not None:
+        error = abs(first["makespan_s"] - size.makespan_s) / size.makespan_s
+        if error > TOLERANCE:
+            found.append(
+                f"{what}: found makespan {first['makespan_s']!r} s, expected {size.makespan_s!r} s:"
+                f" off by {error:.1e}, accepted {TOLERANCE:.0e}"
+            )
+    for key in ("tasks", "events", "makespan_s"):
+        values = sorted({run[key] for run in runs})
+        if len(values) > 1:
+            found.append(f"{what}: runs and backends differ in {key}: {values}")
+    return found
+
+
+def noise(row: Row) -> float:
+    """Return the median of all runs' CPU seconds relative to the fastest."""
+    return statistics.median(row.cpu_s_runs) / row.cpu_s
