@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
 from benchmarks import table
 from benchmarks.cases import CASES, Case
-from benchmarks.rows import Row, compare_backends, measure_case
+from benchmarks.peer import Peer, build_peer
+from benchmarks.rows import Row, compare_backends, compare_peer, measure_case
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -25,23 +27,34 @@ def main(arguments: list[str] | None = None) -> int:
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
-    print(table.heading(), flush=True)
-    rows = []
-    for case in cases:
-        rows.append(_row(case, options))
-        print(table.line(rows[-1]), flush=True)
+    if options.repeat < 1:
+        print(f"--repeat: found {options.repeat}, accepted 1 or more", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        compares = not (options.quick or options.no_comparison)
+        peer = build_peer(Path(folder)) if compares else None
+        rows = _run(cases, options, peer)
     print("\n" + table.closing(rows, quick=options.quick, repeat=options.repeat))
-    if len(cases) == len(CASES) and not options.quick:
+    if peer is not None:
+        print(peer.note)
+    if len(cases) == len(CASES) and compares:
         table.write_results(RESULTS, rows)
     return 1 if any(row.wrong for row in rows) else 0
 
 
-def _row(case: Case, options: argparse.Namespace) -> Row:
-    """Return the row of a case with the comparisons that are wanted."""
-    row = measure_case(case, quick=options.quick, repeat=options.repeat)
-    if case.compare and not options.quick and not options.no_comparison:
-        compare_backends(case, row, options.repeat)
-    return row
+def _run(cases: list[Case], options: argparse.Namespace, peer: Peer | None) -> list[Row]:
+    """Return the rows of all cases; print each as soon as it is there."""
+    print(table.heading(), flush=True)
+    rows = []
+    for case in cases:
+        row = measure_case(case, quick=options.quick, repeat=options.repeat)
+        if peer is not None:
+            if case.compare:
+                compare_backends(case, row, options.repeat)
+            compare_peer(case, row, peer, options.repeat)
+        rows.append(row)
+        print(table.line(row), flush=True)
+    return rows
 
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cases import GROWTH, Case, Growth, Size
+from benchmarks.peer import Peer, run_peer
 from benchmarks.policies import HOOKS_PER_TASK, HookedQueue
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,7 +52,15 @@ class Row:
     trace_bytes : int, optional
         Size of the file with the event trace.
     same_run_tasks : int, optional
-        Tasks of the run that both backends were given, and CPU seconds of both.
+        Tasks of the run of small size that both backends were given.
+    same_run_native_cpu_s, same_run_simpy_cpu_s, ratio_to_simpy : float, optional
+        CPU seconds of both, and their ratio.
+    simgrid_tasks, simgrid_tasks_per_cpu_s, simgrid_makespan_s : optional
+        Size, speed and result of the comparison program.
+    ratio_to_simgrid : float, optional
+        `tasks_per_cpu_s` divided by that of the comparison program.
+    missed, wrong : list of str
+        Budgets that were not kept, and results that are not as expected, in words.
     """
 
     case: str
@@ -145,6 +154,16 @@ def compare_backends(case: Case, row: Row, repeat: int) -> None:
     row.same_run_simpy_cpu_s = simpy["cpu_s"]
     row.ratio_to_simpy = row.same_run_simpy_cpu_s / row.same_run_native_cpu_s
     row.wrong += _mistakes(f"{case.name} (small)", case.small, [*native, simpy])
+
+
+def compare_peer(case: Case, row: Row, peer: Peer, repeat: int) -> None:
+    """Note how much faster `native` is per task than the same case in the comparison program."""
+    run = run_peer(peer, case, repeat)
+    if run is None:
+        return
+    row.simgrid_tasks, row.simgrid_makespan_s = run["tasks"], run["makespan_s"]
+    row.simgrid_tasks_per_cpu_s = run["tasks"] / run["cpu_s"]
+    row.ratio_to_simgrid = row.tasks_per_cpu_s / row.simgrid_tasks_per_cpu_s
 
 
 def missed_budgets(case: Case, row: Row) -> list[str]:
