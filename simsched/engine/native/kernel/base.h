@@ -15,6 +15,13 @@
 _Static_assert(sizeof(double) == 8, "rates and finish keys are IEEE doubles");
 _Static_assert(sizeof(size_t) >= 8, "sizes of arrays are computed in size_t");
 
+/* For small functions that take or return structs: passing these through memory stalls loads behind narrower stores. */
+#if defined(__GNUC__)
+#define SSK_ALWAYS_INLINE static inline __attribute__((always_inline))
+#else
+#define SSK_ALWAYS_INLINE static inline
+#endif
+
 /* Allocates count zeroed items; NULL when there is no memory. At least one byte is asked for. */
 void *ssk_new(const ssk_allocator_t *allocator, size_t count, size_t item_bytes);
 

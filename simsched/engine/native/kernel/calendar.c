@@ -27,20 +27,20 @@ void ssk_calendar_free(ssk_calendar_t *self, const ssk_allocator_t *allocator)
 }
 
 /* Without short-circuits: which entry is first is as good as random, and a wrong guess costs more than a comparison. */
-static inline bool is_before(ssk_entry_t a, ssk_entry_t b)
+SSK_ALWAYS_INLINE bool is_before(ssk_entry_t a, ssk_entry_t b)
 {
     return (a.time < b.time) | ((a.time == b.time) & ((a.lag > b.lag) | ((a.lag == b.lag) & (a.rank < b.rank))));
 }
 
 /* The first of the entries child to child + 3, all of which exist. */
-static inline int32_t first_of_four(const ssk_entry_t *heap, int32_t child)
+SSK_ALWAYS_INLINE int32_t first_of_four(const ssk_entry_t *heap, int32_t child)
 {
     int32_t a = is_before(heap[child + 1], heap[child]) ? child + 1 : child;
     int32_t b = is_before(heap[child + 3], heap[child + 2]) ? child + 3 : child + 2;
     return is_before(heap[b], heap[a]) ? b : a;
 }
 
-static void sift_up(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
+SSK_ALWAYS_INLINE void sift_up(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
 {
     ssk_entry_t *heap = self->heap;
     while (i > 0) {
@@ -55,7 +55,7 @@ static void sift_up(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
     self->place[entry.slot] = i;
 }
 
-static void sift_down(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
+SSK_ALWAYS_INLINE void sift_down(ssk_calendar_t *self, int32_t i, ssk_entry_t entry)
 {
     ssk_entry_t *heap = self->heap;
     int32_t n = self->n;

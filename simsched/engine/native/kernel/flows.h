@@ -40,10 +40,10 @@ typedef struct {
     double weight; /* number of flows times load per byte */
 } ssk_crossing_t;
 
-/* A class that crosses one resource only. */
+/* A class with regard to lone resources. */
 typedef struct {
     double weight, cap; /* load per byte on the resource; bytes per ps */
-    int32_t class_index;
+    int32_t resource;   /* the only one that the class crosses, -1 if there are several */
 } ssk_lone_t;
 
 /* A lone class with flows while rates are computed. */
@@ -76,10 +76,9 @@ typedef struct {
     int32_t *queue;            /* resources */
     int32_t n_since_refresh;
     /* lone resources; see lone.c */
-    ssk_lone_t *lone;
+    ssk_lone_t *lone;       /* per class */
     ssk_present_t *present;
-    int32_t *lone_of, *lone_ptr;
-    int32_t *linked;
+    int32_t *linked;        /* per resource */
 } ssk_sharing_t;
 
 typedef struct {

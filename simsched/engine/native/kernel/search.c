@@ -16,13 +16,37 @@ int64_t ssk_steal_cost(const ssk_sim_t *sim, int32_t distance)
     return held(sim->problem.costs.steal_ps, sim->problem.costs.n_steal, distance);
 }
 
-int32_t ssk_distance(const ssk_sim_t *sim, int32_t worker, int32_t scope, int32_t instance)
+/* What the distances from a worker to the instances of a scope follow from. */
+typedef struct {
+    const int32_t *hops;   /* from the worker's domain, per domain */
+    const int32_t *domain; /* per instance */
+    const int32_t *core;   /* per instance; NULL if an instance is not a worker */
+    int32_t own_core;
+} ssk_nearness_t;
+
+static inline ssk_nearness_t nearness(const ssk_sim_t *sim, int32_t worker, int32_t scope)
 {
     const ssk_problem_t *p = &sim->problem;
-    if (scope == SSK_SCOPE_WORKER && p->worker_core[worker] == p->worker_core[instance])
+    ssk_nearness_t near = {
+        .hops = &p->domain_hops[p->worker_domain[worker] * p->n_domains],
+        .domain = sim->routes.scope[scope].domain,
+        .core = scope == SSK_SCOPE_WORKER ? p->worker_core : NULL,
+        .own_core = p->worker_core[worker],
+    };
+    return near;
+}
+
+static inline int32_t distance_to(const ssk_nearness_t *near, int32_t instance)
+{
+    if (near->core != NULL && near->core[instance] == near->own_core)
         return 0;
-    int32_t other = sim->routes.scope[scope].domain[instance];
-    return 1 + p->domain_hops[p->worker_domain[worker] * p->n_domains + other];
+    return 1 + near->hops[near->domain[instance]];
+}
+
+int32_t ssk_distance(const ssk_sim_t *sim, int32_t worker, int32_t scope, int32_t instance)
+{
+    ssk_nearness_t near = nearness(sim, worker, scope);
+    return distance_to(&near, instance);
 }
 
 /* Waits for a pool's lock from time `at` on and holds it; returns when it is free again. */
@@ -232,14 +256,18 @@ static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
         *has_failed = true;
         return false;
     }
+    /* Where hardly any pool holds tasks most of the time goes into this loop; what it needs is in local variables. */
+    const ssk_random_t random = p->victim;
+    const ssk_pool_t *pools = ssk_pools_at(&sim->pools, group, 0);
+    const ssk_nearness_t near = nearness(sim, worker, scope);
+    int64_t *probes = sim->probes;
     for (;;) {
-        int32_t k = (int32_t)ssk_draw_below(&p->victim, (uint32_t)candidates.n);
-        int32_t instance = ssk_candidate(&candidates, k);
-        if (ssk_pools_at(&sim->pools, group, instance)->count > 0) {
+        int32_t instance = ssk_candidate(&candidates, (int32_t)ssk_draw_below(&random, (uint32_t)candidates.n));
+        if (pools[instance].count > 0) {
             *instance_ret = instance;
             return true;
         }
-        sim->probes[ssk_distance(sim, worker, scope, instance)]++;
+        probes[distance_to(&near, instance)]++;
         *has_failed = true;
     }
 }

@@ -55,7 +55,7 @@ void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
     void *const blocks[] = {
         s->rate,  s->stopped, s->rising,    s->crossing, s->crossing_ptr, s->n_crossing, s->used, s->raw_level, s->stale,
         s->crosses, s->component, s->renewed, s->flows_on, s->slack, s->load,         s->next_load,  s->seen, s->queue,
-        s->lone,  s->lone_of,   s->lone_ptr,  s->linked, s->present,
+        s->lone,  s->linked, s->present,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(allocator, blocks[i]);

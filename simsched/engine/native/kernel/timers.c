@@ -40,12 +40,14 @@ void ssk_timers_set(ssk_timers_t *self, int32_t worker, int64_t time)
     self->n_set += (time != SSK_NO_TIMER) - (times[i] != SSK_NO_TIMER);
     times[i] = time;
     while (i > 1) {
-        uint32_t sibling = i ^ 1, is_right = i & 1;
+        uint32_t sibling = i ^ 1;
+        int64_t is_right = i & 1;
         int64_t other = times[sibling];
         int32_t from = workers[sibling];
-        bool loses = other - (int64_t)is_right < time; /* other <= time for the right child */
-        time = loses ? other : time;
-        worker = loses ? from : worker;
+        /* All bits set if the sibling wins (other <= time for the right child). Compilers jump on a condition here. */
+        int32_t wins = -(int32_t)((uint64_t)(other - is_right - time) >> 63);
+        worker ^= (worker ^ from) & wins;
+        time = ssk_min(time, other);
         i >>= 1;
         times[i] = time;
         workers[i] = worker;
