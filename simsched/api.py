@@ -131,6 +131,7 @@ def run(
     set: Sequence[str] | Mapping[str, Any] = (),  # noqa: A002 (the word of the command line)
     backend: str | None = None,
     jobs: int | None = None,
+    dask: str | None = None,
     output: str | Path | None = None,
     events: bool = False,
     recompute: bool = False,
@@ -148,6 +149,8 @@ def run(
         Engine instead of the experiment's.
     jobs : int, optional
         Number of processes; by default one per available core, 1 for none but this one.
+    dask : str, optional
+        Scheduler of a Dask cluster that does the runs instead: its address, or its scheduler file.
     output : str or Path, optional
         Directory of the results; ``results/NAME`` by default.
     events : bool
@@ -168,6 +171,7 @@ def run(
         assignments=list(assignments),
         backend=backend,
         jobs=jobs,
+        dask=dask,
         output=None if output is None else Path(output),
         events=events,
         recompute=recompute,

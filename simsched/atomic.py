@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from simsched.errors import ConfigurationError
+
+#: Part of the names of temporary files.
+HOST = os.uname().nodename.partition(".")[0]
+ABANDONED_S = 86400.0
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
@@ -24,7 +30,7 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     ConfigurationError
         The file cannot be written there; nothing is left behind.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
     try:
         write(temporary)
         with temporary.open("rb") as file:
@@ -39,7 +45,32 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
 
 def temporaries(pid: int) -> str:
     """Return a pattern for the temporary files of a process, which it leaves when it is killed."""
-    return f".*.{pid}.tmp"
+    return f".*.{HOST}.{pid}.tmp"
+
+
+def discard_abandoned(directory: Path) -> None:
+    """Remove temporary files whose writers were killed.
+
+    A writer on another computer that shares the directory cannot be asked; its file is left alone
+    for a day.
+    """
+    for path in directory.glob(".*.tmp"):
+        host, pid = path.name.split(".")[-3:-1]
+        with suppress(OSError):
+            old = time.time() - path.stat().st_mtime > ABANDONED_S
+            if old or (host == HOST and pid.isdigit() and not _is_running(int(pid))):
+                path.unlink()
+
+
+def _is_running(pid: int) -> bool:
+    """Tell whether a process exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    return True
 
 
 def write_text(path: Path, text: str) -> None:
@@ -78,7 +109,7 @@ def make_directory(path: Path) -> list[Path]:
         It cannot be created, or exists and cannot be written to.
     """
     created = []
-    probe = path / f".probe.{os.getpid()}.tmp"
+    probe = path / f".probe.{HOST}.{os.getpid()}.tmp"
     try:
         current = path
         while not current.exists() and current != current.parent:

@@ -144,6 +144,14 @@ def run(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.")
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Run on a Dask cluster: its scheduler or scheduler file.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Directory for the results.")
     ] = None,
@@ -162,6 +170,8 @@ def run(
         raise ConfigurationError(f"--backend: {unknown_name('backend', backend, BACKENDS)}")
     if jobs is not None and jobs < 1:
         raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
+    if jobs is not None and dask is not None:
+        raise ConfigurationError("--jobs: found together with --dask, accepted: one of them")
     console = _console(stderr=True)
     try:
         result = api.run(
@@ -169,6 +179,7 @@ def run(
             set=assignments or (),
             backend=backend,
             jobs=jobs,
+            dask=dask,
             output=output,
             events=events,
             recompute=recompute,

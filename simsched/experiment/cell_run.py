@@ -1,4 +1,4 @@
-"""Running one cell and storing its row."""
+"""Running one cell."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from simsched.engine.run import Run, simulate
-from simsched.errors import SimschedError
-from simsched.experiment.blame import explained
+from simsched.errors import ModelError, SimschedError
+from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
-from simsched.experiment.store import Store
 from simsched.trace.metrics import run_metrics
 from simsched.trace.parquet import write_events
+from simsched.workload.graph import Workload
 
 Progress = Callable[[float], None]
 REPORT_EVERY_S = 0.2
@@ -25,22 +25,20 @@ BACKEND_MODULES = {
 }
 
 
-def events_path(directory: Path, cell: Cell) -> Path:
-    """Return the file for the event trace of a cell."""
-    return directory / f"{cell.key}.parquet"
+def events_path(directory: Path, key: str) -> Path:
+    """Return the file for the event trace of the cell with a key."""
+    return directory / f"{key}.parquet"
 
 
 def run_cell(
-    cell: Cell, store: Store, events: Path | None = None, progress: Progress | None = None
+    cell: Cell, events: Path | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Simulate a cell, store its row and return it.
+    """Simulate a cell and return its row.
 
     Parameters
     ----------
     cell : Cell
         The run.
-    store : Store
-        Where its row goes.
     events : Path, optional
         Directory for the event trace, if it is to be kept.
     progress : callable, optional
@@ -55,18 +53,19 @@ def run_cell(
     Raises
     ------
     SimschedError
-        The run is impossible or stalls, or the row cannot be stored.
+        The run is impossible or stalls, or the event trace cannot be stored.
     """
-    workload = cell.workload_source.build()
+    policy = cell.policy_model
     importlib.import_module(BACKEND_MODULES[cell.backend])  # loading it is no part of the run
-    reset_peak_rss()
-    begin = time.perf_counter()
     try:
-        with explained(cell.policy_model):
+        workload = _built(cell)
+        reset_peak_rss()
+        with explained(policy):
+            begin = time.perf_counter()
             run = simulate(
                 cell.machine_model,
                 workload,
-                cell.policy_model,
+                policy,
                 workers=cell.workers,
                 pinning=cell.pinning,
                 seed=cell.seed,
@@ -77,15 +76,21 @@ def run_cell(
     except SimschedError as error:
         raise type(error)(f"{cell.label}: {error}") from error
     wall, peak = time.perf_counter() - begin, peak_rss_bytes()
-    policy = cell.policy_model
     moved = policy.overrides("on_idle") or policy.overrides("on_timer")
     row = run_metrics(run.summary, run.machine, run.workload, run.worker_thread, moved=moved)
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
     if events is not None:
-        _write_events(run, events_path(events, cell), cell)
-    store.save(cell.key, row)
+        _write_events(run, events_path(events, cell.key), cell)
     return row
+
+
+def _built(cell: Cell) -> Workload:
+    """Return the workload."""
+    try:
+        return cell.workload_source.build()
+    except MemoryError as error:
+        raise ModelError(NO_MEMORY) from error
 
 
 def _write_events(run: Run, path: Path, cell: Cell) -> None:

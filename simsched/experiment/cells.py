@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -40,6 +41,8 @@ from simsched.trace.metrics import metric_names
 from simsched.yaml_reader import Document, KeyPath, key_path, validate_document
 
 MAX_CELLS = 1_000_000
+#: How long workloads are tried before the first run.
+CHECK_S = 10.0
 #: Columns of rows that say how a run was, not what it simulated.
 MEASURED = ("wall_s", "peak_rss_bytes", "simulated_per_wall_s")
 
@@ -64,6 +67,8 @@ class Cell:
         Number of workers; None for one per hardware thread.
     pinning : str
         Where fewer workers go.
+    policy_content : str
+        Hash of the policy's class and parameters.
     key : str
         Hash of everything that determines the result.
     """
@@ -79,6 +84,7 @@ class Cell:
     policy_model: Policy = field(repr=False)
     workers: int | None = None
     pinning: str = "scatter"
+    policy_content: str = ""
     key: str = ""
 
     @property
@@ -102,6 +108,51 @@ class Cell:
         }
 
 
+@dataclass
+class WorkloadUse:
+    """A workload on a machine, which is tried before the first run.
+
+    Parameters
+    ----------
+    source : WorkloadSource
+        The workload, for one of its seeds.
+    machine : Machine
+        The machine.
+    document : Document
+        The experiment, at the point of its sweep.
+    position : int
+        Of the workload among the experiment's.
+    entry : WorkloadEntry
+        The workload as the experiment has it.
+    keys : set of str
+        Cells that use it.
+    """
+
+    source: WorkloadSource
+    machine: Machine
+    document: Document
+    position: int
+    entry: WorkloadEntry
+    keys: set[str]
+
+    def check(self) -> None:
+        """Build the workload and check that it can be run on the machine.
+
+        Raises
+        ------
+        SimschedError
+            It cannot; the message has the place in the experiment.
+        """
+        try:
+            workload = self.source.build()
+            workload.validate()
+            check_fits(self.machine, workload)
+        except SimschedError as error:
+            _fail(self.document, ("workloads", self.position), self.entry, error)
+        except MemoryError:
+            _fail(self.document, ("workloads", self.position), self.entry, ModelError(NO_MEMORY))
+
+
 @dataclass(frozen=True)
 class PlannedExperiment:
     """An experiment with its cells.
@@ -112,17 +163,42 @@ class PlannedExperiment:
         The experiment without its sweep applied.
     cells : list of Cell
         In the order of sweep, machine, workload, policy, seed.
+    uses : list of WorkloadUse
+        Every workload with the machines it is used on, seeds left aside.
     """
 
     experiment: Experiment
     cells: list[Cell]
+    uses: list[WorkloadUse]
+
+    def check_workloads(self, keys: Set[str] | None = None) -> None:
+        """Build every workload once, so that what is wrong with one is known before the first run.
+
+        Building takes one core; what is left after `CHECK_S` is found wrong when it is run.
+
+        Parameters
+        ----------
+        keys : set of str, optional
+            Cells that are to be run; workloads that no other cell uses are left out.
+
+        Raises
+        ------
+        SimschedError
+            A workload is wrong or does not fit on its machine.
+        """
+        begin = time.perf_counter()
+        for use in self.uses:
+            if keys is None or not use.keys.isdisjoint(keys):
+                use.check()
+            if time.perf_counter() - begin > CHECK_S:
+                return
 
 
 def plan_experiment(document: Document, backend: str | None = None) -> PlannedExperiment:
-    """Check an experiment completely and return its cells.
+    """Check an experiment and return its cells.
 
-    Every machine, policy and workload is made once, so that whatever is wrong with one of them is
-    known before the first run.
+    Every machine and policy is made once, so that whatever is wrong with one of them is known
+    before the first run; for workloads see :meth:`PlannedExperiment.check_workloads`.
 
     Parameters
     ----------
@@ -144,7 +220,7 @@ def plan_experiment(document: Document, backend: str | None = None) -> PlannedEx
         cells += builder.cells(swept, values)
         if len(cells) > MAX_CELLS:
             document.fail(("sweep",), f"found more than {MAX_CELLS} runs, accepted: at most that")
-    return PlannedExperiment(experiment, cells)
+    return PlannedExperiment(experiment, cells, list(builder.uses.values()))
 
 
 def _sweep_points(
@@ -196,7 +272,8 @@ class _Builder:
         self.backend = backend
         self._policies: dict[str, tuple[Policy, str]] = {}
         self._machines: dict[str, tuple[Machine, str]] = {}
-        self._checked: set[tuple[str, str]] = set()
+        self._workloads: dict[str, WorkloadSource] = {}
+        self.uses: dict[tuple[str, str], WorkloadUse] = {}
 
     def check_metrics(self, experiment: Experiment) -> None:
         """Check that every metric that the experiment names is a column of some machine's runs."""
@@ -215,42 +292,47 @@ class _Builder:
         """Return the cells of an experiment without sweep."""
         machines = self._made("machines", experiment, self._machine)
         policies = self._made("policies", experiment, self._policy)
-        found = []
-        names = labels(experiment.machines), labels(experiment.workloads)
+        found: list[Cell] = []
+        machine_names, workload_names = labels(experiment.machines), labels(experiment.workloads)
+        policy_names = labels(experiment.policies)
         for m, w in itertools.product(range(len(machines)), range(len(experiment.workloads))):
+            machine, machine_content = machines[m]
             entry = experiment.machines[m]
-            sources = [self._workload(experiment, w, m, seed) for seed in experiment.seeds]
-            for policy_label, (policy, digest) in zip(
-                labels(experiment.policies), policies, strict=True
-            ):
+            use = self._use(experiment.workloads[w], w, machine, machine_content)
+            sources = [use.source.seeded(self._seed(use, seed)) for seed in experiment.seeds]
+            use.source = sources[0]
+            parts = {
+                "code": code_digest(),
+                "machine": machine_content,
+                "workers": entry.workers,
+                "pinning": entry.pinning,
+                "backend": self.backend,
+            }
+            for name, (policy, content) in zip(policy_names, policies, strict=True):
                 for seed, source in zip(experiment.seeds, sources, strict=True):
-                    parts = {
-                        "code": code_digest(),
-                        "machine": machines[m][1],
-                        "workers": entry.workers,
-                        "pinning": entry.pinning,
-                        "workload": source.content,
-                        "policy": digest,
-                        "seed": seed,
-                        "backend": self.backend,
-                    }
-                    found.append(
-                        Cell(
-                            names[0][m],
-                            names[1][w],
-                            policy_label,
-                            values,
-                            seed,
-                            self.backend,
-                            machines[m][0],
-                            source,
-                            policy,
-                            entry.workers,
-                            entry.pinning,
-                            content_key(parts),
-                        )
+                    own = {"workload": source.content, "policy": content, "seed": seed}
+                    cell = Cell(
+                        machine_names[m],
+                        workload_names[w],
+                        name,
+                        values,
+                        seed,
+                        self.backend,
+                        machine,
+                        source,
+                        policy,
+                        entry.workers,
+                        entry.pinning,
+                        content,
+                        content_key(parts | own),
                     )
+                    use.keys.add(cell.key)
+                    found.append(cell)
         return found
+
+    def _seed(self, use: WorkloadUse, seed: int) -> int:
+        """Return the seed of the workload in a run."""
+        return seed if use.entry.seed is None else use.entry.seed
 
     def _made(self, what: str, experiment: Experiment, make: Any) -> list[Any]:
         """Return what the entries of one kind stand for; errors name their place."""
@@ -259,7 +341,7 @@ class _Builder:
             try:
                 made.append(make(entry))
             except SimschedError as error:
-                self._fail((what, position), entry, error)
+                _fail(self.document, (what, position), entry, error)
         return made
 
     def _machine(self, entry: MachineEntry) -> tuple[Machine, str]:
@@ -276,34 +358,31 @@ class _Builder:
             self._policies[key] = policy, policy_digest(policy)
         return self._policies[key]
 
-    def _workload(
-        self, experiment: Experiment, position: int, machine: int, seed: int
-    ) -> WorkloadSource:
-        """Return a workload's source; its first use on a machine checks that it can be run."""
-        entry: WorkloadEntry = experiment.workloads[position]
-        made, digest = self._machine(experiment.machines[machine])
-        try:
-            source = workload_source(entry, seed, self.base)
-            variant = content_key({"entry": entry.model_dump()})
-            if (variant, digest) not in self._checked:
-                workload = source.build()
-                workload.validate()
-                check_fits(made, workload)
-                self._checked.add((variant, digest))
-        except SimschedError as error:
-            self._fail(("workloads", position), entry, error)
-        except MemoryError:
-            self._fail(("workloads", position), entry, ModelError(NO_MEMORY))
-        return source
+    def _use(
+        self, entry: WorkloadEntry, position: int, machine: Machine, machine_content: str
+    ) -> WorkloadUse:
+        """Return the use of a workload on a machine."""
+        variant = content_key({"entry": entry.model_dump()})
+        if (variant, machine_content) not in self.uses:
+            try:
+                if variant not in self._workloads:
+                    self._workloads[variant] = workload_source(entry, self.base)
+            except SimschedError as error:
+                _fail(self.document, ("workloads", position), entry, error)
+            source = self._workloads[variant]
+            use = WorkloadUse(source, machine, self.document, position, entry, set())
+            self.uses[variant, machine_content] = use
+        return self.uses[variant, machine_content]
 
-    def _fail(self, loc: KeyPath, entry: Any, error: SimschedError) -> NoReturn:
-        """Raise an error again, with the place in the experiment's file."""
-        text = str(error)
-        inner: KeyPath = ("set",) if isinstance(entry, MachineEntry) else ()
-        parameters = entry.set if isinstance(entry, MachineEntry) else entry.parameters
-        for key in parameters:
-            if f"'{key}'" in text or f" {key}:" in text or text.startswith(f"{key}:"):
-                loc = (*loc, *inner, key)
-                break
-        parts = [self.document.where(loc), key_path(loc), text]
-        raise type(error)(": ".join(part for part in parts if part)) from error
+
+def _fail(document: Document, loc: KeyPath, entry: Any, error: SimschedError) -> NoReturn:
+    """Raise an error again, with the place in the experiment's file."""
+    text = str(error)
+    inner: KeyPath = ("set",) if isinstance(entry, MachineEntry) else ()
+    parameters = entry.set if isinstance(entry, MachineEntry) else entry.parameters
+    for key in parameters:
+        if f"'{key}'" in text or f" {key}:" in text or text.startswith(f"{key}:"):
+            loc = (*loc, *inner, key)
+            break
+    parts = [document.where(loc), key_path(loc), text]
+    raise type(error)(": ".join(part for part in parts if part)) from error

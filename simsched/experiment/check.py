@@ -42,6 +42,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     kind = kind_of(document)
     if kind == "experiment":
         planned = plan_experiment(document)
+        planned.check_workloads()
         return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
     if kind == "workload":
         load_preset(path)

@@ -5,21 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.fingerprint import content_key, file_digest
+from simsched.experiment.fingerprint import content_key, file_digest, source_digest
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.policy import Policy, make_policy
+from simsched.resources import data_dir
 from simsched.units import parse_time
 from simsched.workload.graph import Workload
-from simsched.workload.importers import import_workload
-from simsched.workload.presets import list_presets, load_preset, resolve_workload
-from simsched.workload.registry import find_workload, list_workloads, resolve_parameters
+from simsched.workload.importers import import_workload, importers
+from simsched.workload.presets import Preset, list_presets, load_preset
+from simsched.workload.registry import (
+    find_workload,
+    list_workloads,
+    make_workload,
+    resolve_parameters,
+)
 
 MAX_ITERATIONS = 2**31 - 1
+CHANGED = "found another content than when the experiment began; run it again"
 GRAPH_SUFFIXES = (".json", ".graphml", ".dot", ".gv", ".csv", ".csv.gz", ".xml")
 
 
@@ -108,12 +116,16 @@ class WorkloadSource:
     ----------
     name : str
         Preset or generator; empty for a file.
+    generator : str
+        The generator; empty for a file.
     path : Path or None
         Task graph file.
     format : str or None
         Its format, where the name does not tell.
     parameters : dict
-        Of the generator, or options of the format.
+        All parameters of the generator, or options of the format.
+    origin : str
+        Hash of the file, or of the code of a generator from outside the package.
     seed : int
         Seed of the generator.
     content : str
@@ -121,22 +133,47 @@ class WorkloadSource:
     """
 
     name: str
+    generator: str
     path: Path | None
     format: str | None
     parameters: dict[str, Any]
-    seed: int
-    content: str
+    origin: str
+    seed: int = 0
+    content: str = ""
+
+    def seeded(self, seed: int) -> WorkloadSource:
+        """Return the workload for a seed; a graph file gives every seed the same."""
+        if self.path is not None:
+            seed = 0
+        return replace(self, seed=seed, content=content_key(self._decisive(seed)))
+
+    def _decisive(self, seed: int) -> dict[str, Any]:
+        if self.path is not None:
+            reader = self.format or _suffix(self.path)
+            return {"file": self.origin, "format": reader, **self.parameters}
+        parts = {"generator": self.generator, "seed": seed, "parameters": self.parameters}
+        return {**parts, "origin": self.origin} if self.origin else parts
 
     def build(self) -> Workload:
-        """Return the workload; the last one built is kept."""
-        if self.content not in _built:
-            _built.clear()
-            _built[self.content] = self._build()
-        return _built[self.content]
+        """Return the workload; the last one built is kept.
+
+        Raises
+        ------
+        ConfigurationError
+            The file or the generator is not the one that the experiment was planned with.
+        """
+        with _building:
+            if self.content not in _built:
+                _built.clear()
+                _built[self.content] = self._build()
+            return _built[self.content]
 
     def _build(self) -> Workload:
         if self.path is None:
-            return resolve_workload(self.name, self.parameters, self.seed)
+            if _generator_origin(self.generator) != self.origin:
+                raise ConfigurationError(f"workload generator {self.generator}: {CHANGED}")
+            workload = make_workload(self.generator, self.parameters, self.seed)
+            return workload if self.name == self.generator else replace(workload, name=self.name)
         given = dict(self.parameters)
         iterations = given.pop("iterations", 1)
         if type(iterations) is not int or not 1 <= iterations <= MAX_ITERATIONS:
@@ -144,28 +181,28 @@ class WorkloadSource:
                 f"{self.path}: iterations: found {iterations!r}, "
                 f"accepted a whole number, 1 to {MAX_ITERATIONS}"
             )
+        if file_digest(self.path) != self.origin:
+            raise ConfigurationError(f"{self.path}: {CHANGED}")
         workload = import_workload(self.path, self.format, **given)
         return workload if iterations == 1 else replace(workload, iterations=iterations)
 
 
 _built: dict[str, Workload] = {}
+_building = Lock()
 
 
-def workload_source(entry: WorkloadEntry, seed: int, base: Path) -> WorkloadSource:
-    """Return the workload that an experiment's entry means in a run with the given seed.
+def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
+    """Return the workload that an experiment's entry means, for no seed yet.
 
     Raises
     ------
     ConfigurationError
         Unknown name or parameter, or a file that cannot be read.
     """
-    seed = seed if entry.seed is None else entry.seed
     parameters = dict(entry.parameters)
     if entry.file is not None:
         path = located(entry.file, base)
-        decisive = {"file": file_digest(path), "format": entry.format, **parameters}
-        key = content_key(decisive)
-        return WorkloadSource("", path, entry.format, parameters, 0, key)
+        return WorkloadSource("", "", path, entry.format, parameters, file_digest(path))
     name = str(entry.name)
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if name not in presets and name not in generators:
@@ -175,12 +212,27 @@ def workload_source(entry: WorkloadEntry, seed: int, base: Path) -> WorkloadSour
         raise ConfigurationError(message)
     generator = name
     if name in presets:
-        preset = load_preset(name)
+        preset = _preset(name, _stamp(data_dir("workloads") / f"{name}.yaml"))
         generator, parameters = preset.generator, {**preset.parameters, **parameters}
-    chosen = find_workload(generator)
-    resolved = resolve_parameters(chosen, parameters)
-    key = content_key({"generator": generator, "seed": seed, "parameters": resolved})
-    return WorkloadSource(name, None, None, dict(entry.parameters), seed, key)
+    resolved = resolve_parameters(find_workload(generator), parameters)
+    return WorkloadSource(name, generator, None, None, resolved, _generator_origin(generator))
+
+
+@lru_cache(maxsize=64)
+def _preset(name: str, _stamp: float) -> Preset:
+    return load_preset(name)
+
+
+def _generator_origin(name: str) -> str:
+    """Return a hash of a generator's code, nothing when it is the package's own."""
+    function = find_workload(name).function
+    return "" if function.__module__.startswith("simsched.") else source_digest(function)
+
+
+def _suffix(path: Path) -> str:
+    """Return the ending of a file's name as far as it decides how the file is read."""
+    endings = [ending for item in importers().values() for ending in item.suffixes]
+    return max((end for end in endings if path.name.lower().endswith(end)), key=len, default="")
 
 
 def build_policy(entry: PolicyEntry) -> Policy:

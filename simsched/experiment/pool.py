@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import selectors
+import signal
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -17,7 +18,9 @@ from simsched.atomic import discard, temporaries
 from simsched.errors import SimschedError
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
+from simsched.experiment.fingerprint import code_digest
 from simsched.experiment.store import Store
+from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
 
 MAX_ATTEMPTS = 2
@@ -65,11 +68,15 @@ def execute(
     SimschedError
         A run is impossible; the cells that have finished before are stored.
     """
-    if jobs > 1 and len(cells) > 1 and all(map(_portable, cells)):
+    if jobs > 1 and len(cells) > 1 and all(map(is_portable, cells)):
         yield from _in_processes(cells, min(jobs, len(cells)), store, events, listener)
         return
-    for cell in cells:
-        row = run_cell(cell, store, events, partial(listener.progressed, cell))
+    waiting, last = WaitingCells(cells), None
+    while waiting:
+        cell = waiting.take(last)
+        last = cell.workload_source.content
+        row = run_cell(cell, events, partial(listener.progressed, cell))
+        store.save(cell.key, row)
         listener.finished(cell)
         yield cell, row
 
@@ -81,7 +88,7 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _portable(cell: Cell) -> bool:
+def is_portable(cell: Cell) -> bool:
     """Return whether another process can import the cell's policy class."""
     return type(cell.policy_model).__module__ != "__main__"
 
@@ -91,22 +98,28 @@ class _Worker:
 
     def __init__(self) -> None:
         setup = f"import sys; sys.path[:] = {sys.path!r}; "
-        setup += "from simsched.experiment.worker import main; main()"
-        # Unbuffered: a message that waited in a buffer here would be invisible to the selector.
-        self.process = subprocess.Popen(  # noqa: S603 (this interpreter, text made here)
-            [sys.executable, "-c", setup], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
+        setup += f"from simsched.experiment.worker import main; main({os.getpid()})"
+        with _without_interruptions():  # inherited: Ctrl-C reaches this process only
+            # Unbuffered: a message that waited in a buffer here would be invisible to the selector.
+            self.process = subprocess.Popen(  # noqa: S603 (this interpreter, text made here)
+                [sys.executable, "-c", setup],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+            )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.requests: IO[bytes] = self.process.stdin
         self.answers: IO[bytes] = self.process.stdout
         self.cell: Cell | None = None
+        self.last: str | None = None
 
     def start(self, cell: Cell, store: Store, events: Path | None) -> None:
         """Hand over a cell."""
-        self.cell = cell
+        self.cell, self.last = cell, cell.workload_source.content
+        request = Request(pickle.dumps(cell), code_digest(), store.directory, events)
         with contextlib.suppress(OSError):  # a process that is gone is noticed at its output
-            send(self.requests, Request(cell, store.directory, events))
+            send(self.requests, request)
 
     def stop(self, *directories: Path | None) -> None:
         """End the process, whatever it is doing; remove what it was writing to `directories`."""
@@ -120,18 +133,28 @@ class _Worker:
                 stream.close()
 
 
+@contextlib.contextmanager
+def _without_interruptions() -> Iterator[None]:
+    """Put off Ctrl-C; processes started meanwhile never hear of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _in_processes(
     cells: list[Cell], jobs: int, store: Store, events: Path | None, listener: Listener
 ) -> Finished:
     """Run cells in worker processes; a cell whose process is killed is tried once more."""
-    waiting = deque(cells)
+    waiting = WaitingCells(cells)
     attempts: dict[str, int] = {}
     workers: list[_Worker] = []
     with selectors.DefaultSelector() as selector:
 
         def employ(worker: _Worker) -> None:
             if waiting:
-                worker.start(waiting.popleft(), store, events)
+                worker.start(waiting.take(worker.last), store, events)
                 return
             worker.cell = None
             selector.unregister(worker.answers)
@@ -156,7 +179,7 @@ def _in_processes(
                         selector.unregister(worker.answers)
                         worker.stop(store.directory, events)
                         workers.remove(worker)
-                        waiting.appendleft(cell)
+                        waiting.put_back(cell)
                         hire()
                     elif answer.row is None:
                         listener.progressed(cell, answer.progress or 0.0)
@@ -165,6 +188,8 @@ def _in_processes(
                         listener.finished(cell)
                         yield cell, answer.row
         finally:
+            for worker in workers:
+                worker.process.kill()  # all at once, should another Ctrl-C come
             for worker in workers:
                 worker.stop(store.directory, events)
 
@@ -181,11 +206,7 @@ def _answer(worker: _Worker) -> Answer | None:
         answer: Answer = receive(worker.answers)
     except (EOFError, OSError):
         return None
-    if answer.error is not None:
-        raise answer.error
-    if answer.crash is not None:
-        raise RuntimeError(f"in a worker process:\n{answer.crash}")
-    return answer
+    return answer.successful()
 
 
 def _check_attempts(cell: Cell, worker: _Worker, attempts: int) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simsched.atomic import make_directory
+from simsched.atomic import discard_abandoned, make_directory
 from simsched.experiment.cell_run import events_path
 from simsched.experiment.cells import Cell, PlannedExperiment, plan_experiment
+from simsched.experiment.cluster import execute_on_cluster
 from simsched.experiment.overrides import apply_assignments
 from simsched.experiment.pool import Listener, available_cores, execute
 from simsched.experiment.progress import Silent
@@ -74,6 +75,7 @@ def run_experiment(
     assignments: Sequence[str] = (),
     backend: str | None = None,
     jobs: int | None = None,
+    dask: str | None = None,
     output: Path | None = None,
     events: bool = False,
     recompute: bool = False,
@@ -91,6 +93,8 @@ def run_experiment(
         Engine to use instead of the experiment's.
     jobs : int, optional
         Number of processes; by default one per core that may be used.
+    dask : str, optional
+        Scheduler of a Dask cluster that runs the cells instead: its address, or its scheduler file.
     output : Path, optional
         Directory of the results instead of the experiment's.
     events : bool
@@ -114,39 +118,62 @@ def run_experiment(
     directory = output or Path(planned.experiment.output or Path("results") / name)
     store = Store(directory / "cells")
     events_directory = directory / "events" if events else None
-    created = make_directory(directory)
-    try:
-        for inner in (store.directory, events_directory):
-            created = [*(make_directory(inner) if inner else []), *created]
-        rows = {} if recompute else _stored(planned, store, events_directory)
-        missing = list({cell.key: cell for cell in planned.cells if cell.key not in rows}.values())
-        reused = len({cell.key for cell in planned.cells}) - len(missing)
+    rows = {} if recompute else _stored(planned, store, events_directory)
+    cells = {cell.key: cell for cell in planned.cells}
+    missing = [cell for key, cell in cells.items() if key not in rows]
+    planned.check_workloads({cell.key for cell in missing})
+    with _directories(directory, store.directory, events_directory):
         with listener(len(missing)) if listener else nullcontext(Silent()) as heard:
-            workers = jobs or available_cores()
+            running = (
+                execute(missing, jobs or available_cores(), store, events_directory, heard)
+                if dask is None
+                else execute_on_cluster(missing, dask, store, events_directory, heard)
+            )
             try:
-                with closing(execute(missing, workers, store, events_directory, heard)) as running:
-                    for cell, row in running:
-                        rows[cell.key] = row
+                with closing(running):
+                    rows |= {cell.key: row for cell, row in running}
             except KeyboardInterrupt:
-                total = reused + len(missing)
-                raise Interrupted(len(rows), total, directory) from None
+                stored = sum(store.path(key).exists() for key in cells)
+                raise Interrupted(stored, len(cells), directory) from None
         complete = [{**cell.identity(), **rows[cell.key]} for cell in planned.cells]
         _name_events(complete, planned.cells, events_directory)
         parquet = directory / "runs.parquet"
         write_rows(parquet, complete)
+    return Outcome(
+        planned.experiment,
+        complete,
+        directory,
+        parquet,
+        len(missing),
+        len(cells) - len(missing),
+        time.perf_counter() - begin,
+    )
+
+
+@contextmanager
+def _directories(*paths: Path | None) -> Iterator[None]:
+    """Make directories, tidy them up, and remove those that nothing has been written to."""
+    created: list[Path] = []
+    try:
+        for path in filter(None, paths):
+            created = [*make_directory(path), *created]
+            discard_abandoned(path)
+        yield
     finally:
-        _remove_empty(created)
-    elapsed = time.perf_counter() - begin
-    return Outcome(planned.experiment, complete, directory, parquet, len(missing), reused, elapsed)
+        for path in created:
+            with suppress(OSError):
+                path.rmdir()
 
 
 def _stored(
     planned: PlannedExperiment, store: Store, events: Path | None
 ) -> dict[str, dict[str, Any]]:
     """Return the stored rows; where events are wanted, only those whose events are there too."""
-    rows = {}
+    rows: dict[str, dict[str, Any]] = {}
     for cell in planned.cells:
-        if events is not None and not events_path(events, cell).exists():
+        if cell.key in rows:
+            continue
+        if events is not None and not events_path(events, cell.key).exists():
             continue
         row = store.load(cell.key)
         if row is not None:
@@ -158,11 +185,4 @@ def _name_events(rows: list[dict[str, Any]], cells: list[Cell], events: Path | N
     """Add the file of the event trace to every row."""
     if events is not None:
         for row, cell in zip(rows, cells, strict=True):
-            row["events_file"] = str(events_path(events, cell))
-
-
-def _remove_empty(created: list[Path]) -> None:
-    """Remove directories that were made for nothing."""
-    for path in created:
-        with suppress(OSError):
-            path.rmdir()
+            row["events_file"] = str(events_path(events, cell.key))

@@ -1,8 +1,8 @@
 """A process that runs cells: requests arrive on its standard input, answers leave on its output.
 
 Both are pickled objects with their length in front. The parent is the only one who writes to the
-input. When the parent is gone the input ends, and the process ends after the cell it is running,
-whose row it still stores.
+input. When the parent is gone, however it has ended, so is the process a moment later; a row that
+is being stored is stored completely before.
 """
 
 from __future__ import annotations
@@ -12,35 +12,128 @@ import pickle
 import signal
 import struct
 import sys
+import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Lock, Thread
 from typing import IO, Any
 
-from simsched.errors import SimschedError
+import simsched
+from simsched.errors import ConfigurationError, SimschedError
+from simsched.experiment.blame import PACKAGE
+from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
+from simsched.experiment.fingerprint import code_digest, policy_digest
+from simsched.experiment.inputs import CHANGED
+from simsched.experiment.store import Store
 
 LENGTH = struct.Struct("<Q")
+PARENT_EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
 class Request:
-    """A cell to be run."""
+    """A cell to be run.
 
-    cell: Cell
+    Parameters
+    ----------
+    cell : bytes
+        The run, pickled; what is wrong with it here can be answered.
+    code : str
+        Hash of the code that it was planned with.
+    store : Path
+        Directory of rows.
+    events : Path or None
+        Directory of event traces, if they are to be kept.
+    """
+
+    cell: bytes
+    code: str
     store: Path
     events: Path | None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker says: part done, the row, an error of the user's or of the program's own."""
+    """What a worker says.
+
+    Parameters
+    ----------
+    progress : float or None
+        Part of the cell that is done.
+    row : dict or None
+        The result.
+    error : SimschedError or None
+        What the user has to hear.
+    crash : str or None
+        Traceback of an error of the program's own.
+    events : bytes or None
+        The file with the event trace, when the worker does not store it itself.
+    """
 
     progress: float | None = None
     row: dict[str, Any] | None = None
     error: SimschedError | None = None
     crash: str | None = None
+    events: bytes | None = None
+
+    def successful(self) -> Answer:
+        """Return the answer unless it says that the cell has failed.
+
+        Raises
+        ------
+        SimschedError
+            The error that the cell has ended with.
+        """
+        if self.error is not None:
+            raise self.error
+        if self.crash is not None:
+            raise RuntimeError(f"in a worker process:\n{self.crash}")
+        return self
+
+
+def answered(run: Callable[[], Answer]) -> Answer:
+    """Return the answer of a run, also when it has raised an exception."""
+    try:
+        return run()
+    except SimschedError as error:
+        return Answer(error=type(error)(str(error)))
+    except Exception:
+        return Answer(crash=traceback.format_exc())
+
+
+def unpacked(data: bytes) -> Cell:
+    """Return a cell that another process has pickled.
+
+    Raises
+    ------
+    ConfigurationError
+        This process does not have the code of the cell's policy.
+    """
+    try:
+        cell: Cell = pickle.loads(data)  # noqa: S301 (written by this program's other half)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"a worker process cannot load a policy: {error}") from error
+    return cell
+
+
+def check_code(code: str) -> None:
+    """Raise ConfigurationError unless this process runs the code that cells were planned with."""
+    if code_digest() != code:
+        raise ConfigurationError(
+            f"a worker process on {os.uname().nodename} found another simsched "
+            f"({simsched.__version__} in {PACKAGE}), accepted: the same files and NumPy everywhere"
+        )
+
+
+def check_policy(cell: Cell) -> None:
+    """Raise ConfigurationError unless a cell's policy is the one that it was planned with."""
+    if policy_digest(cell.policy_model) != cell.policy_content:
+        raise ConfigurationError(f"{cell.label}: policy {cell.policy}: {CHANGED}")
 
 
 def send(stream: IO[bytes], message: object) -> None:
@@ -77,40 +170,53 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
     return b"".join(parts)
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+def serve(requests: IO[bytes], answers: IO[bytes], storing: Lock) -> None:
     """Run cells until the requests end."""
-    from simsched.experiment.cell_run import run_cell
-    from simsched.experiment.store import Store
 
     def report(part: float) -> None:
         with suppress(OSError):
             send(answers, Answer(progress=part))
+
+    def run(request: Request) -> Answer:
+        check_code(request.code)
+        cell = unpacked(request.cell)
+        check_policy(cell)
+        row = run_cell(cell, request.events, report)
+        with storing:
+            Store(request.store).save(cell.key, row)
+        return Answer(row=row)
 
     while True:
         try:
             request: Request = receive(requests)
         except EOFError:
             return
-        try:
-            row = run_cell(request.cell, Store(request.store), request.events, report)
-            answer = Answer(row=row)
-        except SimschedError as error:
-            answer = Answer(error=type(error)(str(error)))
-        except Exception:
-            answer = Answer(crash=traceback.format_exc())
+        answer = answered(partial(run, request))
         try:
             send(answers, answer)
         except OSError:
             return
 
 
-def main() -> None:
-    """Serve on the standard streams; whatever a policy prints goes to standard error."""
+def end_with(parent: int, storing: Lock) -> None:
+    """End this process when its parent is gone, whatever it is doing except storing a row."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_EVERY_S)
+    with storing:
+        os._exit(1)
+
+
+def main(parent: int) -> None:
+    """Serve on the standard streams; whatever a policy prints goes to standard error.
+
+    Parameters
+    ----------
+    parent : int
+        Process that has started this one.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    serve(sys.stdin.buffer, answers)
-
-
-if __name__ == "__main__":
-    main()
+    storing = Lock()
+    Thread(target=end_with, args=(parent, storing), daemon=True).start()
+    serve(sys.stdin.buffer, answers, storing)

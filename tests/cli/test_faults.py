@@ -64,7 +64,7 @@ def test_a_policy_file_that_ends_the_program(refused: Refused, tmp_path: Path) -
     assert re.search(r"bad\.yaml:4: policies\[0\]: mine\.py: found a file that ends", message)
 
 
-@pytest.mark.parametrize("where", ["simsched.experiment.inputs.resolve_workload", "simulate"])
+@pytest.mark.parametrize("where", ["simsched.experiment.inputs.make_workload", "simulate"])
 def test_memory_that_ends(
     refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -21,6 +21,10 @@ def cells(data: dict[str, Any], folder: Path | None = None) -> list[Cell]:
     return plan_experiment(Document(path, data)).cells
 
 
+def check(data: dict[str, Any]) -> None:
+    plan_experiment(Document(None, data)).check_workloads()
+
+
 def keys(data: dict[str, Any]) -> list[str]:
     return [cell.key for cell in cells(data)]
 
@@ -144,7 +148,7 @@ def test_everything_wrong_is_found_before_the_first_run(
     make_plain: Any, changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SimschedError, match=message):
-        cells(make_plain(**changes))
+        check(make_plain(**changes))
 
 
 def test_keys_tell_numbers_and_types_apart() -> None:

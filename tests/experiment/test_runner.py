@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from simsched.atomic import HOST
 from simsched.errors import ConfigurationError, ModelError, PolicyError
 from simsched.experiment.blame import explained
-from simsched.experiment.cells import Cell
 from simsched.experiment.pool import WorkerLostError, _Worker
 from simsched.experiment.runner import Interrupted, Outcome, run_experiment
 from simsched.experiment.store import Store
@@ -23,45 +23,11 @@ from simsched.policy import make_policy
 from simsched.trace.parquet import read_events, read_table
 from simsched.yaml_reader import Document
 
-# A policy that does something drastic when it starts a run, as long as a file exists.
-DRASTIC = """
-import os, signal, time
-from dataclasses import dataclass
-from simsched.policy.base import param
-from simsched.policy.random_stealing import RandomStealing
-
-@dataclass(frozen=True, kw_only=True)
-class Drastic(RandomStealing):
-    marker: str = param("")
-    deed: str = param("kill")
-
-    def start(self, view):
-        if self.deed == "sleep":
-            open(self.marker, "a").close()
-            time.sleep(10)
-        if os.path.exists(self.marker):
-            if self.deed == "once":
-                os.unlink(self.marker)
-            if self.deed == "crash":
-                raise RuntimeError("a fault of the policy")
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().start(view)
-"""
+from .conftest import Impatient, deterministic, drastic
 
 
 def run(document: Document, folder: Path, **options: Any) -> Outcome:
     return run_experiment(document, output=folder / "out", **options)
-
-
-def deterministic(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without what depends on the machine that runs the tests."""
-    left_out = {"wall_s", "peak_rss_bytes", "simulated_per_wall_s"}
-    return [{k: v for k, v in row.items() if k not in left_out} for row in rows]
-
-
-def drastic(folder: Path, deed: str, **more: Any) -> dict[str, Any]:
-    (folder / "drastic.py").write_text(DRASTIC)
-    return {"name": f"{folder}/drastic.py", "deed": deed, "marker": f"{folder}/marker", **more}
 
 
 def test_rows_say_everything(small: Document, tmp_path: Path) -> None:
@@ -176,28 +142,6 @@ def test_a_directory_that_cannot_be_written_is_found_before_the_first_run(
         run_experiment(small, output=tmp_path / "file" / "out", jobs=1)
 
 
-class Impatient:
-    """A listener that presses Ctrl-C after some cells."""
-
-    def __init__(self, after: int) -> None:
-        self.after = after
-
-    def __call__(self, total: int) -> Impatient:
-        return self
-
-    def __enter__(self) -> Impatient:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def progressed(self, cell: Cell, part: float) -> None: ...
-
-    def finished(self, cell: Cell) -> None:
-        self.after -= 1
-        if self.after == 0:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interruption_keeps_what_has_finished(
     small: Document, tmp_path: Path, jobs: int
@@ -240,8 +184,8 @@ def test_a_killed_program_leaves_complete_rows_only(
 def test_a_row_that_a_killed_worker_was_writing_is_removed(tmp_path: Path) -> None:
     """An interruption kills workers; one in the middle of a file cannot tidy up itself."""
     worker = _Worker()
-    unfinished = tmp_path / f".row.json.{worker.process.pid}.tmp"
-    others = tmp_path / f".row.json.{worker.process.pid + 1}.tmp"
+    unfinished = tmp_path / f".row.json.{HOST}.{worker.process.pid}.tmp"
+    others = tmp_path / f".row.json.{HOST}.{worker.process.pid + 1}.tmp"
     unfinished.touch()
     others.touch()
     worker.stop(tmp_path, None)

@@ -1,0 +1,396 @@
+"""Running cells on a Dask cluster.
+
+This module is both ends: :func:`execute_on_cluster` submits cells and stores their rows here,
+:func:`work` runs on the cluster. The two need not share a file system: files of the user's that a
+cell needs are sent once, rows and event traces come back with the answer. The number of cells that
+the cluster knows of is bounded by its size, not by that of the experiment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import logging
+import pickle
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import Any
+from uuid import uuid4
+
+from simsched.atomic import write_atomically
+from simsched.errors import ConfigurationError, SimschedError
+from simsched.experiment.cell_run import events_path, run_cell
+from simsched.experiment.cells import Cell
+from simsched.experiment.fingerprint import code_digest
+from simsched.experiment.pool import Finished, Listener, WorkerLostError, is_portable
+from simsched.experiment.store import Store
+from simsched.experiment.waiting import WaitingCells
+from simsched.experiment.worker import Answer, answered, check_code, check_policy, unpacked
+from simsched.policy import make_policy
+
+Client = Any
+Future = Any
+
+CONNECT_S = 10.0
+#: How long a cluster may be without any worker.
+WORKERLESS_S = 60.0
+LOOK_EVERY_S = 1.0
+MIN_IN_FLIGHT = 16
+CELLS_PER_THREAD = 2
+
+
+class ClusterError(SimschedError):
+    """A Dask cluster cannot be used."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A cell on its way, without the places of files that only this computer has.
+
+    Parameters
+    ----------
+    cell : bytes
+        The cell, pickled; without its policy when that comes from a file.
+    policy : tuple of str, str and dict, or None
+        Name of the file, class and parameters of such a policy.
+    events : bool
+        Whether the event trace is to come back.
+    """
+
+    cell: bytes
+    policy: tuple[str, str, dict[str, Any]] | None
+    events: bool
+
+
+def execute_on_cluster(
+    cells: list[Cell], address: str, store: Store, events: Path | None, listener: Listener
+) -> Finished:
+    """Run cells on a Dask cluster and yield them with their rows; see :func:`pool.execute`.
+
+    A cell whose worker is lost is run again elsewhere, as often as the cluster's configuration
+    allows. When the iteration is given up, cells that have not begun are cancelled.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        What to run.
+    address : str
+        The scheduler's address, or its scheduler file.
+    store : Store
+        Where rows go, on this computer.
+    events : Path or None
+        Directory for event traces.
+    listener : Listener
+        Hears of finished cells.
+
+    Raises
+    ------
+    SimschedError
+        The cluster cannot be used, or a run is impossible; the cells that have finished before are
+        stored.
+    """
+    if not cells:
+        return
+    for cell in cells:
+        if not is_portable(cell):
+            raise ConfigurationError(
+                f"policy {cell.policy}: found a class without a file, "
+                "accepted on a cluster: one in a file, or in an installed package"
+            )
+    with _connected(address) as client:
+        waiting, flight = WaitingCells(cells), _Flight(client, address, events is not None)
+        last = None
+        try:
+            while waiting or flight.cells:
+                while waiting and flight.has_room():
+                    cell = waiting.take(last)
+                    last = cell.workload_source.content
+                    flight.submit(cell)
+                for cell, answer in flight.landed():
+                    row = answer.successful().row
+                    assert row is not None
+                    if events is not None and answer.events is not None:
+                        _write_bytes(events_path(events, cell.key), answer.events)
+                    store.save(cell.key, row)
+                    listener.finished(cell)
+                    yield cell, row
+        finally:
+            flight.cancel()
+
+
+class _Flight:
+    """Cells that the cluster has been given.
+
+    Parameters
+    ----------
+    client : Client
+        Connection to the cluster.
+    address : str
+        What messages call it.
+    events : bool
+        Whether event traces are wanted.
+    """
+
+    def __init__(self, client: Client, address: str, events: bool) -> None:
+        self.client, self.address, self.events = client, address, events
+        self.cells: dict[str, tuple[Future, Cell]] = {}
+        self._run = uuid4().hex
+        self._files: dict[str, Future] = {}
+        self._done: SimpleQueue[Future] = SimpleQueue()
+        self._room = MIN_IN_FLIGHT
+        self._looked = 0.0
+        self._had_workers = time.monotonic()
+
+    def has_room(self) -> bool:
+        """Tell whether the cluster should be given another cell."""
+        if time.monotonic() - self._looked > LOOK_EVERY_S:
+            self._look()
+        return len(self.cells) < self._room
+
+    def _look(self) -> None:
+        """Adapt to the cluster's size; raise if there has been no worker for long."""
+        with self._explained():
+            threads = sum(self.client.nthreads().values())
+        now = self._looked = time.monotonic()
+        self._room = max(MIN_IN_FLIGHT, CELLS_PER_THREAD * threads)
+        if threads:
+            self._had_workers = now
+        elif now - self._had_workers > WORKERLESS_S:
+            raise ClusterError(
+                f"--dask {self.address}: the cluster has had no worker for {WORKERLESS_S:.0f} s"
+            )
+
+    def submit(self, cell: Cell) -> None:
+        """Give the cluster a cell."""
+        parcel, policy_file, graph_file = _packed(cell, self.events)
+        with self._explained():
+            future = self.client.submit(
+                work,
+                code_digest(),
+                pickle.dumps(parcel),
+                self._sent(policy_file),
+                self._sent(graph_file),
+                key=f"simsched-{self._run}-{cell.key}",
+                pure=False,
+            )
+        self.cells[future.key] = future, cell
+        future.add_done_callback(self._done.put)
+
+    def _sent(self, path: Path | None) -> Future | None:
+        """Return a file's content as the cluster has it; the scheduler can restore it."""
+        if path is None:
+            return None
+        name = str(path)
+        if name not in self._files:
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+            key = f"simsched-{self._run}-file-{len(self._files)}"
+            self._files[name] = self.client.submit(bytes, content, key=key, pure=False)
+        return self._files[name]
+
+    def landed(self) -> list[tuple[Cell, Answer]]:
+        """Wait a moment for cells to finish and return those that have, failed ones last.
+
+        Raises
+        ------
+        SimschedError
+            The cluster has given up a cell and no other has finished.
+        """
+        try:
+            futures = [self._done.get(timeout=LOOK_EVERY_S)]
+        except Empty:
+            self._look()
+            return []
+        with suppress(Empty):
+            while True:
+                futures.append(self._done.get_nowait())
+        finished = [future for future in futures if future.status == "finished"]
+        with self._explained():
+            answers = self.client.gather(finished)
+        landed = [
+            (self.cells.pop(future.key)[1], answer)
+            for future, answer in zip(finished, answers, strict=True)
+        ]
+        for future in futures:
+            if future.key in self.cells:
+                _, cell = self.cells.pop(future.key)
+                landed.append((cell, Answer(error=self._failure(future, cell))))
+        return sorted(landed, key=lambda item: item[1].row is None)
+
+    def _failure(self, future: Future, cell: Cell) -> SimschedError:
+        """Return what to say about a cell that the cluster has given up."""
+        if future.status != "error":
+            return ClusterError(f"--dask {self.address}: the connection to the scheduler is lost")
+        error = future.exception()
+        if isinstance(error, import_module("distributed").KilledWorker):
+            return WorkerLostError(
+                f"{cell.label}: {error.allowed_failures + 1} worker processes of the cluster were "
+                "lost; if memory is short, let a worker run fewer at a time"
+            )
+        return _unusable(self.address, error)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what Dask raises into an error of the user's."""
+        try:
+            yield
+        except SimschedError:
+            raise
+        except Exception as error:
+            raise _unusable(self.address, error) from error
+
+    def cancel(self) -> None:
+        """Take back what has not begun."""
+        futures = [*(future for future, _ in self.cells.values()), *self._files.values()]
+        with suppress(Exception):
+            self.client.cancel(futures, force=True)
+
+
+def _packed(cell: Cell, events: bool) -> tuple[Parcel, Path | None, Path | None]:
+    """Return a cell as it is sent, and the files of its policy and of its task graph."""
+    model, source = cell.policy_model, cell.workload_source
+    file = policy = None
+    if type(model).__module__.startswith("simsched_user_"):
+        file = Path(inspect.getfile(type(model)))
+        policy = file.name, type(model).__name__, model.parameters()
+        cell = replace(cell, policy_model=None)  # type: ignore[arg-type] # `work` puts it back
+    if source.path is not None:
+        cell = replace(cell, workload_source=replace(source, path=Path(source.path.name)))
+    return Parcel(pickle.dumps(cell), policy, events), file, source.path
+
+
+def work(code: str, data: bytes, policy: bytes | None, graph: bytes | None) -> Answer:
+    """Run a cell on a worker of the cluster.
+
+    Parameters
+    ----------
+    code : str
+        Hash of the code that the cell was planned with.
+    data : bytes
+        The parcel, pickled: only the same code can be relied on to understand it.
+    policy, graph : bytes or None
+        Contents of the files that belong to it.
+    """
+    scratch = Path(import_module("distributed").get_worker().local_directory)
+
+    def run() -> Answer:
+        check_code(code)
+        parcel: Parcel = pickle.loads(data)  # noqa: S301 (written by this program's other half)
+        cell = unpacked(parcel.cell)
+        if parcel.policy is not None and policy is not None:
+            name, policy_class, parameters = parcel.policy
+            spec = f"{_placed(scratch, name, policy)}:{policy_class}"
+            cell = replace(cell, policy_model=make_policy(spec, parameters))
+        source = cell.workload_source
+        if source.path is not None and graph is not None:
+            path = _placed(scratch, source.path.name, graph)
+            cell = replace(cell, workload_source=replace(source, path=path))
+        check_policy(cell)
+        if not parcel.events:
+            return Answer(row=run_cell(cell))
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            row = run_cell(cell, Path(folder))
+            return Answer(row=row, events=events_path(Path(folder), cell.key).read_bytes())
+
+    return answered(run)
+
+
+_placing = Lock()
+
+
+def _placed(scratch: Path, name: str, content: bytes) -> Path:
+    """Return a file with a name and content; it is written once."""
+    path = scratch / f"simsched-{hashlib.sha256(content).hexdigest()}" / name
+    with _placing:
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            _write_bytes(path, content)
+    return path
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+
+    def fill(temporary: Path) -> None:
+        temporary.write_bytes(content)
+
+    write_atomically(path, fill)
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Client]:
+    """Connect to a scheduler, and let go of it in the end."""
+    try:
+        distributed = import_module("distributed")
+    except ImportError as error:
+        raise ConfigurationError(
+            "--dask: needs the package dask.distributed, which is not installed; "
+            "accepted: pip install 'simsched[dask]'"
+        ) from error
+    file = address if address.endswith(".json") else None
+    if file and not Path(file).is_file():
+        raise ConfigurationError(f"--dask {address}: no such scheduler file")
+    with _quiet():
+        try:
+            if not file:  # a client made with a malformed address complains again when it goes
+                import_module("distributed.comm").resolve_address(address)
+            client = distributed.Client(
+                None if file else address,
+                scheduler_file=file,
+                timeout=CONNECT_S,
+                set_as_default=False,
+            )
+        except Exception as error:
+            raise ConfigurationError(
+                f"--dask {address}: no scheduler can be reached there ({_one_line(error)}); "
+                "accepted: an address such as tcp://127.0.0.1:8786, or a scheduler file (.json)"
+            ) from error
+        try:
+            yield client
+        finally:
+            with suppress(Exception):
+                client.close(timeout=2)
+
+
+def _unusable(address: str, error: BaseException | None) -> ClusterError:
+    """Return the error for what Dask itself has complained about."""
+    return ClusterError(
+        f"--dask {address}: the cluster cannot run cells ({_one_line(error)}); "
+        "accepted: scheduler and workers with the same simsched, Python and Dask as here"
+    )
+
+
+def _one_line(error: BaseException | None) -> str:
+    """Return an exception as a part of a message."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask's log and warnings, which are for its developers, from the user."""
+    names = [
+        name
+        for name in logging.root.manager.loggerDict
+        if name.partition(".")[0] in ("distributed", "dask", "tornado")
+    ]
+    levels = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)

@@ -1,0 +1,58 @@
+"""Cells that wait for a worker, in an order in which workloads are seldom built twice."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from simsched.experiment.cells import Cell
+
+
+class WaitingCells:
+    """Cells that wait, by workload.
+
+    A worker keeps the workload that it has built last. It is given cells with that workload as long
+    as there are any, then cells of a workload that nobody has begun, and in the end cells of the
+    workload with the most cells left.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        What is to be run.
+    """
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self._groups: dict[str, deque[Cell]] = {}
+        for cell in cells:
+            self._groups.setdefault(cell.workload_source.content, deque()).append(cell)
+        self._untouched = deque(self._groups)
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def take(self, last: str | None = None) -> Cell:
+        """Remove and return a cell.
+
+        Parameters
+        ----------
+        last : str, optional
+            Content of the workload that the worker has built last.
+        """
+        content = last if last in self._groups else self._another()
+        group = self._groups[content]
+        cell = group.popleft()
+        if not group:
+            del self._groups[content]
+        return cell
+
+    def _another(self) -> str:
+        while self._untouched:
+            content = self._untouched.popleft()
+            if content in self._groups:
+                return content
+        # Few are left here: the workloads that some worker is at.
+        return max(self._groups, key=lambda content: len(self._groups[content]))
+
+    def put_back(self, cell: Cell) -> None:
+        """Add a cell that has to be run again."""
+        self._groups.setdefault(cell.workload_source.content, deque()).appendleft(cell)

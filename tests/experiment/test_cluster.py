@@ -1,0 +1,236 @@
+"""Running on a Dask cluster: the rows of a local run, whatever happens to workers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+
+from simsched.errors import ConfigurationError, PolicyError
+from simsched.experiment import cluster as module
+from simsched.experiment.cells import plan_experiment
+from simsched.experiment.cluster import ClusterError, execute_on_cluster
+from simsched.experiment.pool import WorkerLostError
+from simsched.experiment.progress import Silent
+from simsched.experiment.runner import Interrupted, run_experiment
+from simsched.experiment.store import Store
+from simsched.yaml_reader import Document
+
+from .conftest import Impatient, deterministic, drastic, plain
+
+GRAPH = 'digraph g { a [cost="1"]; b [cost="2"]; a -> b; }'
+AWAY = """
+from pathlib import Path
+from simsched.policy.random_stealing import RandomStealing
+
+class Away(RandomStealing):
+    def start(self, view):
+        assert (Path(__file__).parent / "home").exists() is False
+        return super().start(view)
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    """The address of a scheduler with two worker processes; a task may cost one of them."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as workers,
+    ):
+        yield workers.scheduler_address
+
+
+def execute(data: dict[str, Any], folder: Path, address: str) -> list[dict[str, Any]]:
+    """Run without the store of an experiment; rows in the order in which they come."""
+    cells = plan_experiment(Document(None, data)).cells
+    store = Store(folder)
+    return [row for _, row in execute_on_cluster(cells, address, store, None, Silent())]
+
+
+def test_a_cluster_gives_the_rows_and_traces_of_a_local_run(cluster: str, tmp_path: Path) -> None:
+    (tmp_path / "home").touch()
+    (tmp_path / "away.py").write_text(AWAY)
+    (tmp_path / "g.dot").write_text(GRAPH)
+    workloads = [
+        {"name": "fork_join", "depth": 3},
+        {"file": f"{tmp_path}/g.dot", "cost": "cost", "cost_unit": "ops"},
+    ]
+    away = f"{tmp_path}/away.py"
+    small = Document(None, plain(workloads=workloads, policies=["cilk_a", "bats", away]))
+    there = run_experiment(small, dask=cluster, output=tmp_path / "there", events=True)
+    assert (there.computed, there.reused) == (12, 0)
+    (tmp_path / "home").unlink()
+    here = run_experiment(small, jobs=1, output=tmp_path / "here", events=True)
+    assert deterministic(there.rows) == deterministic(here.rows)
+    for row in here.rows:
+        name = Path(row["events_file"]).name
+        traces = [(tmp_path / where / "events" / name).read_bytes() for where in ("there", "here")]
+        assert traces[0] == traces[1]
+
+
+def test_what_is_stored_needs_no_cluster(cluster: str, small: Document, tmp_path: Path) -> None:
+    run_experiment(small, jobs=1, output=tmp_path, assignments=["seeds=1"])
+    more = run_experiment(small, dask=cluster, output=tmp_path)
+    assert (more.computed, more.reused) == (2, 2)
+    again = run_experiment(small, dask="tcp://127.0.0.1:1", output=tmp_path)
+    assert (again.computed, again.reused) == (0, 4)
+
+
+def test_a_cell_whose_worker_is_killed_runs_elsewhere(cluster: str, tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    policies = ["cilk_a", drastic(tmp_path, "once", label="once")]
+    outcome = run_experiment(
+        Document(None, plain(policies=policies)), dask=cluster, output=tmp_path / "out"
+    )
+    assert not (tmp_path / "marker").exists()
+    local = run_experiment(
+        Document(None, plain(policies=policies)), jobs=1, output=tmp_path / "local"
+    )
+    assert deterministic(outcome.rows) == deterministic(local.rows)
+
+
+def test_a_cell_that_kills_every_worker_ends_the_experiment(cluster: str, tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    data = plain(policies=[drastic(tmp_path, "kill", label="deadly")], seeds=1)
+    with pytest.raises(WorkerLostError, match=r"deadly seed 0: 2 worker processes of the cluster"):
+        execute(data, tmp_path, cluster)
+
+
+def test_a_fault_of_the_policy_names_its_file(cluster: str, tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    data = plain(policies=["cilk_a", drastic(tmp_path, "crash", label="faulty")])
+    with pytest.raises(PolicyError, match=r"faulty seed \d: .*drastic\.py:\d+: start: .*a fault"):
+        run_experiment(Document(None, data), dask=cluster, output=tmp_path / "out")
+
+
+def test_another_version_on_a_worker_is_an_error(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "code_digest", lambda: "another")
+    with pytest.raises(ConfigurationError, match=r"a worker process on .* found another simsched"):
+        execute(plain(), tmp_path, cluster)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_another_policy_on_a_worker_is_an_error(cluster: str, tmp_path: Path) -> None:
+    (cell, *_) = plan_experiment(Document(None, plain())).cells
+    cell = replace(cell, policy_content="another")
+    running = execute_on_cluster([cell], cluster, Store(tmp_path), None, Silent())
+    with pytest.raises(ConfigurationError, match="policy cilk_a: found another content than when"):
+        list(running)
+
+
+def test_an_interruption_takes_back_what_has_not_begun(cluster: str, tmp_path: Path) -> None:
+    data = Document(None, plain(seeds=20))
+    with pytest.raises(Interrupted, match=r"interrupted; \d+ of 40 runs are stored"):
+        run_experiment(data, dask=cluster, output=tmp_path, listener=Impatient(2))
+    stored = list((tmp_path / "cells").iterdir())
+    assert all(path.suffix == ".json" for path in stored)
+    assert run_experiment(data, jobs=1, output=tmp_path).reused == len(stored) >= 2
+    with Client(cluster, set_as_default=False) as client:
+        deadline = time.monotonic() + 30
+        while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_the_cluster_is_given_a_few_cells_at_a_time(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flying = []
+    submit = module._Flight.submit
+
+    def counted(self: Any, cell: Any) -> None:
+        submit(self, cell)
+        flying.append(len(self.cells))
+
+    monkeypatch.setattr(module, "MIN_IN_FLIGHT", 3)
+    monkeypatch.setattr(module._Flight, "submit", counted)
+    assert len(execute(plain(seeds=10), tmp_path, cluster)) == 20
+    assert len(flying) == 20
+    assert 2 <= max(flying) <= 4  # two workers with one thread
+
+
+def test_parcels_hold_no_places_of_this_computer(tmp_path: Path) -> None:
+    (tmp_path / "g.dot").write_text(GRAPH)
+    workload = {"file": f"{tmp_path}/g.dot", "cost": "cost", "cost_unit": "ops"}
+    data = plain(workloads=[workload], policies=[drastic(tmp_path, "sleep", marker="m", label="x")])
+    (cell, *_) = plan_experiment(Document(None, data)).cells
+    parcel, policy, graph = module._packed(cell, events=False)
+    assert (policy, graph) == (tmp_path / "drastic.py", tmp_path / "g.dot")
+    assert str(tmp_path).encode() not in pickle.dumps(parcel)
+    assert len(pickle.dumps(parcel)) < 100_000
+
+
+def test_a_policy_without_a_file_is_refused(cluster: str, tmp_path: Path) -> None:
+    (cell, *_) = plan_experiment(Document(None, plain())).cells
+    own = type("Own", (type(cell.policy_model),), {"__module__": "__main__"})()
+    running = execute_on_cluster(
+        [replace(cell, policy_model=own)], cluster, Store(tmp_path), None, Silent()
+    )
+    with pytest.raises(ConfigurationError, match="policy cilk_a: found a class without a file"):
+        list(running)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("nowhere", r"--dask nowhere: no scheduler .*missing port.*such as tcp://127"),
+        ("http://localhost:80", r"--dask http://localhost:80: .*unknown address scheme"),
+        ("tcp://127.0.0.1:1", r"--dask tcp://127.0.0.1:1: no scheduler can be reached there"),
+        ("none.json", r"--dask none.json: no such scheduler file"),
+    ],
+)
+def test_addresses_without_a_scheduler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, message: str
+) -> None:
+    monkeypatch.setattr(module, "CONNECT_S", 0.3)
+    with pytest.raises(ConfigurationError, match=message):
+        run_experiment(Document(None, plain()), dask=address, output=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_dask_there_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ConfigurationError, match=r"not installed.*pip install 'simsched\[dask\]'"):
+        execute(plain(), tmp_path, "tcp://127.0.0.1:1")
+
+
+def test_a_cluster_without_workers_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WORKERLESS_S", 0.5)
+    monkeypatch.setattr(module, "LOOK_EVERY_S", 0.2)
+    with (
+        LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL) as empty,
+        pytest.raises(ClusterError, match=r"has had no worker for"),
+    ):
+        execute(plain(), tmp_path, empty.scheduler_address)
+
+
+def test_the_command_prints_the_comparison_and_nothing_of_dask(
+    cluster: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(json.dumps(plain()))
+    command = [sys.executable, "-m", "simsched", "run", str(path), "--dask", cluster]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert "4 runs simulated" in done.stdout
+    assert done.stderr == ""
