@@ -46,7 +46,7 @@ static void expect(const scenario_t *s, const char *name, int64_t index)
         type *entry = (type *)(uintptr_t)&(part).name[index]; \
         type good = *entry;                                 \
         *entry = (bad);                                     \
-        expect(&s, strncmp(#name, "costs.", 6) == 0 ? #name + 6 : #name, (index)); \
+        expect(&s, &#name[strncmp(#name, "costs.", 6) == 0 ? 6 : 0], (index)); \
         *entry = good;                                      \
         expect(&s, NULL, 0);                                \
     } while (0)

@@ -164,6 +164,20 @@ def test_a_flow_without_bytes_ends_when_it_begins(library: ctypes.CDLL) -> None:
         assert (flows.now, flows.lag.kernel) == (100, 0.0)
 
 
+def test_rounding_can_cost_a_flow_without_bytes_its_lag(library: ctypes.CDLL) -> None:
+    """What ended less than a picosecond ago may seem to have ended earlier: noticed late."""
+    instance = simple([INF], [[(0, 1.0)]], [0.3])
+    with KernelFlows(library, instance) as kernel:
+        flows = Lockstep(kernel, instance)
+        flows.start(0, 0, 1e5)
+        for time, lag, kept in [(9000, 0.999, 0.999), (9001, 1 - 2.0**-50, 0.0)]:
+            flows.advance(time, lag)
+            flows.start(1, 0, 0.0)
+            assert flows.advance() == 1
+            assert flows.now == time
+            assert flows.lag.kernel == pytest.approx(kept)
+
+
 def test_a_class_that_empties_and_fills_in_one_instant_changes_nothing(
     library: ctypes.CDLL,
 ) -> None:
