@@ -8,12 +8,10 @@ import tempfile
 from fnmatch import fnmatch
 from pathlib import Path
 
-from benchmarks import table
+from benchmarks import document, table
 from benchmarks.cases import CASES, Case
 from benchmarks.peer import Peer, build_peer
 from benchmarks.rows import Row, compare_backends, compare_peer, measure_case
-
-RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     if peer is not None:
         print(peer.note)
     if len(cases) == len(CASES) and compares:
-        table.write_results(RESULTS, rows)
+        table.write_results(document.RESULTS, rows)
+        document.update()
     return 1 if any(row.wrong for row in rows) else 0
 
 

@@ -32,11 +32,13 @@ _STATUS = Path("/proc/self/status")
 class EngineClock:
     """CPU time that backends spend in iterations and migrations, the rest being set-up in Python.
 
-    While it is in use, backends that the driver makes report here.
+    While it is in use, backends that the driver makes report here, also what is resident after the
+    last iteration, when the engine has all it needs and validation has given back what it took.
     """
 
     def __init__(self) -> None:
         self.cpu_s = 0.0
+        self.resident_bytes = 0
         self._make = engine_run.make_backend
 
     def __enter__(self) -> EngineClock:
@@ -57,18 +59,20 @@ class _TimedBackend:
         self._backend, self._clock = backend, clock
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._backend, name)
-        return self._timed(found) if name in ("run_iteration", "migrate") else found
+        return getattr(self._backend, name)
 
-    def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            begin = time.process_time()
-            try:
-                return function(*arguments, **options)
-            finally:
-                self._clock.cpu_s += time.process_time() - begin
+    def run_iteration(self, *arguments: Any, last: bool) -> None:
+        self._timed(self._backend.run_iteration, *arguments, last=last)
+        if last:
+            self._clock.resident_bytes = resident_bytes()
 
-        return call
+    def migrate(self, *arguments: Any) -> None:
+        self._timed(self._backend.migrate, *arguments)
+
+    def _timed(self, function: Callable[..., None], *arguments: Any, **options: Any) -> None:
+        begin = time.process_time()
+        function(*arguments, **options)
+        self._clock.cpu_s += time.process_time() - begin
 
 
 def measure(case: Case, size: Size, backend: str) -> dict[str, Any]:
@@ -88,7 +92,8 @@ def measure(case: Case, size: Size, backend: str) -> dict[str, Any]:
     dict
         Times in seconds, memory in bytes, and results; `peak_rss_bytes` is the largest resident
         size of the process, building of the workload included, `run_rss_bytes` by how much the run
-        exceeded what was resident before it.
+        exceeded what was resident before it, `engine_rss_bytes` by how much it still did after the
+        last iteration.
     """
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "events.parquet" if case.trace else None
@@ -111,8 +116,10 @@ def measure(case: Case, size: Size, backend: str) -> dict[str, Any]:
         "engine_cpu_s": clock.cpu_s,
         "peak_rss_bytes": max(peak, building_peak),
         "run_rss_bytes": peak - resident,
+        "engine_rss_bytes": clock.resident_bytes - resident,
         "input_bytes": input_bytes(instance),
         "graph_tasks": sum(graph.n_tasks for graph in _graphs(instance)),
+        "graph_edges": sum(graph.n_edges for graph in _graphs(instance)),
         "tasks": int(run.summary.n_tasks),
         "events": int(run.summary.n_events),
         "makespan_s": run.makespan_s,

@@ -82,9 +82,9 @@ def flows(tasks: int, *, workers: int, remote: bool) -> Instance:
     return Instance(machine, workload, FirstTasksFixed())
 
 
-def heat(iterations: int, *, policy: str) -> Instance:
-    """Return HEAT of 16 GB in leaves of 2 MB on Knights Landing with 256 workers."""
-    workload = resolve_workload("heat_16gb", {"iterations": iterations})
+def heat(iterations: int, *, policy: str, preset: str = "heat_16gb") -> Instance:
+    """Return HEAT in leaves of 2 MB, of 16 GB if nothing else is said, on Knights Landing."""
+    workload = resolve_workload(preset, {"iterations": iterations})
     return Instance(load_machine("knl_snc4_flat"), workload, make_policy(policy))
 
 

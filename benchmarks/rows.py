@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field, fields
@@ -43,10 +42,11 @@ class Row:
         Whether the expected number was recorded from a run instead of derived.
     cpu_s_runs : list of float
         CPU seconds of all runs.
-    input_bytes : int
-        Bytes of the arrays of the workload's graphs.
-    bytes_per_task : float
-        By how much the run exceeded what was resident before it, per task of the workload's graphs.
+    graph_tasks, graph_edges, input_bytes : int
+        Tasks and edges of the workload's graphs, and the bytes of their arrays.
+    bytes_per_task, engine_bytes_per_task : float
+        By how much the run exceeded what was resident before it, per task of the graphs: at its
+        peak, which may be in validation, and after the last iteration.
     simulated_per_cpu_s, hooks_per_cpu_s : float
         Simulated seconds, and calls of Python hooks, per CPU second.
     trace_bytes : int, optional
@@ -77,8 +77,11 @@ class Row:
     events: int
     expected_events: int | None
     events_recorded: bool
+    graph_tasks: int
+    graph_edges: int
     input_bytes: int
     bytes_per_task: float
+    engine_bytes_per_task: float
     simulated_per_cpu_s: float
     hooks_per_cpu_s: float | None = None
     trace_bytes: int | None = None
@@ -133,8 +136,11 @@ def measure_case(case: Case, *, quick: bool, repeat: int) -> Row:
         events=best["events"],
         expected_events=size.events,
         events_recorded=size.recorded,
+        graph_tasks=best["graph_tasks"],
+        graph_edges=best["graph_edges"],
         input_bytes=best["input_bytes"],
         bytes_per_task=max(run["run_rss_bytes"] for run in runs) / best["graph_tasks"],
+        engine_bytes_per_task=best["engine_rss_bytes"] / best["graph_tasks"],
         simulated_per_cpu_s=best["makespan_s"] / cpu,
         hooks_per_cpu_s=HOOKS_PER_TASK * best["tasks"] / cpu if hooked else None,
         trace_bytes=best["trace_bytes"],
@@ -216,8 +222,3 @@ def _mistakes(what: str, size: Size, runs: list[dict[str, Any]]) -> list[str]:
         if len(values) > 1:
             found.append(f"{what}: runs and backends differ in {key}: {values}")
     return found
-
-
-def noise(row: Row) -> float:
-    """Return the median of all runs' CPU seconds relative to the fastest."""
-    return statistics.median(row.cpu_s_runs) / row.cpu_s
