@@ -168,9 +168,13 @@ def file_digest(path: Path) -> str:
 @lru_cache(maxsize=1)
 def code_digest() -> str:
     """Return a hash of the code that determines results: version, rooms and compiled kernel."""
+    return _digest_of_rooms(Path(__file__).resolve().parent.parent)
+
+
+def _digest_of_rooms(root: Path) -> str:
+    """Return a hash of the code below the directory of a package."""
     import simsched
 
-    root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(f"{simsched.__version__} {np.__version__}".encode())
     for room in ROOMS:
         for path in sorted((root / room).rglob("*")):

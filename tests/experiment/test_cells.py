@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import SimschedError
+from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cells import Cell, plan_experiment
-from simsched.experiment.fingerprint import content_key, policy_digest
-from simsched.policy import make_policy
 from simsched.yaml_reader import Document
 
 GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
@@ -25,10 +23,6 @@ def check(data: dict[str, Any]) -> None:
     plan_experiment(Document(None, data)).check_workloads()
 
 
-def keys(data: dict[str, Any]) -> list[str]:
-    return [cell.key for cell in cells(data)]
-
-
 def test_cells_are_the_product_in_a_fixed_order(make_plain: Any) -> None:
     found = cells(make_plain())
     assert [(cell.policy, cell.seed) for cell in found] == [
@@ -38,50 +32,6 @@ def test_cells_are_the_product_in_a_fixed_order(make_plain: Any) -> None:
         ("work_sharing", 1),
     ]
     assert len({cell.key for cell in found}) == 4
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"machines": [{"name": "opteron48", "workers": 4}]},
-        {"machines": [{"name": "amd_4x_opteron8380", "workers": 5}]},
-        {"machines": [{"name": "amd_4x_opteron8380", "workers": 4, "pinning": "compact"}]},
-        {"machines": [{"name": "amd_4x_opteron8380", "workers": 4, "set": {"costs.pop": "7 ns"}}]},
-        {"workloads": [{"name": "fork_join", "depth": 4}]},
-        {"workloads": [{"name": "fork_join", "depth": 3, "leaf_costs": "uniform"}]},
-        {"policies": ["cilk_a[placement=interleave]", "work_sharing[placement=interleave]"]},
-        {"seeds": [5, 6]},
-        {"backend": "native"},
-    ],
-)
-def test_whatever_determines_a_result_changes_its_key(
-    make_plain: Any, changes: dict[str, Any]
-) -> None:
-    assert not set(keys(make_plain())) & set(keys(make_plain(**changes)))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"name": "other"},
-        {"workloads": [{"name": "fork_join", "depth": 3, "label": "FJ"}]},
-        {"workloads": [{"name": "fork_join", "depth": 3, "degree": 2}]},
-        {"baseline": "work_sharing"},
-        {"output": "elsewhere"},
-    ],
-)
-def test_labels_and_spelt_out_defaults_do_not_change_keys(
-    make_plain: Any, changes: dict[str, Any]
-) -> None:
-    assert keys(make_plain()) == keys(make_plain(**changes))
-
-
-def test_a_changed_graph_file_has_another_key(make_plain: Any, tmp_path: Path) -> None:
-    data = make_plain(workloads=[{"file": "g.dot", "cost": "cost", "cost_unit": "ops"}], seeds=1)
-    (tmp_path / "g.dot").write_text(GRAPH.format(cost=1))
-    first = cells(data, tmp_path)[0].key
-    (tmp_path / "g.dot").write_text(GRAPH.format(cost=3))
-    assert cells(data, tmp_path)[0].key != first
 
 
 def test_product_sweep_keeps_labels_and_adds_dimensions(make_plain: Any) -> None:
@@ -151,19 +101,23 @@ def test_everything_wrong_is_found_before_the_first_run(
         check(make_plain(**changes))
 
 
-def test_keys_tell_numbers_and_types_apart() -> None:
-    values = [1, 1.0, "1", True, None, [1], {"a": 1}, float("nan"), float("inf"), -0.0, 0.0]
-    assert len({content_key({"x": value}) for value in values}) == len(values)
+def test_only_workloads_of_runs_that_are_missing_are_built(
+    make_plain: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_large = {"name": "heat", "rows": 2**20, "columns": 2**17}
+    planned = plan_experiment(Document(None, make_plain(workloads=["fork_join", too_large])))
+    good = {cell.key for cell in planned.cells if cell.workload == "fork_join"}
+    planned.check_workloads(good)
+    with pytest.raises(SimschedError, match=r"workloads\[1\]: .*bytes of data, accepted at most"):
+        planned.check_workloads()
+    monkeypatch.setattr("simsched.experiment.cells.CHECK_S", -1.0)
+    planned.check_workloads()  # time is up after the first one
 
 
-def test_a_policy_file_counts_by_content_not_by_place(tmp_path: Path) -> None:
-    """Moving a project to another directory must not make its stored rows obsolete."""
-    text = "from simsched.policy import Policy\nclass Mine(Policy):\n    pass\n"
-    digests = []
-    for folder, addition in (("one", ""), ("two", ""), ("three", "# edited\n")):
-        (tmp_path / folder).mkdir()
-        path = tmp_path / folder / "mine.py"
-        path.write_text(text + addition)
-        digests.append(policy_digest(make_policy(str(path))))
-    assert digests[0] == digests[1]
-    assert digests[0] != digests[2]
+def test_a_workload_that_was_changed_meanwhile_is_not_run(make_plain: Any, tmp_path: Path) -> None:
+    data = make_plain(workloads=[{"file": "g.dot", "cost": "cost", "cost_unit": "ops"}])
+    (tmp_path / "g.dot").write_text(GRAPH.format(cost=1))
+    cell = cells(data, tmp_path)[0]
+    (tmp_path / "g.dot").write_text(GRAPH.format(cost=3))
+    with pytest.raises(ConfigurationError, match=r"g\.dot: found another content than when"):
+        cell.workload_source.build()

@@ -181,6 +181,56 @@ def test_a_killed_program_leaves_complete_rows_only(
     assert not (out / "runs.parquet").exists()
 
 
+def test_a_run_that_is_stored_needs_no_workload(
+    small: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(small, tmp_path, jobs=1)
+    monkeypatch.setattr("simsched.experiment.inputs._built", {})
+    monkeypatch.setattr("simsched.experiment.inputs.make_workload", None)
+    assert run(small, tmp_path, jobs=1).reused == 4
+
+
+def test_a_policy_file_that_changes_meanwhile_is_not_run(make_plain: Any, tmp_path: Path) -> None:
+    """Worker processes load it later than the keys were made."""
+    policies = [drastic(tmp_path, "nothing", label="own")]
+
+    def edit(total: int) -> Impatient:
+        with (tmp_path / "drastic.py").open("a") as file:
+            file.write("# edited\n")
+        return Impatient(-1)
+
+    with pytest.raises(ConfigurationError, match="policy own: found another content than when"):
+        run(Document(None, make_plain(policies=policies)), tmp_path, jobs=2, listener=edit)
+    assert not (tmp_path / "out").exists()
+
+
+def test_code_that_changes_meanwhile_is_not_run(
+    small: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simsched.experiment.pool.code_digest", lambda: "another")
+    with pytest.raises(ConfigurationError, match=r"a worker process on .* found another simsched"):
+        run(small, tmp_path, jobs=2)
+
+
+def test_what_a_killed_program_was_writing_is_removed_by_the_next(
+    small: Document, tmp_path: Path
+) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    outcome = run(small, tmp_path, jobs=1, events=True)
+    folders = [outcome.output, outcome.output / "cells", outcome.output / "events"]
+    for folder in folders:
+        for host, process in ((HOST, gone.pid), (HOST, os.getpid()), ("another", gone.pid)):
+            (folder / f".x.json.{host}.{process}.tmp").touch()
+    old = folders[0] / ".y.json.another.1.tmp"
+    old.touch()
+    os.utime(old, (0, 0))
+    run(small, tmp_path, jobs=1, events=True)
+    left = [f".x.json.{HOST}.{os.getpid()}.tmp", f".x.json.another.{gone.pid}.tmp"]
+    for folder in folders:
+        assert sorted(path.name for path in folder.glob(".*")) == sorted(left)
+
+
 def test_a_row_that_a_killed_worker_was_writing_is_removed(tmp_path: Path) -> None:
     """An interruption kills workers; one in the middle of a file cannot tidy up itself."""
     worker = _Worker()

@@ -1,0 +1,221 @@
+"""Ctrl-C, kill -9 and a full disk: no finished run is lost, nothing half-written stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simsched import api
+from simsched.atomic import HOST
+
+LONG = 120.0  # much longer than anything here takes; a program that hangs is found with it
+POLICY = """
+import os
+from dataclasses import dataclass
+from simsched.policy.base import param
+from simsched.policy.random_stealing import RandomStealing
+
+@dataclass(frozen=True, kw_only=True)
+class Marking(RandomStealing):
+    marker: str = param("")
+
+    def start(self, view):
+        with open(self.marker, "a") as file:
+            file.write(f"{os.getpid()}\\n")
+        return super().start(view)
+"""
+SMALL = {"name": "fork_join", "depth": 3}
+ENDLESS = {"name": "heat", "rows": 1024, "columns": 512, "iterations": 50_000_000}
+# The build begins with a mark and takes about a minute.
+SLOW_BUILD = """
+import sys
+from pathlib import Path
+from simsched.experiment import inputs
+make = inputs.make_workload
+
+def marked(*arguments):
+    Path("marker").touch()
+    return make("layered_random", {"layers": 5000}, 0)
+
+inputs.make_workload = marked
+from simsched.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+SIMSCHED = ("-m", "simsched")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def write(workload: dict[str, Any], seeds: int, **more: Any) -> None:
+    """Write the experiment `x.yaml`; its runs leave their process in `marker`."""
+    Path("mine.py").write_text(POLICY)
+    data = {
+        "name": "x",
+        "machines": [{"name": "opteron48", "workers": 4}],
+        "workloads": [workload],
+        "policies": [{"name": "./mine.py", "marker": "marker"}],
+        "seeds": seeds,
+        "output": "out",
+        **more,
+    }
+    Path("x.yaml").write_text(json.dumps(data))
+
+
+def start(*options: object, program: tuple[str, ...] = SIMSCHED) -> subprocess.Popen[str]:
+    """Start `simsched run x.yaml` with a process group of its own, as a terminal does."""
+    return subprocess.Popen(
+        [sys.executable, *program, "run", "x.yaml", *map(str, options)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end(process: subprocess.Popen[str], how: signal.Signals) -> str:
+    """Send a signal to the whole group; return what the program has said."""
+    os.killpg(process.pid, how)
+    output, messages = process.communicate(timeout=LONG)
+    assert process.returncode == (130 if how == signal.SIGINT else -how)
+    assert output == ""
+    return messages
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def stored() -> int:
+    return len(list(Path("out/cells").glob("*.json")))
+
+
+def finish() -> tuple[int, int]:
+    """Run the experiment to its end: how many runs were computed and how many were reused."""
+    outcome = api.run("x.yaml", jobs=1).outcome
+    assert [path.name for path in Path("out").rglob(".*")] == []
+    return outcome.computed, outcome.reused
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_ends_a_long_run(jobs: int) -> None:
+    write(ENDLESS, 2)
+    process = start("--jobs", jobs)
+    wait_for(lambda: len(marks()) >= jobs)
+    time.sleep(0.3)  # some way into the engine
+    began = time.monotonic()
+    messages = end(process, signal.SIGINT)
+    assert time.monotonic() - began < 10
+    assert messages == (
+        "simsched: interrupted; 0 of 2 runs are stored in out; the same command continues\n"
+    )
+    assert not Path("out").exists()
+    for number in marks():
+        wait_for(lambda number=number: not is_running(number))
+
+
+def marks() -> list[int]:
+    """Return the processes that have begun a run."""
+    path = Path("marker")
+    return [int(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def is_running(process: int) -> bool:
+    command = ["ps", "-o", "stat=", "-p", str(process)]
+    state = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    return bool(state) and not state.startswith("Z")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_while_a_workload_is_built(jobs: int) -> None:
+    write(SMALL, 2)
+    process = start("--jobs", jobs, program=("-c", SLOW_BUILD))
+    wait_for(Path("marker").exists)
+    time.sleep(0.3)
+    began = time.monotonic()
+    assert end(process, signal.SIGINT) == ""
+    assert time.monotonic() - began < 10
+    assert not Path("out").exists()
+
+
+def test_ctrl_c_while_worker_processes_start() -> None:
+    """It used to reach them too, and each said so with a traceback."""
+    write(SMALL, 2)
+    process = start("--jobs", 2)
+    wait_for(Path("out").exists)  # made just before the workers
+    messages = end(process, signal.SIGINT)
+    assert re.fullmatch(r"simsched: interrupted; \d of 2 runs are stored in out; .*\n", messages)
+
+
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_in_the_middle_of_a_sweep(jobs: int, how: signal.Signals) -> None:
+    runs = 200
+    write(SMALL, runs)
+    process = start("--jobs", jobs)
+    wait_for(lambda: stored() >= 10)
+    messages = end(process, how)
+    # What it would leave when it is killed in the middle of a file:
+    Path(f"out/cells/.row.json.{HOST}.{process.pid}.tmp").touch()
+    Path(f"out/.runs.parquet.{HOST}.{process.pid}.tmp").touch()
+    there = stored()
+    assert 10 <= there < runs
+    if how == signal.SIGINT:
+        assert f"{there} of {runs} runs are stored" in messages
+    assert not Path("out/runs.parquet").exists()
+    assert finish() == (runs - there, there)
+    assert finish() == (0, runs)
+
+
+def test_workers_end_when_the_program_alone_is_killed() -> None:
+    write(ENDLESS, 2)
+    process = start("--jobs", 2)
+    wait_for(lambda: len(marks()) == 2)
+    process.kill()
+    process.communicate(timeout=LONG)
+    for number in marks():
+        assert number != process.pid
+        wait_for(lambda number=number: not is_running(number))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "what", "limit", "rows"),
+    [
+        (1, r"cells/\w+\.json", 500, 0),
+        (2, r"cells/\w+\.json", 500, 0),
+        (1, r"runs\.parquet", 10_000, 3),
+    ],
+)
+def test_a_full_disk(jobs: int, what: str, limit: int, rows: int) -> None:
+    """A limit on the size of files fails like a full disk, in the middle of writing."""
+    write(SMALL, 3)
+    process = subprocess.run(
+        [sys.executable, "-B", "-m", "simsched", "run", "x.yaml", "--jobs", str(jobs)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONG,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+    assert process.returncode == 2
+    message = rf"simsched: error: out/{what}: cannot be written: .*File too large.*\n"
+    assert re.fullmatch(message, process.stderr), process.stderr
+    assert stored() == rows
+    assert sorted(p.suffix for p in Path().glob("out/**/*") if p.is_file()) == [".json"] * rows
+    assert finish() == (3 - rows, rows)

@@ -1,0 +1,217 @@
+"""Keys: whatever determines a result changes the key of its row, and nothing else does."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import simsched
+from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.fingerprint import (
+    _digest_of_rooms,
+    content_key,
+    policy_digest,
+    source_digest,
+)
+from simsched.policy import make_policy
+from simsched.policy.random_stealing import RandomStealing
+from simsched.resources import data_dir
+from simsched.workload import registry
+from simsched.yaml_reader import Document, read_document
+
+GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
+MACHINE = (data_dir("machines") / "amd_4x_opteron8380.yaml").read_text()
+POLICY = """
+from helper import number
+from simsched.policy.random_stealing import RandomStealing
+
+class Mine(RandomStealing):
+    helped = number
+"""
+
+
+def cells(data: dict[str, Any], folder: Path | None = None) -> list[Cell]:
+    path = None if folder is None else folder / "x.yaml"
+    return plan_experiment(Document(path, data)).cells
+
+
+def keys(data: dict[str, Any]) -> list[str]:
+    return [cell.key for cell in cells(data)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"machines": [{"name": "opteron48", "workers": 4}]},
+        {"machines": [{"name": "amd_4x_opteron8380", "workers": 5}]},
+        {"machines": [{"name": "amd_4x_opteron8380", "workers": 4, "pinning": "compact"}]},
+        {"machines": [{"name": "amd_4x_opteron8380", "workers": 4, "set": {"costs.pop": "7 ns"}}]},
+        {"workloads": [{"name": "fork_join", "depth": 4}]},
+        {"workloads": [{"name": "fork_join", "depth": 3, "leaf_costs": "uniform"}]},
+        {"policies": ["cilk_a[placement=interleave]", "work_sharing[placement=interleave]"]},
+        {"seeds": [5, 6]},
+        {"backend": "native"},
+    ],
+)
+def test_whatever_determines_a_result_changes_its_key(
+    make_plain: Any, changes: dict[str, Any]
+) -> None:
+    assert not set(keys(make_plain())) & set(keys(make_plain(**changes)))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "other"},
+        {"workloads": [{"name": "fork_join", "depth": 3, "label": "FJ"}]},
+        {"workloads": [{"name": "fork_join", "depth": 3, "degree": 2}]},
+        {"baseline": "work_sharing"},
+        {"output": "elsewhere"},
+    ],
+)
+def test_labels_and_spelt_out_defaults_do_not_change_keys(
+    make_plain: Any, changes: dict[str, Any]
+) -> None:
+    assert keys(make_plain()) == keys(make_plain(**changes))
+
+
+def test_keys_tell_numbers_and_types_apart() -> None:
+    values = [1, 1.0, "1", True, None, [1], {"a": 1}, float("nan"), float("inf"), -0.0, 0.0]
+    assert len({content_key({"x": value}) for value in values}) == len(values)
+
+
+def test_a_changed_graph_file_has_another_key(make_plain: Any, tmp_path: Path) -> None:
+    data = make_plain(workloads=[{"file": "g.dot", "cost": "cost", "cost_unit": "ops"}], seeds=1)
+    (tmp_path / "g.dot").write_text(GRAPH.format(cost=1))
+    first = cells(data, tmp_path)[0].key
+    (tmp_path / "g.dot").write_text(GRAPH.format(cost=3))
+    assert cells(data, tmp_path)[0].key != first
+
+
+def test_the_name_of_a_graph_file_does_not_matter_unless_it_says_the_format(
+    make_plain: Any, tmp_path: Path
+) -> None:
+    found = []
+    for name, given in (("g.dot", None), ("h.dot", None), ("g.gv", None), ("g.txt", "dot")):
+        (tmp_path / name).write_text(GRAPH.format(cost=1))
+        entry = {"file": name, "cost": "cost", "cost_unit": "ops"}
+        entry |= {"format": given} if given else {}
+        found.append(cells(make_plain(workloads=[entry], seeds=1), tmp_path)[0].key)
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+
+
+def test_the_content_of_a_machine_counts_not_its_place(make_plain: Any, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    head, _, rest = MACHINE.partition("\n")
+    files = {
+        "same.yaml": MACHINE,
+        "elsewhere/renamed.yaml": f"{head}\n# a comment\n{rest}",
+        "different.yaml": MACHINE.replace("pop: [10 ns", "pop: [11 ns"),
+    }
+    found = [keys(make_plain(seeds=1))[0]]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        machine = {"name": str(tmp_path / name), "workers": 4}
+        found.append(keys(make_plain(machines=[machine], seeds=1))[0])
+    assert len(set(found[:3])) == 1
+    assert found[3] != found[0]
+
+
+def test_the_order_of_keys_in_a_file_does_not_matter(tmp_path: Path) -> None:
+    lines = [
+        "name: x",
+        "machines: [{name: amd_4x_opteron8380, workers: 4}]",
+        "workloads: [{name: fork_join, depth: 3, phases: 2}]",
+        "policies: [cilk_a]",
+        "seeds: 2",
+    ]
+    found = []
+    for order in (lines, lines[::-1]):
+        path = tmp_path / "x.yaml"
+        path.write_text("\n".join(order))
+        found.append([cell.key for cell in plan_experiment(read_document(path)).cells])
+        lines[2] = "workloads: [{phases: 2, depth: 3, name: fork_join}]"
+    assert found[0] == found[1]
+
+
+def test_the_code_of_the_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in ("policy", "engine", "report"):
+        (tmp_path / room).mkdir()
+        (tmp_path / room / "module.py").write_text("one = 1\n")
+    (tmp_path / "engine" / "kernel.so").write_bytes(b"one")
+    before = _digest_of_rooms(tmp_path)
+    (tmp_path / "report" / "module.py").write_text("one = 2\n")  # changes no result
+    assert _digest_of_rooms(tmp_path) == before
+    found = {before}
+    for name, content in (("policy/module.py", "one = 2\n"), ("engine/kernel.so", "two")):
+        (tmp_path / name).write_text(content)
+        found.add(_digest_of_rooms(tmp_path))
+    monkeypatch.setattr(simsched, "__version__", "0.0.0")
+    found.add(_digest_of_rooms(tmp_path))
+    assert len(found) == 4
+
+
+def test_a_policy_file_counts_by_content_not_by_place(tmp_path: Path) -> None:
+    """Moving a project to another directory must not make its stored rows obsolete."""
+    text = "from simsched.policy import Policy\nclass Mine(Policy):\n    pass\n"
+    digests = []
+    for folder, addition in (("one", ""), ("two", ""), ("three", "# edited\n")):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "mine.py"
+        path.write_text(text + addition)
+        digests.append(policy_digest(make_policy(str(path))))
+    assert digests[0] == digests[1]
+    assert digests[0] != digests[2]
+
+
+def test_a_module_that_a_policy_file_imports_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    digests = set()
+    for number in (1, 2):
+        (tmp_path / "helper.py").write_text(f"def number():\n    return {number}\n")
+        (tmp_path / "mine.py").write_text(POLICY)
+        monkeypatch.delitem(sys.modules, "helper", raising=False)
+        importlib.invalidate_caches()
+        digests.add(policy_digest(make_policy(str(tmp_path / "mine.py"))))
+    monkeypatch.delitem(sys.modules, "helper")
+    assert len(digests) == 2
+
+
+def test_a_policy_typed_into_a_notebook_counts_by_its_code() -> None:
+    def typed(body: str, line: int = 0) -> str:
+        names = {"RandomStealing": RandomStealing, "__name__": "__main__"}
+        text = "\n" * line + f"class Own(RandomStealing):\n def start(self, view):\n  {body}"
+        exec(text, names)
+        return policy_digest(names["Own"]())
+
+    assert typed("return 1") == typed("return 1", line=7)
+    assert len({typed("return 1"), typed("return 2"), typed("return view")}) == 3
+
+
+def test_a_generator_of_another_package_counts_by_its_code(
+    make_plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for text in ("", "# edited\n"):
+        (tmp_path / "other.py").write_text(
+            "from simsched.workload.generators.fork_join import fork_join\n"
+            "def other(seed, **given):\n    return fork_join(seed, **given)\n" + text
+        )
+        names: dict[str, Any] = {"__name__": "other", "__file__": str(tmp_path / "other.py")}
+        exec(compile((tmp_path / "other.py").read_text(), names["__file__"], "exec"), names)
+        known = registry.find_workload("fork_join")
+        other = registry.WorkloadGenerator("other", names["other"], known.parameters, "", {})
+        monkeypatch.setitem(registry._registered, "other", other)
+        cell = cells(make_plain(workloads=["other"], seeds=1))[0]
+        assert cell.workload_source.build().graph.n_tasks > 1
+        found.append(cell)
+    assert found[0].key != found[1].key
+    assert source_digest(names["other"]) == found[1].workload_source.origin
