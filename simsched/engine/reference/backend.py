@@ -181,7 +181,7 @@ class SimpyBackend:
                 worker = self.workers[entity]
                 if kind == FLOW:
                     worker.lag = self.sharing.lag(entity, self.now)
-                    self.sharing.stop(entity, self.now, worker.lag)
+                    self.sharing.end(entity, self.now, worker.lag)
                 else:
                     del self.timers[entity]
                 self.lag = worker.lag

@@ -12,7 +12,8 @@ NEVER = 1 << 62  #: later than any event
 class FlowClass:
     """All flows with one path and one cap; they share one rate.
 
-    `keys` maps each worker to the finish key of its flow; `virtual` is V at `since - since_lag`.
+    `keys` maps each worker to the finish key of its flow, in the order in which the flows started;
+    `virtual` is V at `since - since_lag`.
     """
 
     def __init__(self, cap: float, loads: list[tuple[int, float]]) -> None:
@@ -37,7 +38,7 @@ class FlowClass:
 
     def next_end(self, now: int) -> tuple[int, float, int]:
         """Return (time, -lag, worker) of the flow that ends first."""
-        worker = min(self.keys, key=lambda w: (self.keys[w], w))
+        worker = min(self.keys, key=self.keys.__getitem__)  # of equal keys the first one started
         if self.rate <= 0.0:
             return NEVER, 0.0, worker
         time = max(self.since + math.ceil(self._duration(worker)), now)
@@ -81,6 +82,12 @@ class Sharing:
             cls.since, cls.since_lag = now, lag
         cls.keys[worker] = cls.virtual_at(now, lag) + n_bytes
         self._class_of[worker] = flow_class
+
+    def end(self, worker: int, now: int, lag: float) -> None:
+        """Remove a worker's flow that has ended at time `now - lag`."""
+        cls = self._classes[self._class_of.pop(worker)]
+        cls.virtual = cls.keys.pop(worker)
+        cls.since, cls.since_lag = now, lag
 
     def stop(self, worker: int, now: int, lag: float) -> float:
         """Remove a worker's flow at time `now - lag` and return its remaining bytes."""

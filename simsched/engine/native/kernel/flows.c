@@ -3,7 +3,7 @@
 /* Without short-circuits, as in calendar.c. */
 static inline bool is_before(ssk_flow_t a, ssk_flow_t b)
 {
-    return (a.key < b.key) | ((a.key == b.key) & (a.worker < b.worker));
+    return (a.key < b.key) | ((a.key == b.key) & ((uint32_t)(b.number - a.number) - 1 < UINT32_MAX / 2));
 }
 
 int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32_t flow_class, int32_t capacity)
@@ -155,7 +155,7 @@ void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, doub
         cls->since = now;
         cls->since_lag = lag;
     }
-    ssk_flow_t flow = {virtual_at(cls, now, lag) + n_bytes, worker};
+    ssk_flow_t flow = {virtual_at(cls, now, lag) + n_bytes, worker, self->n_started++};
     count(self, flow_class, 1);
     sift_up(self, cls->heap, cls->n - 1, flow);
     self->class_of[worker] = flow_class;
@@ -163,13 +163,11 @@ void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, doub
         touch(self, flow_class);
 }
 
-double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
+/* Removes a worker's flow. */
+static void remove_flow(ssk_flows_t *self, int32_t worker)
 {
-    int32_t c = self->class_of[worker];
-    assert(c != SSK_NONE);
+    int32_t c = self->class_of[worker], i = self->place_of[worker];
     ssk_class_t *cls = &self->classes[c];
-    int32_t i = self->place_of[worker];
-    double left = cls->heap[i].key - virtual_at(cls, now, lag);
     self->class_of[worker] = SSK_NONE;
     count(self, c, -1);
     if (i < cls->n) {
@@ -181,6 +179,24 @@ double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag
     }
     if (i == 0)
         touch(self, c);
+}
+
+void ssk_flows_end(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
+{
+    assert(self->class_of[worker] != SSK_NONE && self->place_of[worker] == 0);
+    ssk_class_t *cls = &self->classes[self->class_of[worker]];
+    cls->virt = cls->heap[0].key;
+    cls->since = now;
+    cls->since_lag = lag;
+    remove_flow(self, worker);
+}
+
+double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
+{
+    assert(self->class_of[worker] != SSK_NONE);
+    const ssk_class_t *cls = &self->classes[self->class_of[worker]];
+    double left = cls->heap[self->place_of[worker]].key - virtual_at(cls, now, lag);
+    remove_flow(self, worker);
     return left > 0.0 ? left : 0.0;
 }
 

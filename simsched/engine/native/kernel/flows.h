@@ -9,7 +9,7 @@
  * date until the next event is asked for, by when mostly another flow has taken the place of the one that ended.
  *
  * Invariants: a worker has at most one flow; classes[class_of[w]].heap[place_of[w]].worker == w; heaps are ordered by
- * (key, worker); occupied holds the classes with n > 0; n_changed counts classes with n != counted, counted being n at
+ * (key, start); occupied holds the classes with n > 0; n_changed counts classes with n != counted, counted being n at
  * the last computation of rates, and all of these are in `changed`; of the classes that are not touched, those with
  * flows have their head in the calendar.
  */
@@ -22,6 +22,7 @@
 typedef struct {
     double key; /* value of V at which the flow ends */
     int32_t worker;
+    uint32_t number; /* of its start, counted from 0 and over again; of equal keys the earlier start comes first */
 } ssk_flow_t;
 
 typedef struct {
@@ -90,6 +91,7 @@ typedef struct {
     int32_t *touched, n_touched;
     int32_t *changed, n_listed; /* classes that may have gained or lost flows */
     int32_t n_changed, n_flows;
+    uint32_t n_started; /* flows, modulo 2**32: no flow lasts while 2**31 others start */
     uint64_t *occupied;
     ssk_sharing_t sharing;
 } ssk_flows_t;
@@ -104,6 +106,9 @@ int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32
 
 /* Starts a flow of n_bytes at time `now - lag` for a worker that has none. */
 void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now, double lag);
+
+/* Removes a worker's flow that has ended at time `now - lag`. */
+void ssk_flows_end(ssk_flows_t *self, int32_t worker, int64_t now, double lag);
 
 /* Removes a worker's flow at time `now - lag` and returns its remaining bytes, not below 0. */
 double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag);

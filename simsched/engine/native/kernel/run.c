@@ -67,7 +67,7 @@ static int handle_flow(ssk_sim_t *sim, int32_t worker)
     bool is_copy = sim->workers[worker].state == SSK_COPYING;
     sim->lag = ssk_flows_lag(&sim->flows);
     sim->workers[worker].lag = sim->lag;
-    ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
+    ssk_flows_end(&sim->flows, worker, sim->now, sim->lag);
     return ssk_worker_go(sim, worker, is_copy ? ssk_copy_ended(sim, worker) : ssk_flow_ended(sim, worker));
 }
 
