@@ -108,22 +108,19 @@ def execute_on_cluster(
     with _connected(address) as client:
         waiting, flight = WaitingCells(cells), _Flight(client, address, events is not None)
         last = None
-        try:
-            while waiting or flight.cells:
-                while waiting and flight.has_room():
-                    cell = waiting.take(last)
-                    last = cell.workload_source.content
-                    flight.submit(cell)
-                for cell, answer in flight.landed():
-                    row = answer.successful().row
-                    assert row is not None
-                    if events is not None and answer.events is not None:
-                        _write_bytes(events_path(events, cell.key), answer.events)
-                    store.save(cell.key, row)
-                    listener.finished(cell)
-                    yield cell, row
-        finally:
-            flight.cancel()
+        while waiting or flight.cells:
+            while waiting and flight.has_room():
+                cell = waiting.take(last)
+                last = cell.workload_source.content
+                flight.submit(cell)
+            for cell, answer in flight.landed():
+                row = answer.successful().row
+                assert row is not None
+                if events is not None and answer.events is not None:
+                    _write_bytes(events_path(events, cell.key), answer.events)
+                store.save(cell.key, row)
+                listener.finished(cell)
+                yield cell, row
 
 
 class _Flight:
@@ -249,12 +246,6 @@ class _Flight:
         except Exception as error:
             raise _unusable(self.address, error) from error
 
-    def cancel(self) -> None:
-        """Take back what has not begun."""
-        futures = [*(future for future, _ in self.cells.values()), *self._files.values()]
-        with suppress(Exception):
-            self.client.cancel(futures, force=True)
-
 
 def _packed(cell: Cell, events: bool) -> tuple[Parcel, Path | None, Path | None]:
     """Return a cell as it is sent, and the files of its policy and of its task graph."""
@@ -329,7 +320,7 @@ def _write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Client]:
-    """Connect to a scheduler, and let go of it in the end."""
+    """Connect to a scheduler; in the end let go of it, and so of what it has not begun."""
     try:
         distributed = import_module("distributed")
     except ImportError as error:

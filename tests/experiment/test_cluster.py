@@ -175,7 +175,7 @@ def test_parcels_hold_no_places_of_this_computer(tmp_path: Path) -> None:
     (cell, *_) = plan_experiment(Document(None, data)).cells
     parcel, policy, graph = module._packed(cell, events=False)
     assert (policy, graph) == (tmp_path / "drastic.py", tmp_path / "g.dot")
-    assert str(tmp_path).encode() not in pickle.dumps(parcel)
+    assert tmp_path.name.encode() not in pickle.dumps(parcel)  # paths are pickled in pieces
     assert len(pickle.dumps(parcel)) < 100_000
 
 
@@ -230,7 +230,7 @@ def test_the_command_prints_the_comparison_and_nothing_of_dask(
 ) -> None:
     path = tmp_path / "small.yaml"
     path.write_text(json.dumps(plain()))
-    command = [sys.executable, "-m", "simsched", "run", str(path), "--dask", cluster]
+    command = [sys.executable, "-m", "simsched", "run", str(path), "--dask", cluster, "-q"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "4 runs simulated" in done.stdout
+    assert "work_sharing" in done.stdout
     assert done.stderr == ""
