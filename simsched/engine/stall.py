@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from simsched.workload.graph import TaskGraph
 
 NOT_STARTED, STARTED, ENDED = 0, 1, 2
+TOO_LONG = "the simulated time exceeds 2**62 ps (53 days)"
 SHOWN = 5  #: waiting tasks that a message names
 
 

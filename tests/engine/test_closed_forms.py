@@ -311,3 +311,17 @@ def test_ways_that_differ_in_cap_only_are_two(backend: str) -> None:
     # The capped flow takes 2 GB/s, the other one the remaining 8 GB/s.
     ends = two_ways_to_node_0(backend, core_cap_bytes_per_s=(2e9,))
     assert ends == [125_000_700, 500_000_700]
+
+
+@pytest.mark.parametrize(
+    ("machine", "graph"),
+    [
+        (one_domain(1), build_graph(np.array([1e16]))),
+        (one_domain(1), build_graph(np.array([2.0**62 / 1000]))),
+        (one_domain(2), build_graph(np.array([1.0, 1e300]))),
+        (one_domain(1, dram_bandwidth_bytes_per_s=100.0), flows(1, 2**31)),
+    ],
+)
+def test_more_time_than_there_is(backend: str, machine, graph) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ModelError, match=r"2\*\*62 ps"):
+        makespan_ps(machine, graph, backend)

@@ -7,7 +7,7 @@ The simulation itself is in kernel/ and described in kernel/ssk.h.
 import numpy as np
 
 from simsched.engine.backend import IterationCounters
-from simsched.engine.stall import explain_stall
+from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.errors import KernelError, ModelError, PolicyError, StalledError
 from simsched.trace.schema import EVENT_COLUMNS, Summary, Trace
 
@@ -269,6 +269,8 @@ cdef class NativeBackend:
             raise raised
         if status == SSK_ERR_STALLED:
             raise StalledError(explain_stall(self.graph, now_ps=self.now_ps(), **self.waiting_state()))
+        if status == SSK_ERR_TIME:
+            raise ModelError(TOO_LONG)
         if status == SSK_ERR_NO_ROOM:
             raise ModelError(
                 f"memory: block {f.block} of {f.bytes} bytes finds no room on the nodes that domain {f.domain} "

@@ -21,7 +21,7 @@ from simsched.engine.reference.record import Record
 from simsched.engine.reference.segments import Memory, Remaining, Segment
 from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.reference.worker import Worker
-from simsched.engine.stall import ENDED, NOT_STARTED, explain_stall
+from simsched.engine.stall import ENDED, NOT_STARTED, TOO_LONG, explain_stall
 from simsched.errors import ModelError, PolicyError, StalledError
 from simsched.trace.schema import NONE, EventKind, Summary, Trace
 from simsched.workload.graph import TaskGraph
@@ -173,8 +173,8 @@ class SimpyBackend:
             if time > self.now and self.sharing.is_stale():
                 self.sharing.update_rates(self.now, self.lag)
                 continue
-            if time == NEVER:
-                raise StalledError(self._explain_stall())
+            if time >= NEVER:
+                raise self._out_of_time()
             yield self.env.timeout(time - self.now)
             self.lag = 0.0
             if kind in (FLOW, TIMER):
@@ -210,6 +210,12 @@ class SimpyBackend:
         if self._policy_timer_ps > 0:
             pending.append((self._policy_timer_ps, POLICY_TIMER, 0))
         return min(pending)
+
+    def _out_of_time(self) -> StalledError | ModelError:
+        """Return the error for a run in which no event is left before the end of time."""
+        if self.timers or self._arrivals or self.sharing.has_flows() or self._boundary_ps is not None:
+            return ModelError(TOO_LONG)
+        return StalledError(self._explain_stall())
 
     def end_iteration_if_done(self) -> None:
         """End the iteration when its last task has ended."""

@@ -41,7 +41,10 @@ class FlowClass:
         worker = min(self.keys, key=self.keys.__getitem__)  # of equal keys the first one started
         if self.rate <= 0.0:
             return NEVER, 0.0, worker
-        time = max(self.since + math.ceil(self._duration(worker)), now)
+        duration = self._duration(worker)
+        if not duration < NEVER - self.since:
+            return NEVER, 0.0, worker
+        time = max(self.since + math.ceil(duration), now)
         return time, -self.lag(worker, time), worker
 
     def lag(self, worker: int, now: int) -> float:
@@ -106,6 +109,10 @@ class Sharing:
             return None
         time, _, worker = min(heads)
         return time, worker
+
+    def has_flows(self) -> bool:
+        """Return whether a flow is running."""
+        return bool(self._class_of)
 
     def is_stale(self) -> bool:
         """Return whether some class has gained or lost flows since rates were computed."""
