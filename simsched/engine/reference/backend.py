@@ -213,7 +213,8 @@ class SimpyBackend:
 
     def _out_of_time(self) -> StalledError | ModelError:
         """Return the error for a run in which no event is left before the end of time."""
-        if self.timers or self._arrivals or self.sharing.has_flows() or self._boundary_ps is not None:
+        waiting = self.timers or self._arrivals or self.sharing.has_flows()
+        if waiting or self._boundary_ps is not None:
             return ModelError(TOO_LONG)
         return StalledError(self._explain_stall())
 
