@@ -14,6 +14,8 @@ from functools import partial
 from benchmarks import instances
 from benchmarks.instances import Build, with_workers
 
+TOLERANCE = 1e-8
+
 
 @dataclass(frozen=True)
 class Size:
@@ -31,6 +33,8 @@ class Size:
         Expected number of trace events.
     recorded : bool
         Whether `events` was recorded from a run instead of derived.
+    tolerance : float
+        Accepted relative error of the makespan.
     """
 
     value: int
@@ -38,6 +42,7 @@ class Size:
     makespan_s: float | None = None
     events: int | None = None
     recorded: bool = False
+    tolerance: float = TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,9 @@ def _independent(workers: int, tasks: int, makespan_s: float | None = None) -> S
 
 def _flows(workers: int, tasks: int, makespan_s: float | None, remote: bool) -> Size:
     at_home = FLOWS_AT_HOME[tasks] if remote else tasks
-    return Size(tasks, tasks, makespan_s, flow_events(tasks, workers, at_home))
+    tolerance = CHAOTIC.get((workers, tasks), TOLERANCE) if remote else TOLERANCE
+    events = flow_events(tasks, workers, at_home)
+    return Size(tasks, tasks, makespan_s, events, tolerance=tolerance)
 
 
 def _stencil(steps: int, makespan_s: float | None, iterations: int = 1) -> Size:
@@ -176,7 +183,10 @@ RECORDED = {
     "tree 22 64": 46_139_863,
 }
 #: Flows that go to the worker's own controller, of the first N drawn for `remote_flows`.
-FLOWS_AT_HOME = {10_000: 7_021, 100_000: 70_364, 1_000_000: 700_798}
+FLOWS_AT_HOME = {10_000: 7_021, 100_000: 70_364, 200_000: 140_388, 1_000_000: 700_798}
+#: 10^6 coupled flows on 256 workers amplify rounding: no engine that computes in doubles can come
+#: closer (docs/decisions.md, 14). Their makespan was computed with 300 bits.
+CHAOTIC = {(256, 1_000_000): 2e-5}
 
 HEAT_INIT_TASKS = HEAT_TASKS = 16_383  #: of the initialisation, and of each iteration
 _MILLION = 10**6
@@ -211,7 +221,7 @@ def _queue_cases() -> list[Case]:
 
 def _flow_cases() -> list[Case]:
     """Return tasks that are one memory flow each."""
-    return [
+    cases = [
         Case(
             f"{'remote' if remote else 'local'}-flows-{workers}",
             with_workers(instances.flows, workers, remote=remote),
@@ -226,10 +236,19 @@ def _flow_cases() -> list[Case]:
         )
         for remote, workers, makespan_s, small, small_makespan_s, peer_size in (
             (False, 256, 1.38977066063, 100_000, 0.139051310143, 100_000),
-            (True, 256, 1.38868279511, 100_000, 0.138861209667, 20_000),
+            (True, 256, 1.388695116789, 100_000, 0.138861209667, 20_000),
             (True, 1024, 1.38874358328, 10_000, 0.0140388148333, 10_000),
         )
     ]
+    exact = Case(
+        "remote-flows-256-2e5",
+        with_workers(instances.flows, 256, remote=True),
+        256,
+        _flows(256, 200_000, 0.2779000979222, remote=True),
+        _flows(256, 100_000, 0.138861209667, remote=True),
+        1500,
+    )
+    return [*cases, exact]
 
 
 def _graph_cases() -> list[Case]:

@@ -14,7 +14,6 @@ from benchmarks.peer import Peer, run_peer
 from benchmarks.policies import HOOKS_PER_TASK, HookedQueue
 
 ROOT = Path(__file__).resolve().parents[1]
-TOLERANCE = 1e-8
 
 
 @dataclass
@@ -36,6 +35,8 @@ class Row:
         Largest resident size of the process, building of the workload included.
     makespan_s, expected_makespan_s : float
         Simulated time; None where none is expected.
+    tolerance : float
+        Accepted relative error of the makespan.
     events, expected_events : int
         Trace events, kept or not.
     events_recorded : bool
@@ -72,6 +73,7 @@ class Row:
     peak_rss_bytes: int
     makespan_s: float
     expected_makespan_s: float | None
+    tolerance: float
     engine_cpu_s: float
     cpu_s_runs: list[float]
     events: int
@@ -95,6 +97,13 @@ class Row:
     ratio_to_simgrid: float | None = None
     missed: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+
+    @property
+    def error(self) -> float | None:
+        """Relative difference of the makespan from the expected one."""
+        if self.expected_makespan_s is None:
+            return None
+        return abs(self.makespan_s - self.expected_makespan_s) / self.expected_makespan_s
 
     def as_json(self) -> dict[str, Any]:
         """Return all fields."""
@@ -131,6 +140,7 @@ def measure_case(case: Case, *, quick: bool, repeat: int) -> Row:
         peak_rss_bytes=max(run["peak_rss_bytes"] for run in runs),
         makespan_s=best["makespan_s"],
         expected_makespan_s=size.makespan_s,
+        tolerance=size.tolerance,
         engine_cpu_s=best["engine_cpu_s"],
         cpu_s_runs=[run["cpu_s"] for run in runs],
         events=best["events"],
@@ -212,10 +222,10 @@ def _mistakes(what: str, size: Size, runs: list[dict[str, Any]]) -> list[str]:
         found.append(f"{what}: found {first['events']} trace events, {kind} {size.events}")
     if size.makespan_s is not None:
         error = abs(first["makespan_s"] - size.makespan_s) / size.makespan_s
-        if error > TOLERANCE:
+        if error > size.tolerance:
             found.append(
                 f"{what}: found makespan {first['makespan_s']!r} s, expected {size.makespan_s!r} s:"
-                f" off by {error:.1e}, accepted {TOLERANCE:.0e}"
+                f" off by {error:.1e}, accepted {size.tolerance:.0e}"
             )
     for key in ("tasks", "events", "makespan_s"):
         values = sorted({run[key] for run in runs})
