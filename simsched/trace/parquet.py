@@ -14,7 +14,9 @@ from simsched.errors import ConfigurationError
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 
 
-def write_events(path: Path, trace: Trace, metadata: Mapping[str, str] | None = None) -> None:
+def write_events(
+    path: Path, trace: Trace, metadata: Mapping[str, str | bytes] | None = None
+) -> None:
     """Write the event trace of one run.
 
     Parameters
@@ -23,7 +25,7 @@ def write_events(path: Path, trace: Trace, metadata: Mapping[str, str] | None = 
         The file.
     trace : Trace
         Events; columns and order are kept, `kind` stays a number (see the file's metadata).
-    metadata : mapping of str to str, optional
+    metadata : mapping of str to str or bytes, optional
         Stored with the file, beside ``event_kinds``.
 
     Raises
