@@ -1,0 +1,1 @@
+"""Runs on real hardware: a task runtime, programs for it, measurements, calibration."""

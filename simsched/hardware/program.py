@@ -1,0 +1,132 @@
+"""Programs that run on hardware: a task graph with real data and a check of the result.
+
+The same :class:`~simsched.workload.graph.Workload` is executed by the task runtime and replayed by
+the simulator. A program is one module in `simsched.hardware.programs` and the C file of the same
+name, whose functions compute what the task classes stand for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.workload.graph import Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A program that is ready to be run once.
+
+    Parameters
+    ----------
+    name : str
+        Name of the program, also of its functions in C.
+    workload : Workload
+        Graphs, costs, accesses and blocks. `ops` of a task count what its class calls an operation
+        (an element updated, an edge visited, ...); calibration measures how long each takes.
+    args, init_args : ndarray of int64, shape (n_tasks, n_args)
+        Arguments of each task of the graph, and of the initialisation.
+    arrays : tuple of ndarray
+        The data, C-contiguous. Freshly made ones are not touched before the run, so that pages are
+        placed by the tasks that initialise them.
+    block_array, block_offset_bytes : ndarray of int32 and int64, shape (n_blocks,)
+        Where each block of the workload lies: index into `arrays`, offset in it.
+    check : callable
+        Returns the error of the result after the run, as a share of `tolerance`: at most 1 when the
+        result is right. It computes the result in another way (NumPy, SciPy, NetworkX).
+    params : tuple of int
+        Integers for all tasks.
+    constants : tuple of float
+        Doubles for all tasks.
+    """
+
+    name: str
+    workload: Workload
+    args: NDArray[np.int64]
+    init_args: NDArray[np.int64]
+    arrays: tuple[NDArray[Any], ...]
+    block_array: NDArray[np.int32]
+    block_offset_bytes: NDArray[np.int64]
+    check: Callable[[], float]
+    params: tuple[int, ...] = ()
+    constants: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProgramBuilder:
+    """A registered program.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    build : callable
+        Makes the program from keyword arguments.
+    small : dict
+        Arguments for a run of some milliseconds, for tests.
+    """
+
+    name: str
+    build: Callable[..., Program]
+    small: Mapping[str, Any] = field(default_factory=dict)
+
+
+_programs: dict[str, ProgramBuilder] = {}
+
+
+def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., Program]], Any]:
+    """Register a function that builds a program.
+
+    Parameters
+    ----------
+    name : str
+        Name in experiments and of the C file.
+    small : mapping
+        Arguments for a run of some milliseconds.
+    """
+
+    def register(build: Callable[..., Program]) -> Callable[..., Program]:
+        _programs[name] = ProgramBuilder(name, build, small)
+        return build
+
+    return register
+
+
+def program_names() -> list[str]:
+    """Return the names of all programs, ascending."""
+    from simsched.hardware import programs
+
+    for module in pkgutil.iter_modules(programs.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{programs.__name__}.{module.name}")
+    return sorted(_programs)
+
+
+def make_program(name: str, params: Mapping[str, Any]) -> Program:
+    """Return a program by name.
+
+    Raises
+    ------
+    ConfigurationError
+        The name or an argument is unknown or not accepted.
+    """
+    names = program_names()
+    if name not in names:
+        raise ConfigurationError(unknown_name("program", name, names))
+    try:
+        return _programs[name].build(**params)
+    except TypeError as error:
+        raise ConfigurationError(f"program {name}: {error}") from error
+
+
+def small_params(name: str) -> Mapping[str, Any]:
+    """Return arguments for a run of some milliseconds."""
+    program_names()
+    return _programs[name].small

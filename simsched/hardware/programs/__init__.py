@@ -1,0 +1,1 @@
+"""Programs for the task runtime, one module each, found by name."""
