@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from simsched.errors import ConfigurationError
@@ -30,17 +30,48 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     ConfigurationError
         The file cannot be written there; nothing is left behind.
     """
+    with atomically(path) as temporary, naming(path):
+        write(temporary)
+
+
+@contextmanager
+def atomically(path: Path) -> Iterator[Path]:
+    """Rename a temporary file to `path` at the end of a block that has filled it and not failed.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file appears; an existing file is replaced.
+
+    Yields
+    ------
+    Path
+        The temporary file, in the same directory.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be put there; nothing is left behind, whatever the block has raised.
+    """
     temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
     try:
-        write(temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        yield temporary
+        with naming(path):
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+    finally:
+        discard(temporary)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Turn a failure to write into an error that names the file."""
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise ConfigurationError(f"{path}: cannot be written: {reason}") from error
-    finally:
-        discard(temporary)
 
 
 def temporaries(pid: int) -> str:

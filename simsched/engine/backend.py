@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from simsched.engine.problem import Problem, ResolvedPlan
 from simsched.policy.base import EngineState
 from simsched.trace.schema import Summary, Trace
+from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
@@ -59,8 +60,8 @@ class IterationCounters:
 class Backend(Protocol):
     """An engine that executes one run, iteration by iteration."""
 
-    def __init__(self, problem: Problem, hooks: Hooks, *, events: bool) -> None:
-        """Prepare a run; `events` keeps the event trace."""
+    def __init__(self, problem: Problem, hooks: Hooks, *, events: bool | EventSink) -> None:
+        """Prepare a run; `events` keeps the event trace or is a sink that gets it."""
 
     def run_iteration(
         self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool
@@ -89,4 +90,4 @@ class Backend(Protocol):
         """Return the counters of the whole run."""
 
     def trace(self) -> Trace | None:
-        """Return the event trace, or None when it was not kept."""
+        """Hand the events that are left to the sink; return the trace if it is kept in memory."""

@@ -25,6 +25,7 @@ from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import Counters, EngineState, Placement, Policy, Preempt, Update, View
 from simsched.trace.schema import Summary, Trace
+from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
@@ -47,7 +48,7 @@ class Run:
     summary : Summary
         Counters.
     trace : Trace or None
-        Events, if they were asked for.
+        Events, if they were kept in memory.
     """
 
     machine: Machine
@@ -98,7 +99,9 @@ def _indices(decision: Preempt) -> tuple[int, int]:
     return decision.worker, NOBODY if decision.to is None else decision.to
 
 
-def make_backend(name: str, problem: Problem, hooks: _PolicyHooks, *, events: bool) -> Backend:
+def make_backend(
+    name: str, problem: Problem, hooks: _PolicyHooks, *, events: bool | EventSink
+) -> Backend:
     """Return a new backend by name.
 
     Raises
@@ -127,7 +130,7 @@ def simulate(
     pinning: str = "scatter",
     seed: int = 0,
     backend: str = "native",
-    events: bool = False,
+    events: bool | EventSink = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
     """Simulate one run.
@@ -144,8 +147,9 @@ def simulate(
         Seed of all random streams, 0 or more.
     backend : {"native", "simpy"}
         Engine.
-    events : bool
-        Whether to keep the event trace.
+    events : bool or EventSink
+        Whether to keep the event trace in memory, or what gets its events during the run, such as
+        a file (`simsched.trace.parquet.event_file`).
     progress : callable, optional
         Called with (iterations done, iterations in total) after each iteration.
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from simsched.atomic import write_atomically
+from simsched.atomic import atomically, naming, write_atomically
 from simsched.errors import ConfigurationError
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
+from simsched.trace.sink import Events, EventSink
+
+ROW_GROUP = 2**17  #: events
+#: Encoding and compression of each column.
+ENCODING = dict.fromkeys(EVENT_COLUMNS, "DELTA_BINARY_PACKED") | {
+    "iteration": "PLAIN",
+    "arg1": "PLAIN",
+}
+COMPRESSION = dict.fromkeys(EVENT_COLUMNS, "none") | {"iteration": "snappy", "arg1": "snappy"}
 
 
 def write_events(
@@ -33,10 +43,105 @@ def write_events(
     ConfigurationError
         The file cannot be written.
     """
-    kinds = ",".join(f"{kind.value}={kind.name}" for kind in EventKind)
-    table = pa.table({name: trace.events[name] for name in EVENT_COLUMNS})
-    table = table.replace_schema_metadata({"event_kinds": kinds, **(metadata or {})})
-    write_table(path, table)
+    with event_file(path, metadata) as file:
+        for begin in range(0, len(trace), file.capacity):
+            batch = slice(begin, begin + file.capacity)
+            file.append({name: column[batch] for name, column in trace.events.items()})
+
+
+@contextmanager
+def event_file(
+    path: Path, metadata: Mapping[str, str | bytes] | None = None, capacity: int = ROW_GROUP
+) -> Iterator[EventSink]:
+    """Open a file for the events of a run; it appears when the block has ended without an error.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    metadata : mapping of str to str or bytes, optional
+        Stored with the file, beside ``event_kinds``.
+    capacity : int
+        Number of events in a row group.
+
+    Yields
+    ------
+    EventSink
+        What :func:`simsched.engine.run.simulate` takes as `events`.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be written, at the beginning, in the run or at the end.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from simsched.machine.synthetic import make_machine
+    >>> from simsched.workload.registry import make_small_workload
+    >>> from simsched.policy import make_policy
+    >>> from simsched.engine.run import simulate
+    >>> folder = TemporaryDirectory()
+    >>> path = Path(folder.name) / "events.parquet"
+    >>> with event_file(path) as events:
+    ...     run = simulate(
+    ...         make_machine(), make_small_workload("heat"), make_policy("cilk_a"), events=events
+    ...     )
+    >>> len(read_events(path)) == run.summary.n_events
+    True
+    >>> folder.cleanup()
+    """
+    with atomically(path) as temporary:
+        with naming(path):
+            file = _EventFile(path, temporary, metadata or {}, capacity)
+        try:
+            yield file
+        except BaseException:
+            file.abandon()
+            raise
+        file.close()
+
+
+class _EventFile:
+    """A Parquet file that grows by one row group per batch.
+
+    Encodings are chosen for the time that they take, see docs/decisions.md. All of them are part of
+    the Parquet format since its second version, and readers give back the columns of the schema.
+    """
+
+    def __init__(
+        self, path: Path, temporary: Path, metadata: Mapping[str, str | bytes], capacity: int
+    ) -> None:
+        kinds = ",".join(f"{kind.value}={kind.name}" for kind in EventKind)
+        fields = [pa.field(name, kind, nullable=False) for name, kind in EVENT_COLUMNS.items()]
+        self.capacity = capacity
+        self._path = path
+        self._schema = pa.schema(fields, metadata={"event_kinds": kinds, **metadata})
+        self._writer = pq.ParquetWriter(
+            temporary,
+            self._schema,
+            use_dictionary=False,
+            column_encoding=ENCODING,
+            compression=COMPRESSION,
+            write_statistics=["time_ps"],
+        )
+
+    def append(self, events: Events) -> None:
+        """Write a row group; see :meth:`simsched.trace.sink.EventSink.append`."""
+        arrays = [pa.array(events[field.name], field.type) for field in self._schema]
+        table = pa.Table.from_arrays(arrays, schema=self._schema)
+        with naming(self._path):
+            self._writer.write_table(table, row_group_size=self.capacity)
+
+    def close(self) -> None:
+        """Write what Parquet has at the end of a file."""
+        with naming(self._path):
+            self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file."""
+        with suppress(OSError):
+            self._writer.close()
 
 
 def read_events(path: Path) -> Trace:

@@ -383,6 +383,35 @@ static void make_plan(scenario_t *s)
     plan->sample_offset_bytes = offset;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * UINT64_C(0x100000001B3);
+}
+
+static int take_events(void *context, size_t n)
+{
+    recording_t *r = context;
+    CHECK(n >= 1 && n <= MAX_RECORDED);
+    if (++r->n_calls == r->refuse_at)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        r->hash = mix(mix(mix(r->hash, (uint64_t)r->time_ps[i]), (uint64_t)r->kind[i]), (uint64_t)r->worker[i]);
+        r->hash = mix(mix(mix(r->hash, (uint64_t)r->task[i]), (uint64_t)r->iteration[i]), (uint64_t)r->arg0[i]);
+        r->hash = mix(r->hash, (uint64_t)r->arg1[i]);
+    }
+    r->n_events += (int64_t)n;
+    return 0;
+}
+
+uint64_t trace_hash(scenario_t *s, ssk_sim_t *sim)
+{
+    int status = ssk_sim_flush_events(sim);
+    bool refused = s->recording.refuse_at > 0 && s->recording.n_calls >= s->recording.refuse_at;
+    CHECK(status == (refused ? SSK_ERR_HOOK : SSK_OK));
+    CHECK(refused || s->recording.n_events == ssk_sim_summary(sim).n_events);
+    return mix(s->recording.hash, (uint64_t)ssk_sim_summary(sim).n_events);
+}
+
 void scenario_init(scenario_t *s, uint64_t seed)
 {
     memset(s, 0, sizeof(*s));
@@ -398,7 +427,10 @@ void scenario_init(scenario_t *s, uint64_t seed)
     s->problem.victim = (ssk_random_t){&s->victim, rng_next};
     s->problem.wake = (ssk_random_t){&s->wake, rng_next};
     s->problem.timer_period_ps = rng_chance(&s->rng, 0.3) ? 50000 : 0;
-    s->problem.keep_events = 1;
+    recording_t *r = &s->recording;
+    s->problem.recorder = (ssk_recorder_t){
+        r->time_ps, r->kind, r->worker, r->task, r->iteration, r->arg0, r->arg1, 1 + seed % MAX_RECORDED, r, take_events,
+    };
 }
 
 void scenario_free(scenario_t *s)
@@ -490,31 +522,4 @@ ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint
     if (seed & 8)
         hooks.on_timer = on_timer;
     return hooks;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    return (hash ^ value) * UINT64_C(0x100000001B3);
-}
-
-uint64_t trace_hash(const ssk_sim_t *sim)
-{
-    size_t n = (size_t)ssk_sim_summary(sim).n_events + 1;
-    ssk_columns_t c = {calloc(n, 8), calloc(n, 4), calloc(n, 4), calloc(n, 4), calloc(n, 4), calloc(n, 8), calloc(n, 8)};
-    uint64_t hash = n;
-    CHECK(c.time_ps && c.kind && c.worker && c.task && c.iteration && c.arg0 && c.arg1);
-    ssk_sim_copy_trace(sim, &c);
-    for (size_t i = 0; i + 1 < n; i++) {
-        hash = mix(mix(mix(hash, (uint64_t)c.time_ps[i]), (uint64_t)c.kind[i]), (uint64_t)c.worker[i]);
-        hash = mix(mix(mix(hash, (uint64_t)c.task[i]), (uint64_t)c.iteration[i]), (uint64_t)c.arg0[i]);
-        hash = mix(hash, (uint64_t)c.arg1[i]);
-    }
-    free(c.time_ps);
-    free(c.kind);
-    free(c.worker);
-    free(c.task);
-    free(c.iteration);
-    free(c.arg0);
-    free(c.arg1);
-    return hash;
 }

@@ -38,9 +38,19 @@ typedef struct {
 
 ssk_allocator_t counting_allocator(counting_t *counting);
 
+/* Columns for events, hashed whenever they are taken; the refuse_at-th time they are refused (0: never). */
+enum { MAX_RECORDED = 64 };
+typedef struct {
+    int64_t time_ps[MAX_RECORDED], arg0[MAX_RECORDED], arg1[MAX_RECORDED];
+    int32_t kind[MAX_RECORDED], worker[MAX_RECORDED], task[MAX_RECORDED], iteration[MAX_RECORDED];
+    uint64_t hash;
+    int64_t n_events, n_calls, refuse_at;
+} recording_t;
+
 /* A random problem with a graph and a plan; all arrays are its own. */
 typedef struct {
     rng_t rng, victim, wake;
+    recording_t recording;
     ssk_problem_t problem;
     ssk_graph_t graph;
     ssk_plan_t plan;
@@ -64,7 +74,7 @@ typedef struct {
 
 ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed);
 
-/* Hash of the whole trace. */
-uint64_t trace_hash(const ssk_sim_t *sim);
+/* Hash of the whole trace of a run of the scenario, which has to have ended. */
+uint64_t trace_hash(scenario_t *scenario, ssk_sim_t *sim);
 
 #endif

@@ -1,4 +1,4 @@
-/* Random runs: every invariant after every event, the same trace whatever the chunks, and clean failures. */
+/* Random runs: every invariant after every event, the same trace whatever the chunks and batches, and clean failures. */
 #include "support.h"
 
 enum { N_SEEDS = 150 };
@@ -39,7 +39,7 @@ static int run(uint64_t seed, int64_t chunk, bool verify, int64_t abort_at, uint
     CHECK(status == SSK_OK || ssk_sim_failure(sim).code == status);
     if (status < 0)
         CHECK(ssk_sim_run(sim, 1) == SSK_ERR_ARGUMENT);
-    *hash_ret = trace_hash(sim);
+    *hash_ret = trace_hash(&s, sim);
     ssk_sim_free(sim);
     CHECK(counting.n_live == 0);
     scenario_free(&s);
@@ -61,6 +61,59 @@ static void test_runs_are_sound_and_do_not_depend_on_chunks(void)
     }
     printf("%d of %d runs complete\n", n_complete, N_SEEDS);
     CHECK(n_complete > N_SEEDS / 2);
+}
+
+/* Runs one iteration whose events are recorded in batches; returns the status. */
+static int record(uint64_t seed, size_t capacity, int64_t refuse_at, recording_t *recording_ret)
+{
+    scenario_t s;
+    ssk_sim_t *sim;
+    ssk_flaw_t flaw;
+    ssk_allocator_t allocator = ssk_default_allocator();
+    scenario_init(&s, seed);
+    s.problem.recorder.capacity = capacity;
+    s.recording.refuse_at = refuse_at;
+    CHECK(ssk_sim_alloc(&sim, &s.problem, NULL, &allocator, &flaw) == SSK_OK);
+    CHECK(ssk_sim_begin_iteration(sim, 1, &s.graph, &s.plan, 1) == SSK_OK);
+    int status = ssk_sim_run(sim, INT64_MAX);
+    CHECK(ssk_sim_verify(sim) == SSK_OK);
+    if (capacity > 0)
+        s.recording.hash = trace_hash(&s, sim);
+    s.recording.n_events = ssk_sim_summary(sim).n_events;
+    ssk_sim_free(sim);
+    scenario_free(&s);
+    *recording_ret = s.recording;
+    return status;
+}
+
+static void test_batches_do_not_change_the_trace(void)
+{
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        recording_t single, several, counted;
+        int status = record(seed, 1, 0, &single);
+        CHECK(single.n_calls == single.n_events && single.n_events > 0);
+        CHECK(record(seed, 0, 0, &counted) == status && counted.n_calls == 0);
+        CHECK(counted.n_events == single.n_events);
+        for (size_t capacity = 2; capacity <= MAX_RECORDED; capacity += 31) {
+            CHECK(record(seed, capacity, 0, &several) == status && several.hash == single.hash);
+            CHECK(several.n_calls == (single.n_events + (int64_t)capacity - 1) / (int64_t)capacity);
+        }
+    }
+}
+
+static void test_a_recorder_can_refuse_any_batch(void)
+{
+    int64_t n_refused = 0;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        recording_t whole, refused;
+        if (record(seed, 7, 0, &whole) != SSK_OK)
+            continue;
+        for (int64_t call = 1; call <= whole.n_events / 7; call++) {
+            CHECK(record(seed, 7, call, &refused) == SSK_ERR_HOOK && refused.n_calls == call);
+            n_refused++;
+        }
+    }
+    CHECK(n_refused > 100);
 }
 
 static void test_a_hook_can_abort_at_any_call(void)
@@ -97,6 +150,8 @@ static void test_calls_at_the_wrong_time_are_refused(void)
 int main(void)
 {
     test_runs_are_sound_and_do_not_depend_on_chunks();
+    test_batches_do_not_change_the_trace();
+    test_a_recorder_can_refuse_any_batch();
     test_a_hook_can_abort_at_any_call();
     test_calls_at_the_wrong_time_are_refused();
     return 0;

@@ -19,7 +19,7 @@ static uint64_t run(uint64_t seed)
         if (status == SSK_OK)
             break;
     }
-    uint64_t hash = trace_hash(sim);
+    uint64_t hash = trace_hash(&s, sim);
     ssk_sim_free(sim);
     scenario_free(&s);
     return hash;

@@ -9,7 +9,8 @@ import numpy as np
 from simsched.engine.backend import IterationCounters
 from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.errors import KernelError, ModelError, PolicyError, StalledError
-from simsched.trace.schema import EVENT_COLUMNS, Summary, Trace
+from simsched.trace.schema import Summary
+from simsched.trace.sink import KeptEvents, make_columns, make_sink
 
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
@@ -148,6 +149,16 @@ cdef int _on_timer(void *context, const ssk_preempt_t **decisions) noexcept with
         return -1
 
 
+cdef int _take_events(void *context, size_t n_events) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        backend.sink.append({name: column[:n_events] for name, column in backend.columns.items()})
+        return 0
+    except BaseException as error:
+        backend.raised = error
+        return -1
+
+
 cdef class NativeBackend:
     """Engine in C; see :class:`simsched.engine.backend.Backend`.
 
@@ -156,9 +167,9 @@ cdef class NativeBackend:
     """
 
     cdef ssk_sim_t *sim
-    cdef object problem, hooks, graph, raised, decisions
+    cdef object problem, hooks, graph, raised, decisions, sink, columns
     cdef list problem_arrays, iteration_arrays, move_arrays
-    cdef bint keeps_events, is_running
+    cdef bint is_running
     cdef int32_t n_blocks, n_node_kinds
 
     def __cinit__(self):
@@ -173,10 +184,11 @@ cdef class NativeBackend:
             raise RuntimeError("a backend is prepared once")
         self.problem, self.hooks = problem, hooks
         self.problem_arrays, self.iteration_arrays, self.move_arrays = [], [], []
-        self.keeps_events = bool(events)
+        self.sink = make_sink(events)
         memset(&c_problem, 0, sizeof(c_problem))
         _fill_problem(&c_problem, problem, self.problem_arrays)
-        c_problem.keep_events = self.keeps_events
+        if self.sink is not None:
+            self._fill_recorder(&c_problem.recorder)
         self.n_blocks, self.n_node_kinds = c_problem.n_blocks, c_problem.n_node_kinds
         memset(&c_hooks, 0, sizeof(c_hooks))
         c_hooks.context = <void *>self
@@ -243,6 +255,19 @@ cdef class NativeBackend:
         finally:
             self.is_running = False
 
+    cdef int _fill_recorder(self, ssk_recorder_t *r) except -1:
+        """Make the columns that the kernel writes events to."""
+        self.columns = make_columns(self.sink.capacity)
+        r.time_ps = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>self.columns["time_ps"])
+        r.kind = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>self.columns["kind"])
+        r.worker = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>self.columns["worker"])
+        r.task = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>self.columns["task"])
+        r.iteration = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>self.columns["iteration"])
+        r.arg0 = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>self.columns["arg0"])
+        r.arg1 = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>self.columns["arg1"])
+        r.capacity, r.context, r.take = self.sink.capacity, <void *>self, _take_events
+        return 0
+
     cdef int _enter(self) except -1:
         """Take the backend for a run."""
         if self.sim is NULL or self.is_running:
@@ -294,14 +319,13 @@ cdef class NativeBackend:
     def counters(self):
         """Return what the last iteration has measured."""
         cdef ssk_measured_t m = ssk_sim_measured(self.sim)
-        n_nodes = self.problem.n_nodes
         return IterationCounters(
             start_ps=m.start_ps,
             end_ps=m.end_ps,
             group_bytes=_copy(m.group_bytes, (m.n_counter_groups, self.n_node_kinds, 2), np.int64),
             samples=_copy(m.samples, (self.n_blocks, m.n_samples), np.int64),
             block_home=_copy(m.block_home, (self.n_blocks,), np.int32),
-            node_used_bytes=_copy(m.node_used_bytes, (n_nodes,), np.int64),
+            node_used_bytes=_copy(m.node_used_bytes, (self.problem.n_nodes,), np.int64),
             executed_by=_copy(m.executed_by, (m.n_tasks,), np.int32),
         )
 
@@ -350,21 +374,10 @@ cdef class NativeBackend:
         )
 
     def trace(self):
-        """Return the event trace, or None when it was not kept."""
-        cdef ssk_columns_t columns
-        if not self.keeps_events:
-            return None
-        n = ssk_sim_summary(self.sim).n_events
-        events = {name: np.empty(n, dtype) for name, dtype in EVENT_COLUMNS.items()}
-        columns.time_ps = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>events["time_ps"])
-        columns.kind = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>events["kind"])
-        columns.worker = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>events["worker"])
-        columns.task = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>events["task"])
-        columns.iteration = <int32_t *>cnp.PyArray_DATA(<cnp.ndarray>events["iteration"])
-        columns.arg0 = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>events["arg0"])
-        columns.arg1 = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>events["arg1"])
-        ssk_sim_copy_trace(self.sim, &columns)
-        return Trace(events)
+        """Hand over the events that are left; see :meth:`simsched.engine.backend.Backend.trace`."""
+        if ssk_sim_flush_events(self.sim) != SSK_OK:
+            self._raise(SSK_ERR_HOOK)
+        return self.sink.trace() if isinstance(self.sink, KeptEvents) else None
 
     # ---------------------------------------------------------------- state that hooks may look at
 
@@ -389,9 +402,8 @@ cdef class NativeBackend:
     def waiting_state(self):
         """Return what tasks wait for, as arrays by task; see :func:`simsched.engine.stall.explain_stall`."""
         cdef ssk_waiting_t waiting
-        n = ssk_sim_measured(self.sim).n_tasks
         state = {
-            name: np.empty(n, dtype)
+            name: np.empty(ssk_sim_measured(self.sim).n_tasks, dtype)
             for name, dtype in (
                 ("pending", np.int32), ("outstanding", np.int32), ("started", np.uint8),
                 ("pool_group", np.int32), ("pool_instance", np.int32),

@@ -34,6 +34,18 @@ cdef extern from "ssk.h" nogil:
         const int64_t *steal_ps
         int32_t n_steal_probe, n_steal
 
+    ctypedef struct ssk_recorder_t:
+        int64_t *time_ps
+        int32_t *kind
+        int32_t *worker
+        int32_t *task
+        int32_t *iteration
+        int64_t *arg0
+        int64_t *arg1
+        size_t capacity
+        void *context
+        int (*take)(void *, size_t) noexcept nogil
+
     ctypedef struct ssk_problem_t:
         int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths
         int32_t n_resources, n_levels, n_allowed, n_smt, n_distances
@@ -72,7 +84,7 @@ cdef extern from "ssk.h" nogil:
         ssk_costs_t costs
         int64_t timer_period_ps
         ssk_random_t victim, wake
-        int keep_events
+        ssk_recorder_t recorder
 
     ctypedef struct ssk_graph_t:
         int32_t n_tasks, n_kinds
@@ -146,15 +158,6 @@ cdef extern from "ssk.h" nogil:
         const int64_t *node_used_bytes
         const int32_t *executed_by
 
-    ctypedef struct ssk_columns_t:
-        int64_t *time_ps
-        int32_t *kind
-        int32_t *worker
-        int32_t *task
-        int32_t *iteration
-        int64_t *arg0
-        int64_t *arg1
-
     ctypedef struct ssk_waiting_t:
         int32_t *pending
         int32_t *outstanding
@@ -177,6 +180,7 @@ cdef extern from "ssk.h" nogil:
     int ssk_sim_begin_iteration(ssk_sim_t *, int32_t, const ssk_graph_t *, const ssk_plan_t *, int)
     int ssk_sim_begin_migration(ssk_sim_t *, int64_t, int32_t, const int32_t *, const int32_t *, int32_t)
     int ssk_sim_run(ssk_sim_t *, int64_t)
+    int ssk_sim_flush_events(ssk_sim_t *)
     int ssk_sim_verify(const ssk_sim_t *)
     ssk_failure_t ssk_sim_failure(const ssk_sim_t *)
     int64_t ssk_sim_now(const ssk_sim_t *)
@@ -186,6 +190,5 @@ cdef extern from "ssk.h" nogil:
     ssk_summary_t ssk_sim_summary(const ssk_sim_t *)
     ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *, int32_t)
     ssk_measured_t ssk_sim_measured(const ssk_sim_t *)
-    void ssk_sim_copy_trace(const ssk_sim_t *, const ssk_columns_t *)
     void ssk_sim_waiting(const ssk_sim_t *, const ssk_waiting_t *)
     int64_t ssk_sim_events_handled(const ssk_sim_t *)

@@ -24,6 +24,7 @@ from simsched.engine.reference.worker import Worker
 from simsched.engine.stall import ENDED, NOT_STARTED, TOO_LONG, explain_stall
 from simsched.errors import ModelError, PolicyError, StalledError
 from simsched.trace.schema import NONE, EventKind, Summary, Trace
+from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
 
 FLOW, TIMER, ARRIVAL, BOUNDARY, POLICY_TIMER = range(5)  #: kinds of pending events, in order
@@ -74,7 +75,7 @@ class SimpyBackend:
     pools: Pools
     tasks: Tasks
 
-    def __init__(self, problem: Problem, hooks: Hooks, *, events: bool) -> None:
+    def __init__(self, problem: Problem, hooks: Hooks, *, events: bool | EventSink) -> None:
         self.problem = problem
         self.env = simpy.Environment()
         self.record = Record(problem, events=events)
@@ -156,7 +157,7 @@ class SimpyBackend:
         return self.record.summary()
 
     def trace(self) -> Trace | None:
-        """Return the event trace, or None when it was not kept."""
+        """Hand over the events that are left; see :meth:`simsched.engine.backend.Backend.trace`."""
         return self.record.trace()
 
     # -------------------------------------------------------------------------------------------

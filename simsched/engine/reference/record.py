@@ -6,15 +6,16 @@ import numpy as np
 
 from simsched.engine.problem import Problem
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Summary, Trace
+from simsched.trace.sink import EventSink, KeptEvents, make_sink
 
 
 class Record:
-    """Event list and counters of one run; see `simsched.trace.schema` for their meaning."""
+    """Events and counters of one run; see `simsched.trace.schema` for their meaning."""
 
-    def __init__(self, problem: Problem, *, events: bool) -> None:
+    def __init__(self, problem: Problem, *, events: bool | EventSink) -> None:
         workers, levels = problem.n_workers, len(problem.cache_capacity_bytes)
-        self._keep = events
-        self._rows: list[tuple[int, ...]] = []
+        self._sink = make_sink(events)
+        self._rows: list[tuple[int, ...]] = []  # not handed over yet
         self._shape = (problem.n_domains, problem.n_nodes)
         self.n_events = 0
         self.iteration = 0
@@ -42,8 +43,10 @@ class Record:
     ) -> None:
         """Record one event."""
         self.n_events += 1
-        if self._keep:
+        if self._sink is not None:
             self._rows.append((now, int(kind), worker, task, self.iteration, arg0, arg1))
+            if len(self._rows) == self._sink.capacity:
+                self._hand_over(self._sink)
 
     def start_iteration(self, number: int, now: int) -> None:
         """Open the counters of an iteration."""
@@ -61,11 +64,16 @@ class Record:
             self.cache_misses[level] += 1
 
     def trace(self) -> Trace | None:
-        """Return the events, or None when they were not kept."""
-        if not self._keep:
-            return None
-        columns = zip(*self._rows, strict=True) if self._rows else ((),) * len(EVENT_COLUMNS)
-        return Trace(
+        """Hand over the events that are left; return all of them if they are kept in memory."""
+        if self._sink is not None and self._rows:
+            self._hand_over(self._sink)
+        return self._sink.trace() if isinstance(self._sink, KeptEvents) else None
+
+    def _hand_over(self, sink: EventSink) -> None:
+        """Let the sink take the rows."""
+        columns = zip(*self._rows, strict=True)
+        self._rows = []
+        sink.append(
             {
                 name: np.array(column, dtype=dtype)
                 for (name, dtype), column in zip(EVENT_COLUMNS.items(), columns, strict=True)

@@ -50,7 +50,7 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .migrations = sim->migrations,
         .migrated_bytes = sim->migrated_bytes,
         .n_tasks = sim->tasks_ended,
-        .n_events = sim->trace.n_events,
+        .n_events = ssk_trace_n_events(&sim->trace),
     };
     return summary;
 }
@@ -77,12 +77,6 @@ ssk_measured_t ssk_sim_measured(const ssk_sim_t *sim)
         .executed_by = sim->tasks.executed_by,
     };
     return measured;
-}
-
-void ssk_sim_copy_trace(const ssk_sim_t *sim, const ssk_columns_t *columns)
-{
-    if (sim->trace.keep)
-        ssk_trace_copy(&sim->trace, columns);
 }
 
 int64_t ssk_sim_events_handled(const ssk_sim_t *sim)

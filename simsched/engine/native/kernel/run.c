@@ -100,14 +100,19 @@ int ssk_sim_run(ssk_sim_t *sim, int64_t max_events)
 {
     if (sim->has_failed)
         return SSK_ERR_ARGUMENT;
-    for (int64_t i = 0; i < max_events && sim->phase != SSK_PHASE_IDLE; i++) {
+    for (int64_t i = 0; i < max_events && sim->phase != SSK_PHASE_IDLE && !sim->trace.failed; i++) {
         int status = handle_next(sim);
         if (status < 0)
             return ssk_fail(sim, status);
-        if (sim->trace.failed)
-            return ssk_fail(sim, SSK_ERR_MEMORY);
         if (sim->phase == SSK_PHASE_COPIES && sim->n_copying == 0)
             sim->phase = SSK_PHASE_IDLE;
     }
+    if (sim->trace.failed)
+        return ssk_fail(sim, SSK_ERR_HOOK);
     return sim->phase == SSK_PHASE_IDLE ? SSK_OK : SSK_MORE;
+}
+
+int ssk_sim_flush_events(ssk_sim_t *sim)
+{
+    return ssk_trace_flush(&sim->trace);
 }

@@ -101,7 +101,7 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
         sim->policy_time = problem->timer_period_ps;
     ssk_tasks_init(&sim->tasks);
     ssk_pools_init(&sim->pools);
-    ssk_trace_init(&sim->trace, &sim->allocator, problem->keep_events != 0);
+    ssk_trace_init(&sim->trace, &problem->recorder);
     int status = alloc_parts(sim);
     if (status != SSK_OK) {
         ssk_sim_free(sim);
@@ -123,7 +123,6 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_routes_free(&sim->routes, &allocator);
     ssk_tasks_free(&sim->tasks, &allocator);
     ssk_pools_free(&sim->pools, &allocator);
-    ssk_trace_free(&sim->trace);
     void *const blocks[] = {
         sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,

@@ -132,6 +132,20 @@ typedef struct {
     int32_t n_steal_probe, n_steal;
 } ssk_costs_t;
 
+/*
+ * Where trace events go: columns with room for `capacity` events; with capacity 0 events are only counted. When the
+ * columns are full `take` gets the number of events in them, and then they are filled again from the start. A negative
+ * result aborts the run with SSK_ERR_HOOK; `take` must not call ssk_sim_* functions that change the simulation.
+ */
+typedef struct {
+    int64_t *time_ps;
+    int32_t *kind, *worker, *task, *iteration;
+    int64_t *arg0, *arg1;
+    size_t capacity;
+    void *context;
+    int (*take)(void *context, size_t n_events);
+} ssk_recorder_t;
+
 /* See simsched.engine.problem.Problem; shapes are given there. */
 typedef struct {
     int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths, n_resources, n_levels;
@@ -166,7 +180,7 @@ typedef struct {
     ssk_costs_t costs;
     int64_t timer_period_ps; /* 0: no timer */
     ssk_random_t victim, wake;
-    int keep_events;
+    ssk_recorder_t recorder;
 } ssk_problem_t;
 
 /* See simsched.workload.graph.TaskGraph. */
@@ -246,13 +260,6 @@ typedef struct {
     const int32_t *executed_by; /* n_tasks */
 } ssk_measured_t;
 
-/* Destination columns for ssk_sim_copy_trace(), each with room for n_events entries. */
-typedef struct {
-    int64_t *time_ps;
-    int32_t *kind, *worker, *task, *iteration;
-    int64_t *arg0, *arg1;
-} ssk_columns_t;
-
 /* Destination arrays for ssk_sim_waiting(), one entry per task each; see simsched.engine.stall. */
 typedef struct {
     int32_t *pending, *outstanding;
@@ -307,6 +314,9 @@ int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves
 /* Handles up to max_events events of what was begun. Returns SSK_OK when it is complete, SSK_MORE when not yet. */
 int ssk_sim_run(ssk_sim_t *sim, int64_t max_events) SSK_CHECK_RESULT;
 
+/* Hands the events that are still in the recorder's columns to it: SSK_OK or SSK_ERR_HOOK. */
+int ssk_sim_flush_events(ssk_sim_t *sim) SSK_CHECK_RESULT;
+
 /* Recomputes derived state the slow way and compares: SSK_OK or SSK_ERR_INVARIANT. For tests; O(everything). */
 int ssk_sim_verify(const ssk_sim_t *sim) SSK_CHECK_RESULT;
 
@@ -323,7 +333,6 @@ int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);
 ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim);
 ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *sim, int32_t worker);
 ssk_measured_t ssk_sim_measured(const ssk_sim_t *sim);
-void ssk_sim_copy_trace(const ssk_sim_t *sim, const ssk_columns_t *columns);
 void ssk_sim_waiting(const ssk_sim_t *sim, const ssk_waiting_t *waiting);
 /* Number of events handled so far (not trace events). */
 int64_t ssk_sim_events_handled(const ssk_sim_t *sim);
