@@ -5,16 +5,18 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.errors import ModelError, SimschedError
 from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.trace.metrics import run_metrics
-from simsched.trace.parquet import write_events
+from simsched.trace.parquet import event_file
+from simsched.trace.sink import EventSink
 from simsched.workload.graph import Workload
 
 Progress = Callable[[float], None]
@@ -47,8 +49,9 @@ def run_cell(
     Returns
     -------
     dict
-        The row: metrics, `wall_s` (time in the engine and the policy) and `peak_rss_bytes` (largest
-        resident size of the process meanwhile, interpreter and libraries included).
+        The row: metrics, `wall_s` (time in the engine and the policy, and for writing the event
+        trace) and `peak_rss_bytes` (largest resident size of the process meanwhile, interpreter
+        and libraries included).
 
     Raises
     ------
@@ -60,7 +63,7 @@ def run_cell(
     try:
         workload = _built(cell)
         reset_peak_rss()
-        with explained(policy):
+        with explained(policy), _sink(cell, events) as sink:
             begin = time.perf_counter()
             run = simulate(
                 cell.machine_model,
@@ -70,7 +73,7 @@ def run_cell(
                 pinning=cell.pinning,
                 seed=cell.seed,
                 backend=cell.backend,
-                events=events is not None,
+                events=sink,
                 progress=_throttled(progress, begin) if progress else None,
             )
     except SimschedError as error:
@@ -80,8 +83,6 @@ def run_cell(
     row = run_metrics(run.summary, run.machine, run.workload, run.worker_thread, moved=moved)
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
-    if events is not None:
-        _write_events(run, events_path(events, cell.key), cell)
     return row
 
 
@@ -93,10 +94,11 @@ def _built(cell: Cell) -> Workload:
         raise ModelError(NO_MEMORY) from error
 
 
-def _write_events(run: Run, path: Path, cell: Cell) -> None:
-    """Write the event trace."""
-    assert run.trace is not None
-    write_events(path, run.trace, {"run": cell.label, "key": cell.key})
+def _sink(cell: Cell, events: Path | None) -> AbstractContextManager[EventSink | bool]:
+    """Return the file in a directory that takes the event trace, False without a directory."""
+    if events is None:
+        return nullcontext(False)
+    return event_file(events_path(events, cell.key), {"run": cell.label, "key": cell.key})
 
 
 def _throttled(progress: Progress, begin: float) -> Callable[[int, int], None]:
