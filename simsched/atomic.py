@@ -15,7 +15,7 @@ HOST = os.uname().nodename.partition(".")[0]
 ABANDONED_S = 86400.0
 
 
-def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], None], *, sync: bool = True) -> None:
     """Let `write` fill a temporary file and rename it to `path` when it is complete and on disk.
 
     Parameters
@@ -24,24 +24,29 @@ def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
         Where the file appears; an existing file is replaced.
     write : callable
         Receives the path of the temporary file, in the same directory.
+    sync : bool
+        Whether to wait for the disk. Without, the file is complete whatever happens to programs,
+        but after a loss of power it may be empty.
 
     Raises
     ------
     ConfigurationError
         The file cannot be written there; nothing is left behind.
     """
-    with atomically(path) as temporary, naming(path):
+    with atomically(path, sync=sync) as temporary, naming(path):
         write(temporary)
 
 
 @contextmanager
-def atomically(path: Path) -> Iterator[Path]:
+def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
     """Rename a temporary file to `path` at the end of a block that has filled it and not failed.
 
     Parameters
     ----------
     path : Path
         Where the file appears; an existing file is replaced.
+    sync : bool
+        See :func:`write_atomically`.
 
     Yields
     ------
@@ -57,8 +62,9 @@ def atomically(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         with naming(path):
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
+            if sync:
+                with temporary.open("rb") as file:
+                    os.fsync(file.fileno())
             temporary.replace(path)
     finally:
         discard(temporary)
@@ -104,13 +110,13 @@ def _is_running(pid: int) -> bool:
     return True
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, sync: bool = True) -> None:
     """Write a UTF-8 text file completely or not at all; see :func:`write_atomically`."""
 
     def fill(temporary: Path) -> None:
         temporary.write_text(text, encoding="utf-8")
 
-    write_atomically(path, fill)
+    write_atomically(path, fill, sync=sync)
 
 
 def discard(path: Path) -> None:

@@ -15,7 +15,9 @@ class Store:
     """A directory of finished rows.
 
     A row is written when its run has finished, to a temporary file that is renamed: whatever
-    happens to the process, a file in the directory is a complete row.
+    happens to the process, a file in the directory is a complete row. Nobody waits for the disk,
+    which takes some 10 ms; a file that a loss of power has emptied is no row, and the run is
+    repeated.
 
     Parameters
     ----------
@@ -50,4 +52,4 @@ class Store:
             The file cannot be written.
         """
         text = json.dumps({"format": FORMAT, "key": key, "row": row}, indent=None)
-        write_text(self.path(key), text + "\n")
+        write_text(self.path(key), text + "\n", sync=False)

@@ -132,6 +132,8 @@ def check_code(code: str) -> None:
 
 def check_policy(cell: Cell) -> None:
     """Raise ConfigurationError unless a cell's policy is the one that it was planned with."""
+    if type(cell.policy_model).__module__.startswith("simsched."):
+        return  # checked with the code
     if policy_digest(cell.policy_model) != cell.policy_content:
         raise ConfigurationError(f"{cell.label}: policy {cell.policy}: {CHANGED}")
 

@@ -31,6 +31,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("sweep.yaml").write_text(found[1])
 
 
+@pytest.mark.slow
 def test_local_commands(simsched: Command) -> None:
     local = [words for words in map(shlex.split, COMMANDS) if words[0] == "simsched"]
     local = [words[1:] for words in local if "--dask" not in words]

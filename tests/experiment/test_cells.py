@@ -104,7 +104,9 @@ def test_everything_wrong_is_found_before_the_first_run(
 def test_only_workloads_of_runs_that_are_missing_are_built(
     make_plain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    large = 2**32
     too_large = {"name": "heat", "rows": 2**20, "columns": 2**17}
+    too_large |= {"leaf_bytes": large, "block_bytes": large, "init_leaf_bytes": large}
     planned = plan_experiment(Document(None, make_plain(workloads=["fork_join", too_large])))
     good = {cell.key for cell in planned.cells if cell.workload == "fork_join"}
     planned.check_workloads(good)

@@ -130,10 +130,11 @@ def test_another_version_on_a_worker_is_an_error(
 
 
 def test_another_policy_on_a_worker_is_an_error(cluster: str, tmp_path: Path) -> None:
-    (cell, *_) = plan_experiment(Document(None, plain())).cells
+    data = plain(policies=[drastic(tmp_path, "nothing", label="own")])
+    (cell, *_) = plan_experiment(Document(None, data)).cells
     cell = replace(cell, policy_content="another")
     running = execute_on_cluster([cell], cluster, Store(tmp_path), None, Silent())
-    with pytest.raises(ConfigurationError, match="policy cilk_a: found another content than when"):
+    with pytest.raises(ConfigurationError, match="policy own: found another content than when"):
         list(running)
 
 
