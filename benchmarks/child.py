@@ -23,7 +23,7 @@ from benchmarks.instances import Instance
 from simsched.engine import run as engine_run
 from simsched.engine.run import Run, simulate
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
-from simsched.trace.parquet import write_events
+from simsched.trace.parquet import event_file
 from simsched.workload.graph import TaskGraph
 
 _STATUS = Path("/proc/self/status")
@@ -128,12 +128,11 @@ def measure(case: Case, size: Size, backend: str) -> dict[str, Any]:
 
 
 def _run(instance: Instance, backend: str, target: Path | None) -> Run:
-    """Simulate, and write the event trace if there is a file for it."""
-    run = simulate(*instance, backend=backend, events=target is not None)
-    if target is not None:
-        assert run.trace is not None
-        write_events(target, run.trace)
-    return run
+    """Simulate; write the event trace if there is a file for it."""
+    if target is None:
+        return simulate(*instance, backend=backend)
+    with event_file(target) as sink:
+        return simulate(*instance, backend=backend, events=sink)
 
 
 def input_bytes(instance: Instance) -> int:

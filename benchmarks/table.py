@@ -57,7 +57,7 @@ def line(row: Row) -> str:
         f"{row.cpu_s:.3f}",
         f"{row.engine_cpu_s:.3f}",
         _bytes(row.peak_rss_bytes),
-        "" if row.trace_bytes else f"{row.bytes_per_task:.0f}",
+        f"{row.bytes_per_task:.0f}",
         f"{row.makespan_s:.11g}",
         _verdict(row),
         f"{row.simulated_per_cpu_s:.3g}",
