@@ -271,13 +271,40 @@ def path_nodes(machine: Machine, workload: Workload, worker_thread: IntArray) ->
     return node
 
 
+def flow_times(
+    trace: Trace,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return when the memory flows of a trace began and ended, their paths and bytes.
+
+    A worker's flow starts when its access starts or, for the second flow of an access, when the
+    first one has ended.
+
+    Parameters
+    ----------
+    trace : Trace
+        Events of the run.
+
+    Returns
+    -------
+    tuple of ndarray of int64, shape (n_flows,)
+        Begin and end in picoseconds, path, bytes moved.
+    """
+    events = trace.events
+    chosen = np.isin(events["kind"], [EventKind.ACCESS, EventKind.FLOW_END, EventKind.TASK_RESUME])
+    order = np.flatnonzero(chosen)
+    order = order[np.argsort(events["worker"][order], kind="stable")]
+    time, kind = events["time_ps"][order], events["kind"][order]
+    ends = np.flatnonzero(kind == EventKind.FLOW_END)
+    path, moved = (events[name][order][ends].astype(np.int64) for name in ("arg0", "arg1"))
+    return time[np.maximum(ends - 1, 0)].astype(np.int64), time[ends].astype(np.int64), path, moved
+
+
 def bandwidth_over_time(
     trace: Trace, path_node: NDArray[np.int32], machine: Machine, bins: int = 500
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
     """Return the bandwidth in use by memory kind, in equal time bins.
 
-    The bytes of a flow are spread evenly from its start to its end. A worker's flow starts when its
-    access starts or, for the second flow of an access, when the first one has ended.
+    The bytes of a flow are spread evenly from its start to its end; see :func:`flow_times`.
 
     Parameters
     ----------
@@ -295,17 +322,10 @@ def bandwidth_over_time(
     tuple of ndarray, shape (bins + 1,), and dict of str to ndarray, shape (bins,)
         Edges of the bins in seconds; bytes per second.
     """
-    events = trace.events
-    chosen = np.isin(events["kind"], [EventKind.ACCESS, EventKind.FLOW_END, EventKind.TASK_RESUME])
-    order = np.flatnonzero(chosen)
-    order = order[np.argsort(events["worker"][order], kind="stable")]
-    time, kind = events["time_ps"][order], events["kind"][order]
-    ends = np.flatnonzero(kind == EventKind.FLOW_END)
-    begin = time[np.maximum(ends - 1, 0)].astype(np.float64) * PS
-    end = time[ends].astype(np.float64) * PS
-    node = path_node[events["arg0"][order][ends]]
-    moved = events["arg1"][order][ends].astype(np.float64)
-    last = float(events["time_ps"][-1]) * PS if len(trace) else 0.0
+    begin_ps, end_ps, path, n_bytes = flow_times(trace)
+    begin, end = begin_ps.astype(np.float64) * PS, end_ps.astype(np.float64) * PS
+    node, moved = path_node[path], n_bytes.astype(np.float64)
+    last = float(trace.events["time_ps"][-1]) * PS if len(trace) else 0.0
     edges = np.linspace(0.0, max(last, 1e-12), bins + 1)
     return edges, {
         name: spread(begin, end, moved, np.isin(node, nodes), edges)
