@@ -11,6 +11,7 @@ from simsched.errors import GraphError
 from simsched.workload.graph import Int64Array, TaskGraph
 
 _SHOWN = 8
+_AT_ONCE = 2**15  #: tasks whose edges fit into a cache
 
 
 def validate_graph(graph: TaskGraph) -> None:
@@ -107,7 +108,7 @@ def _check_links(graph: TaskGraph) -> None:
         ("edge", graph.succ_ptr, graph.succ),
     ):
         _check_range(what, index, graph.n_tasks, "task", ptr)
-        entry = _first(index == _sources(ptr))
+        entry = None if _ascends(ptr, index) else _first(index == _sources(ptr))
         if entry is not None:
             raise GraphError(f"{what} {entry}: from task {index[entry]} to itself")
     parents = np.bincount(graph.child, minlength=graph.n_tasks)
@@ -145,13 +146,11 @@ def _check_accesses(graph: TaskGraph) -> None:
 
 def _check_order(graph: TaskGraph) -> None:
     """Check that nothing has to wait for itself."""
-    source, spawner = _sources(graph.succ_ptr), _sources(graph.child_ptr)
-    tree_ascends = bool(np.all(graph.child > spawner))
-    if graph.n_edges == 0 and tree_ascends:
+    if graph.n_edges == 0 and _ascends(graph.child_ptr, graph.child):
         return
-    if len(graph.child) == 0 and bool(np.all(graph.succ > source)):
+    if len(graph.child) == 0 and _ascends(graph.succ_ptr, graph.succ):
         return
-    constraints = _constraints(graph, source, spawner)
+    constraints = _constraints(graph, _sources(graph.succ_ptr), _sources(graph.child_ptr))
     count, component = connected_components(constraints, directed=True, connection="strong")
     if count < len(component):
         raise GraphError(f"cycle: {_describe_cycle(graph, constraints, component)}")
@@ -229,6 +228,24 @@ def _check_sign(what: str, name: str, values: Int64Array) -> None:
 def _sources(ptr: Int64Array) -> Int64Array:
     """Return the source of each entry of an index array."""
     return np.repeat(np.arange(len(ptr) - 1, dtype=np.int64), np.diff(ptr))
+
+
+def _ascends(ptr: Int64Array, index: NDArray[np.int32]) -> bool:
+    """Return whether every entry of an index array is greater than its source.
+
+    Then there is neither a self-loop nor a cycle. Sources are made for some tasks at a time: for
+    all of a large graph they cost more than a run.
+    """
+    n_tasks = len(ptr) - 1
+    if len(index) == 0:
+        return True
+    for first in range(0, n_tasks, _AT_ONCE):
+        last = min(first + _AT_ONCE, n_tasks)
+        tasks = np.arange(first, last, dtype=np.int32)
+        sources = np.repeat(tasks, np.diff(ptr[first : last + 1]))
+        if not np.all(index[ptr[first] : ptr[last]] > sources):
+            return False
+    return True
 
 
 def _childless(graph: TaskGraph) -> NDArray[np.bool_]:

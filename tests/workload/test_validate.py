@@ -177,6 +177,18 @@ def test_long_cycles_are_abridged() -> None:
         linked(n_tasks, [], edges).validate()
 
 
+def test_large_graphs_are_looked_at_to_their_end() -> None:
+    n = 3 * 2**15 + 5
+    tasks = np.arange(n - 1)
+    build_graph(np.ones(n), successors=adjacency(tasks, tasks + 1, n)).validate()
+    last = build_graph(np.ones(n), successors=adjacency([*tasks, n - 1], [*(tasks + 1), n - 1], n))
+    with pytest.raises(GraphError, match=f"edge {n - 1}: from task {n - 1} to itself"):
+        last.validate()
+    back = build_graph(np.ones(n), successors=adjacency([*tasks, n - 1], [*(tasks + 1), n - 2], n))
+    with pytest.raises(GraphError, match=f"cycle: task {n - 1} starts after task {n - 2}"):
+        back.validate()
+
+
 def test_workloads_check_both_graphs_and_their_blocks() -> None:
     graph = sample()
     Workload("w", graph, init=graph).validate()
