@@ -23,6 +23,10 @@ class GraphError(SimschedError):
     """A task graph is malformed or a graph file cannot be read."""
 
 
+class TraceError(SimschedError):
+    """A recorded run cannot be read or contradicts itself."""
+
+
 class PolicyError(SimschedError):
     """A policy is misconfigured or has taken a decision that is not allowed."""
 

@@ -1,0 +1,129 @@
+"""From tasks with a worker, a start and an end to the events of a trace."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
+
+Int64Array = NDArray[np.int64]
+_END, _READY, _START = 0, 1, 2  # order of events of one instant; a task of no length is a start
+
+
+def overlapping(worker: Int64Array, start_ps: Int64Array, end_ps: Int64Array) -> NDArray[np.bool_]:
+    """Say which tasks start before an earlier one on the same worker has ended.
+
+    Parameters
+    ----------
+    worker, start_ps, end_ps : ndarray of int64, shape (n_tasks,)
+        Where and when each task ran.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_tasks,)
+        A task that is marked does not stand in the way of later ones. Of tasks that start together
+        the shortest counts as the earliest, then the first in the arrays.
+    """
+    wrong = np.zeros(len(worker), dtype=bool)
+    order = np.lexsort((end_ps, start_ps, worker))
+    last_worker, free_ps = -1, 0
+    rows = zip(
+        order.tolist(),
+        worker[order].tolist(),
+        start_ps[order].tolist(),
+        end_ps[order].tolist(),
+        strict=True,
+    )
+    for task, who, start, end in rows:
+        if who == last_worker and start < free_ps:
+            wrong[task] = True
+            continue
+        last_worker, free_ps = who, end
+    return wrong
+
+
+def make_trace(
+    task: Int64Array,
+    worker: Int64Array,
+    start_ps: Int64Array,
+    end_ps: Int64Array,
+    *,
+    ready_ps: Int64Array | None = None,
+    n_tasks: int | None = None,
+) -> Trace:
+    """Return the trace of one iteration in which tasks run without interruption.
+
+    Parameters
+    ----------
+    task, worker, start_ps, end_ps : ndarray of int64, shape (n_runs,)
+        Which task ran where and when; runs of one worker do not overlap.
+    ready_ps : ndarray of int64, shape (n_runs,), optional
+        When each task became ready, -1 where that is not known; nowhere by default.
+    n_tasks : int, optional
+        Tasks of the iteration, `n_runs` by default.
+
+    Notes
+    -----
+    Events of one instant are ordered: ends, then tasks that become ready, then starts by worker.
+    """
+    n_runs = len(task)
+    ready = np.full(n_runs, NONE, dtype=np.int64) if ready_ps is None else ready_ps
+    known = np.flatnonzero(ready >= 0)
+    instant = start_ps == end_ps
+    parts = [
+        (start_ps, task, worker, EventKind.TASK_START, np.full(n_runs, _START)),
+        (end_ps, task, worker, EventKind.TASK_END, np.where(instant, _START, _END)),
+        (
+            ready[known],
+            task[known],
+            np.full(len(known), NONE),
+            EventKind.TASK_READY,
+            np.full(len(known), _READY),
+        ),
+    ]
+    time = np.concatenate([part[0] for part in parts])
+    tasks = np.concatenate([part[1] for part in parts])
+    workers = np.concatenate([part[2] for part in parts])
+    kinds = np.concatenate([np.full(len(part[0]), int(part[3])) for part in parts])
+    phase = np.concatenate([part[4] for part in parts])
+    # A task of no length starts and ends before a longer one that starts at the same instant.
+    lasting = np.concatenate([~instant, ~instant, np.zeros(len(known), dtype=bool)])
+    order = np.lexsort((kinds, tasks, lasting, workers, phase, time))
+    n_given = n_runs if n_tasks is None else n_tasks
+    columns: dict[str, NDArray[np.int64]] = {
+        "time_ps": _framed(0, time[order], int(end_ps.max())),
+        "kind": _framed(EventKind.ITERATION_START, kinds[order], EventKind.ITERATION_END),
+        "worker": _framed(NONE, workers[order], NONE),
+        "task": _framed(NONE, tasks[order], NONE),
+        "iteration": np.zeros(len(order) + 2, dtype=np.int64),
+        "arg0": np.zeros(len(order) + 2, dtype=np.int64),
+        "arg1": np.zeros(len(order) + 2, dtype=np.int64),
+    }
+    columns["arg0"][0] = n_given
+    pool = columns["kind"] == EventKind.TASK_READY
+    columns["arg0"][pool] = columns["arg1"][pool] = NONE  # no pool is known
+    return Trace({name: columns[name].astype(dtype) for name, dtype in EVENT_COLUMNS.items()})
+
+
+def _framed(first: int, values: Int64Array, last: int) -> Int64Array:
+    """Return values between those of the iteration's start and end."""
+    return np.concatenate(([first], values, [last])).astype(np.int64)
+
+
+def busy_ps(trace: Trace, n_workers: int) -> Int64Array:
+    """Return the time that each worker spent between starts and ends of tasks.
+
+    Parameters
+    ----------
+    trace : Trace
+        Every start has its end.
+    n_workers : int
+        Number of workers.
+    """
+    kind, worker = trace.events["kind"], trace.events["worker"]
+    result = np.zeros(n_workers, dtype=np.int64)
+    for which, sign in ((EventKind.TASK_START, -1), (EventKind.TASK_END, 1)):
+        rows = kind == which
+        np.add.at(result, worker[rows], sign * trace.events["time_ps"][rows].astype(np.int64))
+    return result

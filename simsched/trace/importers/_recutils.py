@@ -1,0 +1,94 @@
+"""Records of GNU recutils: ``Field: value`` lines, an empty line between records."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from simsched.errors import TraceError
+from simsched.trace.importers._rows import open_text
+from simsched.workload.importers._source import shown
+
+FIELD = re.compile(r"([A-Za-z%][A-Za-z0-9_]*):(?:[ \t](.*))?")
+
+
+@dataclass
+class Record:
+    """One record.
+
+    Parameters
+    ----------
+    line : int
+        Line of its first field.
+    kind : str
+        The ``%rec`` descriptor that it follows, empty when there is none.
+    fields : dict of str to str
+        Values, blanks around them removed.
+    ended : bool
+        Whether an empty line follows, as StarPU writes it; otherwise the file may be cut off.
+    """
+
+    line: int
+    kind: str
+    fields: dict[str, str] = field(default_factory=dict)
+    ended: bool = True
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Yield the records of a file, one by one.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not.
+
+    Raises
+    ------
+    TraceError
+        A line that is no field, or a file that cannot be read; the message names the line.
+    """
+    record = Record(0, "")
+    number, line, last = 0, "", ""
+    stream, _ = open_text(path)
+    try:
+        with stream:
+            for number, line in enumerate(stream, start=1):
+                text = line.rstrip("\r\n")
+                if not text.strip():
+                    if record.fields:
+                        yield record
+                    record = Record(0, record.kind)
+                elif text.startswith("%rec:"):
+                    record = Record(0, text.partition(":")[2].strip())
+                elif text.startswith("+") and last:
+                    record.fields[last] += "\n" + text[1:].removeprefix(" ")
+                elif not text.startswith(("#", "%")):
+                    last = _add_field(path, number, text, record, ended=line.endswith("\n"))
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        found = f"damaged or truncated gzip data ({error})"
+        raise TraceError(f"{path}:{number}: found {found} after this line") from error
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path}:{number + 1}: found bytes that are not UTF-8 text") from error
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if record.fields:
+        record.ended = False
+        yield record
+
+
+def _add_field(path: Path, number: int, text: str, record: Record, *, ended: bool) -> str:
+    """Add one line to a record; return the name of its field."""
+    match = FIELD.fullmatch(text)
+    if match is None:
+        if not ended:  # the file stops inside this line
+            record.fields.setdefault("", "")
+            return ""
+        raise TraceError(f"{path}:{number}: found {shown(text)}, accepted 'Field: value'")
+    if not record.fields:
+        record.line = number
+    record.fields[match[1]] = (match[2] or "").strip()
+    return match[1]

@@ -1,0 +1,328 @@
+"""What StarPU traces have in common: rows of tasks become a recording."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from simsched.errors import TraceError
+from simsched.trace.importers._events import make_trace, overlapping
+from simsched.trace.importers._rows import LINE, SetAside, numbers
+from simsched.trace.importers._starpu_graph import (
+    SPEED,
+    Timings,
+    contract,
+    handle_accesses,
+    operations,
+)
+from simsched.trace.recording import Recording
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.graph import Workload
+from simsched.workload.importers._naming import check_named
+
+REQUIRED = ("JobId", "StartTime", "EndTime", "WorkerId")
+OPTIONAL = (
+    "Control",
+    "Name",
+    "Model",
+    "MPIRank",
+    "SubmitOrder",
+    "SubmitTime",
+    "ReadyTime",
+    "MemoryNode",
+    "Footprint",
+    "Handles",
+    "Modes",
+    "Sizes",
+    "DependsOn",
+)
+PS_PER_MS = 1e9
+LATEST_MS = 2**53 / PS_PER_MS
+MAIN_MEMORY = "cpu"
+WORKER_KIND = re.compile(r"(?:\d+_)?([A-Za-z]+)")
+
+
+@dataclass
+class StarpuTrace:
+    """Rows of tasks with what surrounds them.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the tasks.
+    name : str
+        Of the recording.
+    rows : DataFrame
+        The columns of `REQUIRED` and `OPTIONAL` as text, and ``line``.
+    aside : SetAside
+        What was left out so far.
+    pairs : list of (str, str)
+        Dependencies beyond ``DependsOn``: predecessor, successor.
+    worker_names : dict of (str, str) to str
+        Names of workers by MPI rank and ``WorkerId``; others are called after these two.
+    idle_workers : list of str
+        Workers without tasks.
+    kinds : dict of str to str
+        Processor kinds of workers by ``WorkerId``, from a description of the platform.
+    timings : Timings
+        A performance model.
+    details : dict
+        Further entries of `Recording.details`.
+    """
+
+    path: Path
+    name: str
+    rows: pd.DataFrame
+    aside: SetAside
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    worker_names: dict[tuple[str, str], str] = field(default_factory=dict)
+    idle_workers: list[str] = field(default_factory=list)
+    kinds: dict[str, str] = field(default_factory=dict)
+    timings: Timings = field(default_factory=lambda: Timings({}))
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key in which numbers inside a name count as numbers.
+
+    Examples
+    --------
+    >>> sorted(["0_CPU10", "0_CPU9"], key=natural)
+    ['0_CPU9', '0_CPU10']
+    """
+    parts = re.split(r"(\d+)", text)
+    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts if p)
+
+
+def starpu_recording(trace: StarpuTrace) -> Recording:
+    """Return the recording of a StarPU trace.
+
+    Parameters
+    ----------
+    trace : StarpuTrace
+        Its rows may come in any order.
+
+    Raises
+    ------
+    TraceError
+        No task was executed, two rows contradict each other, or dependencies form a cycle.
+    """
+    tasks = _executed(trace)
+    names, worker = _workers(trace, tasks)
+    tasks["worker"] = worker
+    start, end = _picoseconds(tasks["start_ms"]), _picoseconds(tasks["end_ms"])
+    wrong = overlapping(worker, start, end)
+    trace.aside.rows(
+        trace.path,
+        tasks[LINE].to_numpy()[wrong],
+        "the task starts before an earlier one on the same worker has ended",
+    )
+    tasks, start, end = tasks[~wrong].reset_index(drop=True), start[~wrong], end[~wrong]
+    submit = tasks["submit_ms"].to_numpy()
+    early = np.fmin(submit, tasks["start_ms"].to_numpy())
+    origin = int(_picoseconds(pd.Series([np.nanmin(early)]))[0])
+    arrival = np.where(np.isnan(submit), 0, _picoseconds(pd.Series(submit).fillna(0.0)) - origin)
+    _check_submission(trace, tasks)
+    workload = _workload(trace, tasks, arrival.astype(np.int64), start, end)
+    ready_ms = tasks["ready_ms"].to_numpy()
+    ready = np.where(np.isnan(ready_ms), -1, _picoseconds(tasks["ready_ms"].fillna(0.0)) - origin)
+    every = np.arange(len(tasks), dtype=np.int64)
+    events = make_trace(
+        every,
+        tasks["worker"].to_numpy(np.int64),
+        start - origin,
+        end - origin,
+        ready_ps=ready.astype(np.int64),
+    )
+    return Recording(
+        name=trace.name,
+        trace=events,
+        task_class=workload.graph.task_class,
+        class_names=workload.graph.class_names,
+        worker_names=tuple(names),
+        worker_core=np.full(len(names), -1, dtype=np.int32),
+        workload=workload,
+        details={
+            **trace.details,
+            "unit_of_times": "ms",
+            "origin_ms": origin / PS_PER_MS,
+            "tasks_with_ready_time": int((ready >= 0).sum()),
+            **trace.aside.details(),
+        },
+    )
+
+
+def _executed(trace: StarpuTrace) -> pd.DataFrame:
+    """Return the rows of tasks that ran, checked and in an order that follows from the tasks."""
+    rows = trace.rows[trace.rows["Control"] == ""]
+    trace.details["control_records"] = len(trace.rows) - len(rows)
+    stated = rows[["StartTime", "EndTime", "WorkerId"]] != ""
+    trace.details["tasks_on_no_worker"] = int((~stated.any(axis=1)).sum())
+    rows = rows[stated.any(axis=1)].copy()
+    rows["rank"] = rows["MPIRank"].where(rows["MPIRank"] != "", "0")
+    for column, name in (("StartTime", "start_ms"), ("EndTime", "end_ms")):
+        rows[name] = numbers(rows[column])
+        rows = _without(
+            trace,
+            rows,
+            ~(rows[name].abs() < LATEST_MS).to_numpy(bool),
+            f"{column} is not a time in milliseconds",
+        )
+    for column, name in (("SubmitTime", "submit_ms"), ("ReadyTime", "ready_ms")):
+        rows[name] = numbers(rows[column])
+        bad = ((rows[column] != "") & ~(rows[name].abs() < LATEST_MS)).to_numpy(bool)
+        rows = _without(trace, rows, bad, f"{column} is not a time in milliseconds")
+    rows = _without(trace, rows, (rows["JobId"] == "").to_numpy(bool), "the task has no JobId")
+    rows = _without(
+        trace, rows, (rows["WorkerId"] == "").to_numpy(bool), "the task has no WorkerId"
+    )
+    backwards = (rows["end_ms"] < rows["start_ms"]).to_numpy(bool)
+    rows = _without(trace, rows, backwards, "EndTime is before StartTime")
+    rows = _unique(trace, rows)
+    if rows.empty:
+        left = f"; {trace.aside.total} rows set aside" if trace.aside.total else ""
+        why = "".join(f"; {text}" for text in trace.aside.details()["warnings"][:1])
+        raise TraceError(f"{trace.path}: found no task that was executed{left}{why}")
+    first = rows["submit_ms"].fillna(rows["start_ms"])
+    keys = list(zip(first, rows["start_ms"], map(natural, rows["JobId"]), strict=True))
+    order = sorted(range(len(rows)), key=keys.__getitem__)
+    return rows.iloc[order].reset_index(drop=True)
+
+
+def _without(
+    trace: StarpuTrace, rows: pd.DataFrame, wrong: NDArray[np.bool_], reason: str
+) -> pd.DataFrame:
+    """Return the rows that are right; the others are set aside."""
+    trace.aside.rows(trace.path, rows[LINE].to_numpy()[wrong], reason)
+    return rows[~wrong]
+
+
+def _unique(trace: StarpuTrace, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows without repetitions; two rows that contradict each other are an error."""
+    same = rows.drop(columns=LINE).duplicated().to_numpy(bool)
+    rows = _without(trace, rows, same, "the row repeats another one")
+    again = rows["JobId"].duplicated(keep=False)
+    if again.any():
+        job = rows["JobId"][again].iloc[0]
+        lines = sorted(rows[LINE][rows["JobId"] == job].tolist())
+        raise TraceError(
+            f"{trace.path}:{lines[1]}: found job {job!r} a second time with other values, "
+            f"the first is line {lines[0]}"
+        )
+    return rows
+
+
+def _picoseconds(values_ms: pd.Series[float]) -> NDArray[np.int64]:
+    """Return milliseconds as whole picoseconds."""
+    rounded: NDArray[np.float64] = np.rint(values_ms.to_numpy(np.float64) * PS_PER_MS)
+    return rounded.astype(np.int64)
+
+
+def _workers(trace: StarpuTrace, tasks: pd.DataFrame) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names of workers, naturally ordered, and each task's; adds the column ``kind``."""
+    keys = list(zip(tasks["rank"], tasks["WorkerId"], strict=True))
+    named = trace.worker_names
+    label = {key: named.get(key, f"{key[0]}_worker{key[1]}") for key in dict.fromkeys(keys)}
+    if len(set(label.values())) < len(label):
+        raise TraceError(f"{trace.path}: found two workers of one name: {sorted(label.values())}")
+    names = sorted({*label.values(), *trace.idle_workers}, key=natural)
+    index = {name: i for i, name in enumerate(names)}
+    node = tasks["MemoryNode"].where(tasks["MemoryNode"] != "", "0")
+    kind: dict[tuple[str, str], str] = {}
+    by_node: list[str] = []
+    for key, where in zip(keys, node, strict=True):
+        match = WORKER_KIND.match(named.get(key, ""))
+        if key in kind:
+            continue
+        kind[key] = match[1].lower() if match else trace.kinds.get(key[1], "")
+        if not kind[key]:
+            kind[key] = MAIN_MEMORY if where == "0" else f"node{where}"
+            by_node.append(label[key])
+    if by_node:
+        trace.aside.note(
+            f"{trace.path}: {len(by_node)} workers have no stated processor kind; those whose "
+            f"tasks ran on memory node 0 are taken as {MAIN_MEMORY!r}, others are called after "
+            "their node"
+        )
+    tasks["kind"] = [kind[key] for key in keys]
+    return names, np.array([index[label[key]] for key in keys], dtype=np.int64)
+
+
+def _check_submission(trace: StarpuTrace, tasks: pd.DataFrame) -> None:
+    """Note tasks that started before they were submitted: their clocks do not agree."""
+    early = (tasks["submit_ms"] > tasks["start_ms"]).to_numpy(bool)
+    if early.any():
+        line = int(tasks[LINE].to_numpy()[early].min())
+        trace.aside.note(
+            f"{trace.path}:{line}: StartTime is before SubmitTime; {int(early.sum())} tasks kept "
+            "as they are"
+        )
+
+
+def _workload(
+    trace: StarpuTrace,
+    tasks: pd.DataFrame,
+    arrival: NDArray[np.int64],
+    start: NDArray[np.int64],
+    end: NDArray[np.int64],
+) -> Workload:
+    """Return the graph that was executed."""
+    path = trace.path
+    kept = {job: i for i, job in enumerate(tasks["JobId"])}
+    edges, loose = contract(_pairs(trace), kept, set(trace.rows["JobId"]), path)
+    first, second = (np.array([e[k] for e in edges], dtype=np.int64) for k in (0, 1))
+    if loose:
+        trace.aside.note(f"{path}: {loose} jobs that others depend on have no row")
+    early = int((start[second] < end[first]).sum()) if edges else 0
+    if early:
+        trace.aside.note(
+            f"{path}: {early} of {len(edges)} dependencies were not kept by the run itself: "
+            "the successor started before its predecessor had ended"
+        )
+    named = tasks["Name"].where(tasks["Name"] != "", tasks["Model"])
+    tasks["Name"] = named.where(named != "", "task")
+    class_names = sorted(set(tasks["Name"]))
+    number = {name: i for i, name in enumerate(class_names)}
+    kinds = tuple(sorted(set(tasks["kind"]), key=lambda kind: (kind != MAIN_MEMORY, kind)))
+    tasks["duration_s"] = (end - start) * 1e-12
+    ops, counts = operations(tasks, kinds, trace.timings)
+    block_bytes, accessed, scratch = handle_accesses(tasks, str(path), trace.aside)
+    graph = build_graph(
+        ops,
+        kinds=kinds,
+        task_class=[number[name] for name in tasks["Name"]],
+        class_names=class_names,
+        successors=adjacency(first, second, len(tasks)),
+        accessed=accessed,
+        block_bytes=block_bytes,
+        arrival_ps=arrival,
+    )
+    check_named(graph, tasks["JobId"].tolist(), path)
+    return Workload(
+        name=trace.name,
+        graph=graph,
+        parameters={
+            "reference_speed": SPEED,
+            "reference_speed_source": "default: one operation is one measured nanosecond",
+            **counts,
+            "scratch_buffers": scratch,
+            "jobs_without_row": loose,
+            "edges_not_kept_by_the_run": early,
+        },
+    )
+
+
+def _pairs(trace: StarpuTrace) -> Iterable[tuple[str, str]]:
+    """Yield all dependencies: predecessor, successor."""
+    rows = trace.rows[(trace.rows["Control"] == "") & (trace.rows["DependsOn"] != "")]
+    for job, before in zip(rows["JobId"], rows["DependsOn"], strict=True):
+        for predecessor in before.split():
+            yield predecessor, job
+    yield from trace.pairs

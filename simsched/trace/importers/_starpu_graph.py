@@ -1,0 +1,245 @@
+"""Task graphs from what StarPU records of dependencies, handles and durations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from simsched.errors import TraceError
+from simsched.trace.importers._recutils import read_records
+from simsched.trace.importers._rows import SetAside
+from simsched.workload.builder import Accesses, accesses
+from simsched.workload.graph import FloatArray
+
+MAX_EDGES = 50_000_000
+SPEED = 1e9  #: operations per second that turn measured durations into operations
+ARCHITECTURE = re.compile(r"[a-z]+")
+MODE = re.compile(r"[RWSXC]+(-mpi)?")
+READS, WRITES = ("R", "X", "C"), ("W", "X", "C")
+
+
+def contract(
+    pairs: Iterable[tuple[str, str]], kept: dict[str, int], present: set[str], source: Path
+) -> tuple[list[tuple[int, int]], int]:
+    """Return dependencies between kept tasks, through those that are not kept.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, str)
+        Predecessor and successor, as the trace names them.
+    kept : dict of str to int
+        Numbers of the kept tasks by name.
+    present : set of str
+        Names that have a row, kept or not.
+    source : Path
+        For messages.
+
+    Returns
+    -------
+    tuple
+        The edges, ascending, each once; and how many names are mentioned as predecessors but have
+        no row and are nobody's successor.
+
+    Raises
+    ------
+    TraceError
+        A cycle through tasks that are not kept, or more than `MAX_EDGES` edges.
+    """
+    before: dict[str, list[str]] = {}
+    sources: set[str] = set()
+    for first, second in pairs:
+        before.setdefault(second, []).append(first)
+        sources.add(first)
+    loose = sum(name not in present and name not in before for name in sources)
+    reach: dict[str, frozenset[int]] = {}
+    edges: set[tuple[int, int]] = set()
+    for name, number in kept.items():
+        for task in _reaching(name, before, kept, reach, source):
+            edges.add((task, number))
+        if len(edges) > MAX_EDGES:
+            raise TraceError(f"{source}: found more than {MAX_EDGES} dependencies")
+    return sorted(edges), loose
+
+
+def _reaching(
+    name: str,
+    before: dict[str, list[str]],
+    kept: dict[str, int],
+    reach: dict[str, frozenset[int]],
+    source: Path,
+) -> frozenset[int]:
+    """Return the kept tasks that come before a task, with nothing kept between."""
+    result: frozenset[int] = frozenset()
+    stack = [(name, iter(before.get(name, ())))]
+    active = {name}
+    while stack:
+        top, waiting = stack[-1]
+        deeper = next((p for p in waiting if p not in kept and p not in reach), None)
+        if deeper is not None:
+            if deeper in active:
+                raise TraceError(f"{source}: found a cycle of dependencies through {deeper!r}")
+            stack.append((deeper, iter(before.get(deeper, ()))))
+            active.add(deeper)
+            continue
+        found: set[int] = set()
+        for predecessor in before.get(top, ()):
+            number = kept.get(predecessor)
+            found |= reach[predecessor] if number is None else {number}
+        result = frozenset(found)
+        if top != name:
+            reach[top] = result
+        stack.pop()
+        active.discard(top)
+    return result
+
+
+def handle_accesses(
+    rows: pd.DataFrame, name: str, aside: SetAside
+) -> tuple[list[int], Accesses, int]:
+    """Return blocks and accesses from the columns ``Handles``, ``Modes`` and ``Sizes``.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        One row per task, with ``rank``.
+    name : str
+        The file, for messages.
+    aside : SetAside
+        Receives tasks whose three lists differ in length or that have a mode or size that is none.
+
+    Returns
+    -------
+    tuple
+        Sizes of the blocks in bytes (the largest that any task states), the accesses, and the
+        number of scratch buffers, which are no data.
+    """
+    block_of: dict[tuple[str, str], int] = {}
+    sizes: list[int] = []
+    found: list[tuple[int, int, int, int]] = []
+    wrong: list[int] = []
+    scratch = 0
+    columns = (rows["rank"], rows["Handles"], rows["Modes"], rows["Sizes"], rows["line"])
+    for task, (rank, handles, modes, amounts, line) in enumerate(zip(*columns, strict=True)):
+        lists = [text.split() for text in (handles, modes, amounts)]
+        count = len(lists[0])
+        numeric = all(text.isdecimal() and int(text) < 2**53 for text in lists[2])
+        modal = all(MODE.fullmatch(mode) for mode in lists[1])
+        if any(len(part) != count for part in lists[1:]) or not (numeric and modal):
+            wrong.append(line)
+            continue
+        for handle, mode, amount in zip(*lists, strict=True):
+            if mode.startswith("S"):
+                scratch += 1
+                continue
+            block = block_of.setdefault((rank, handle), len(sizes))
+            if block == len(sizes):
+                sizes.append(0)
+            size = int(amount)
+            sizes[block] = max(sizes[block], size)
+            reads = any(letter in mode for letter in READS)
+            writes = any(letter in mode for letter in WRITES)
+            found.append((task, block, size * reads, size * writes))
+    if wrong:
+        reason = "Handles, Modes and Sizes do not match; the task is kept without its accesses"
+        first = f"{name}:{min(wrong)}"
+        aside.note(f"{first}: {reason}; {len(wrong)} tasks")
+    used = [entry for entry in found if sizes[entry[1]]]
+    renumbered: dict[int, int] = {}
+    for entry in used:
+        renumbered.setdefault(entry[1], len(renumbered))
+    listed = [(e[0], renumbered[e[1]], e[2], e[3]) for e in used]
+    columns_of = list(zip(*listed, strict=True)) or [(), (), (), ()]
+    accessed = accesses(columns_of[0], columns_of[1], columns_of[2], columns_of[3], len(rows))
+    return [sizes[b] for b in renumbered], accessed, scratch
+
+
+@dataclass
+class Timings:
+    """Mean durations of a performance model.
+
+    Parameters
+    ----------
+    mean_us : dict
+        By model, processor kind and footprint; averaged over equal processors, weighted by samples.
+    """
+
+    mean_us: dict[tuple[str, str, str], float]
+
+    @classmethod
+    def read(cls, path: Path, aside: SetAside) -> Timings:
+        """Return the ``timing`` records of a file that ``starpu_perfmodel_recdump`` has written."""
+        total: dict[tuple[str, str, str], float] = {}
+        samples: dict[tuple[str, str, str], float] = {}
+        wrong: list[int] = []
+        for record in read_records(path):
+            if record.kind != "timing":
+                continue
+            given = record.fields
+            kind = ARCHITECTURE.match(given.get("Architecture", ""))
+            mean, count = _number(given.get("Mean")), _number(given.get("Samples"))
+            if kind is None or not record.ended or not mean > 0 or not count >= 1:
+                wrong.append(record.line)
+                continue
+            key = (given.get("Model", ""), kind[0], given.get("Footprint", ""))
+            total[key] = total.get(key, 0.0) + mean * count
+            samples[key] = samples.get(key, 0.0) + count
+        reason = "timing without a mean, samples or architecture"
+        aside.rows(path, np.array(wrong, dtype=np.int64), reason)
+        return cls({key: total[key] / samples[key] for key in total})
+
+
+def operations(
+    rows: pd.DataFrame, kinds: tuple[str, ...], timings: Timings
+) -> tuple[FloatArray, dict[str, int]]:
+    """Return operations of each task on each processor kind, and where they come from.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        One row per task: ``kind``, ``duration_s``, ``Name``, ``Model``, ``Footprint``.
+    kinds : tuple of str
+        Processor kinds of the workers.
+    timings : Timings
+        What the file's performance model says.
+
+    Notes
+    -----
+    On the kind that ran the task: the measured duration. On another kind: the model's mean for the
+    codelet and footprint; else the mean of what the trace has of the same name and footprint on
+    that kind; else infinity, the task cannot run there.
+    """
+    ops = np.full((len(kinds), len(rows)), np.inf)
+    counts = {"ops_measured": len(rows), "ops_from_model": 0, "ops_from_like_tasks": 0}
+    counts["ops_unknown"] = 0
+    own = rows["kind"].map({kind: i for i, kind in enumerate(kinds)}).to_numpy(np.int64)
+    ops[own, np.arange(len(rows))] = rows["duration_s"].to_numpy() * SPEED
+    if len(kinds) == 1:
+        return ops, counts
+    like = rows.groupby(["Name", "Footprint", "kind"])["duration_s"].mean().to_dict()
+    listed = list(zip(rows["Name"], rows["Model"], rows["Footprint"], strict=True))
+    for row, kind in enumerate(kinds):
+        for task in np.flatnonzero(own != row).tolist():
+            name, model, footprint = listed[task]
+            mean_us = timings.mean_us.get((model or name, kind, footprint))
+            if mean_us is not None:
+                ops[row, task] = mean_us * 1e-6 * SPEED
+                counts["ops_from_model"] += 1
+            elif (name, footprint, kind) in like:
+                ops[row, task] = like[name, footprint, kind] * SPEED
+                counts["ops_from_like_tasks"] += 1
+            else:
+                counts["ops_unknown"] += 1
+    return ops, counts
+
+
+def _number(text: str | None) -> float:
+    """Return a number, NaN if it is none."""
+    try:
+        return float(text or "nan")
+    except ValueError:
+        return float("nan")

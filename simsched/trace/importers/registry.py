@@ -1,0 +1,148 @@
+"""Importers of recordings by name and content.
+
+An importer is a function in a module of this package, marked with :func:`trace_importer`; modules
+are found by walking the package, so that a new format is one new file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from simsched.errors import ConfigurationError, TraceError, unknown_name
+from simsched.trace.recording import Recording
+
+Read = Callable[..., Recording]
+F = TypeVar("F", bound=Read)
+
+
+@dataclass(frozen=True)
+class TraceImporter:
+    """A format of traces that can be read.
+
+    Parameters
+    ----------
+    name : str
+        Name of the format.
+    read : callable
+        Takes the path and the format's options by keyword, returns a recording.
+    recognises : callable
+        Takes the path of a file or directory and says whether it may have this format.
+    """
+
+    name: str
+    read: Read
+    recognises: Callable[[Path], bool]
+
+    @property
+    def summary(self) -> str:
+        """First line of the reader's docstring."""
+        return (inspect.getdoc(self.read) or "").partition("\n")[0]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options that the format accepts."""
+        parameters = inspect.signature(self.read).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+
+_importers: dict[str, TraceImporter] = {}
+
+
+def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable[[F], F]:
+    """Register the decorated function as the reader of a format of traces.
+
+    Parameters
+    ----------
+    name : str
+        Name of the format.
+    recognises : callable
+        Takes the path of a file or directory that exists and says whether it may have this format.
+        It looks at names in a directory and at the beginning of a file, no further.
+
+    Raises
+    ------
+    ValueError
+        The name is taken.
+    """
+
+    def register(read: F) -> F:
+        if name in _importers:
+            raise ValueError(f"trace importer {name!r} is registered twice")
+        _importers[name] = TraceImporter(name, read, recognises)
+        return read
+
+    return register
+
+
+def trace_importers() -> dict[str, TraceImporter]:
+    """Return every importer by name, in alphabetical order."""
+    package = importlib.import_module(__package__)
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{__package__}.{module.name}")
+    return dict(sorted(_importers.items()))
+
+
+def import_recording(
+    path: Path | str,
+    format: str | None = None,  # noqa: A002 (the word users know)
+    **options: object,
+) -> Recording:
+    """Return the run that a trace describes, its graph validated where it has one.
+
+    Parameters
+    ----------
+    path : Path or str
+        A file or a directory, as the format has it.
+    format : str, optional
+        Name of the format; by default it follows from the content.
+    **options
+        Options of the format, see `TraceImporter.options`.
+
+    Returns
+    -------
+    Recording
+        Its `details` hold ``format``, ``set_aside`` (rows left out, by reason) and ``warnings``
+        (what a reader of the recording should know, one sentence each).
+
+    Raises
+    ------
+    ConfigurationError
+        An unknown format or option.
+    TraceError, GraphError
+        The trace cannot be read, its format cannot be told or its contents are wrong.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise TraceError(f"{source}: found no such file or directory")
+    known = trace_importers()
+    if format is not None and format not in known:
+        raise ConfigurationError(unknown_name("format", format, known))
+    chosen = _recognise(source, known) if format is None else known[format]
+    for option in options:
+        if option not in chosen.options:
+            what = f"option of format {chosen.name}"
+            raise ConfigurationError(unknown_name(what, option, chosen.options))
+    recording = chosen.read(source, **options)
+    recording.details.setdefault("format", chosen.name)
+    recording.details.setdefault("set_aside", {})
+    recording.details.setdefault("warnings", [])
+    if recording.workload is not None:
+        recording.workload.validate()
+    return recording
+
+
+def _recognise(path: Path, known: dict[str, TraceImporter]) -> TraceImporter:
+    """Return the importer that fits the content."""
+    fitting = [i for i in known.values() if i.recognises(path)]
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(i.name for i in fitting)
+    found = f"contents that fit {names}" if fitting else "contents of no known format"
+    raise TraceError(f"{path}: found {found}; accepted with an explicit format: {', '.join(known)}")
