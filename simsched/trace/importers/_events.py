@@ -51,6 +51,7 @@ def make_trace(
     *,
     ready_ps: Int64Array | None = None,
     n_tasks: int | None = None,
+    until_ps: int = 0,
 ) -> Trace:
     """Return the trace of one iteration in which tasks run without interruption.
 
@@ -62,6 +63,8 @@ def make_trace(
         When each task became ready, -1 where that is not known; nowhere by default.
     n_tasks : int, optional
         Tasks of the iteration, `n_runs` by default.
+    until_ps : int
+        When the run ended, if that is after the last of the given ends.
 
     Notes
     -----
@@ -92,7 +95,7 @@ def make_trace(
     order = np.lexsort((kinds, tasks, lasting, workers, phase, time))
     n_given = n_runs if n_tasks is None else n_tasks
     columns: dict[str, NDArray[np.int64]] = {
-        "time_ps": _framed(0, time[order], int(end_ps.max())),
+        "time_ps": _framed(0, time[order], max(until_ps, int(end_ps.max()))),
         "kind": _framed(EventKind.ITERATION_START, kinds[order], EventKind.ITERATION_END),
         "worker": _framed(NONE, workers[order], NONE),
         "task": _framed(NONE, tasks[order], NONE),

@@ -1,0 +1,109 @@
+"""Measured OpenMP task statistics of the MIR runtime as a recording.
+
+Columns and what they mean are described in :mod:`simsched.workload.importers.mir`, which reads the
+file and makes the graph: all tasks, as a spawn tree. What happened when:
+
+* A leaf runs without interruption, so it started `exec_cycles` before its ``exec_end_instant``; no
+  two leaves of the published run overlap on a core.
+* An inner task is active in pieces: between its spawns, and in its wait whenever its core does not
+  run another task. The file has its end and the sum of the pieces, not where they lie. If cores
+  were never idle inside a task, the pieces would follow from the ends; but then 600 of the 8,191
+  children of the published run start before they are created. So inner tasks have no events; they
+  are counted as set aside, and the time that each core was inside any task, inner ones included, is
+  in ``details["core_busy_s"]``.
+
+The file counts cycles. What a cycle lasts it does not say: the option `clock` is required.
+
+Time begins at the latest instant at which the first task can have started (345.8 M cycles in the
+published run, 91.0 M before the first leaf); see `simsched.workload.importers.measured.Measured`.
+Workers are the cores that ran something.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from simsched.errors import ConfigurationError, TraceError
+from simsched.trace.importers._events import make_trace, overlapping
+from simsched.trace.importers.registry import trace_importer
+from simsched.trace.recording import Recording
+from simsched.units import PS_PER_S, parse_frequency
+from simsched.workload.importers import import_measured
+from simsched.workload.importers._source import read_head
+
+INNER = "inner tasks: the file does not say when they were active"
+OVERLAP = "leaves that start before an earlier one on the same core has ended"
+
+
+def _looks_like_mir(path: Path) -> bool:
+    """Say whether the first line of a file has the columns of MIR."""
+    if path.is_dir():
+        return False
+    names = read_head(path).partition(b"\n")[0].replace(b'"', b"").strip().split(b",")
+    return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(names)
+
+
+@trace_importer("mir", recognises=_looks_like_mir)
+def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
+    """Measured OpenMP task statistics of the MIR runtime, CSV.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not.
+    clock : str
+        Frequency of the cycles, with its unit: ``"2.1 GHz"``.
+
+    Raises
+    ------
+    ConfigurationError
+        No clock, or none that is a frequency.
+    GraphError
+        The file is wrong; see `simsched.workload.importers.mir.import_mir`.
+    """
+    if clock is None:
+        raise ConfigurationError(
+            f"{path}: found times in cycles; accepted with the option clock, "
+            "for instance clock='2.1 GHz'"
+        )
+    try:
+        hertz = parse_frequency(clock)
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: clock: {error}") from error
+    found = import_measured(path, format="mir")
+    workload, measured = found.workload, found.measured
+    leaves = workload.graph.leaves.astype(np.int64)
+    # Whole cycles up to 2**53, so differences are exact.
+    end = measured.end_cycles[leaves] - measured.spawn_start_cycles
+    ps = PS_PER_S / hertz
+    start_ps = np.rint((end - measured.exec_cycles[leaves]) * ps).astype(np.int64)
+    end_ps = np.rint(end * ps).astype(np.int64)
+    worker = measured.task_core[leaves].astype(np.int64)
+    wrong = overlapping(worker, start_ps, end_ps)
+    keep = ~wrong
+    if not keep.any():
+        raise TraceError(f"{path}: found no leaf that can be placed in time")
+    counts = {INNER: workload.graph.n_tasks - len(leaves), OVERLAP: int(wrong.sum())}
+    aside = {reason: count for reason, count in counts.items() if count}
+    n_tasks = workload.graph.n_tasks
+    span = float(measured.end_cycles.max()) - measured.spawn_start_cycles
+    return Recording(
+        name=workload.name,
+        trace=make_trace(leaves[keep], worker[keep], start_ps[keep], end_ps[keep], n_tasks=n_tasks),
+        task_class=workload.graph.task_class,
+        class_names=workload.graph.class_names,
+        worker_names=tuple(f"core {core}" for core in measured.cores.tolist()),
+        worker_core=measured.cores.astype(np.int32),
+        workload=workload,
+        details={
+            "unit_of_times": "cycle",
+            "clock_hz": hertz,
+            "origin_cycles": measured.spawn_start_cycles,
+            "first_leaf_s": (measured.parallel_start_cycles - measured.spawn_start_cycles) / hertz,
+            "core_busy_s": (measured.busy_cycles / hertz).tolist(),
+            "set_aside": aside,
+            "warnings": [f"{path}: {reason}; {n} rows set aside" for reason, n in aside.items()],
+        },
+    )
