@@ -81,8 +81,28 @@ def write_graphml(workload: Workload | TaskGraph, path: Path | str) -> None:
     GraphError
         A name contains a character that XML cannot hold.
     """
+    write_networkx(to_networkx(workload), Path(path))
+
+
+def write_networkx(graph: nx.Graph[Any], path: Path) -> None:
+    """Write a graph with attributes as GraphML, completely or not at all.
+
+    Parameters
+    ----------
+    graph : networkx.Graph
+        Attributes are numbers and strings.
+    path : Path
+        Where to; an existing file is replaced.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be written.
+    GraphError
+        A name contains a character that XML cannot hold.
+    """
     buffer = io.BytesIO()
-    nx.write_graphml_xml(to_networkx(workload), buffer)
+    nx.write_graphml_xml(graph, buffer)
     text = buffer.getvalue().decode()
     bad = NOT_IN_XML.search(text)
     if bad is not None:
@@ -90,7 +110,7 @@ def write_graphml(workload: Workload | TaskGraph, path: Path | str) -> None:
             f"{path}: cannot be written as GraphML: found character {bad[0]!r} in a name, "
             "accepted characters that XML can hold"
         )
-    write_text(Path(path), text)
+    write_text(path, text)
 
 
 class _Reader(nx.GraphMLReader):

@@ -1,0 +1,134 @@
+"""Steals and dependences as arrows from one worker to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.trace.exporters._timeline import Activity, Intervals
+from simsched.trace.recording import Recording
+from simsched.workload.graph import TaskGraph
+
+Int64Array = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrows:
+    """Arrows between moments on workers.
+
+    Parameters
+    ----------
+    source_worker, target_worker : ndarray of int32, shape (n,)
+    source_ps, target_ps : ndarray of int64, shape (n,)
+        Where and when an arrow begins and ends; no arrow goes back in time.
+    source_task, target_task : ndarray of int32, shape (n,)
+        The tasks concerned; both are the stolen one for a steal.
+    iteration : ndarray of int32, shape (n,)
+    """
+
+    source_worker: NDArray[np.int32]
+    source_ps: Int64Array
+    source_task: NDArray[np.int32]
+    target_worker: NDArray[np.int32]
+    target_ps: Int64Array
+    target_task: NDArray[np.int32]
+    iteration: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.source_ps)
+
+    def chosen(self, rows: NDArray[np.bool_] | Int64Array) -> Arrows:
+        """Return some of the arrows."""
+        return Arrows(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+def steal_arrows(intervals: Intervals) -> Arrows:
+    """Return arrows from victims to thieves, for steals from pools that belong to a worker.
+
+    Parameters
+    ----------
+    intervals : Intervals
+        What the workers did.
+    """
+    rows = intervals.chosen((intervals.activity == Activity.STEAL) & (intervals.arg >= 0))
+    return Arrows(
+        rows.arg.astype(np.int32),
+        rows.start_ps,
+        rows.task,
+        rows.worker,
+        rows.start_ps,
+        rows.task,
+        rows.iteration,
+    )
+
+
+def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) -> tuple[Arrows, int]:
+    """Return arrows from the ends of tasks to the starts of their successors.
+
+    Parameters
+    ----------
+    recording : Recording
+        The run; without a graph it has no dependences.
+    intervals : Intervals
+        What its workers did.
+    limit : int
+        Largest number of arrows: the first ones by iteration and start of the successor.
+
+    Returns
+    -------
+    tuple of Arrows and int
+        The arrows, and how many there would be without the limit.
+    """
+    stretches = intervals.chosen(intervals.activity == Activity.TASK)
+    parts: list[Arrows] = []
+    total = 0
+    for number in np.unique(stretches.iteration).tolist():
+        graph = _graph(recording, number)
+        if graph is None or graph.n_edges == 0:
+            continue
+        found = _of_iteration(graph, stretches.chosen(stretches.iteration == number), number)
+        room = max(0, limit - total)
+        total += len(found)
+        if room:
+            order = np.argsort(found.target_ps, kind="stable")[:room]
+            parts.append(found.chosen(order))
+    if not parts:
+        return steal_arrows(intervals.chosen(np.zeros(len(intervals), bool))), total
+    return (
+        Arrows(
+            **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Arrows)}
+        ),
+        total,
+    )
+
+
+def _graph(recording: Recording, iteration: int) -> TaskGraph | None:
+    """Return the graph of an iteration."""
+    if recording.workload is None:
+        return None
+    init = recording.workload.init
+    return init if iteration == 0 and init is not None else recording.workload.graph
+
+
+def _of_iteration(graph: TaskGraph, stretches: Intervals, number: int) -> Arrows:
+    """Return the dependences of one iteration whose two tasks were both executed."""
+    ended = np.full(graph.n_tasks, -1, np.int64)
+    began = ended.copy()
+    ended[stretches.task[stretches.last]] = np.flatnonzero(stretches.last)
+    began[stretches.task[stretches.first]] = np.flatnonzero(stretches.first)
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    u, v = ended[source], began[graph.succ]
+    known = (u >= 0) & (v >= 0)
+    known[known] = stretches.end_ps[u[known]] <= stretches.start_ps[v[known]]
+    u, v = u[known], v[known]
+    return Arrows(
+        stretches.worker[u],
+        stretches.end_ps[u],
+        stretches.task[u],
+        stretches.worker[v],
+        stretches.start_ps[v],
+        stretches.task[v],
+        np.full(len(u), number, np.int32),
+    )

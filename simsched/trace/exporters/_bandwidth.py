@@ -1,0 +1,55 @@
+"""Bandwidth of each memory node over time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.trace.exporters._source import events_of
+from simsched.trace.metrics import PS, flow_times, spread
+from simsched.trace.recording import Recording
+
+ALL_MEMORY = "memory"  #: the one series of a recording that does not know where its paths lead
+
+HALF_A_BYTE = 0.5
+
+
+def node_bandwidth(
+    recording: Recording, bins: int
+) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
+    """Return the bandwidth in use at each memory node, in equal time bins.
+
+    Parameters
+    ----------
+    recording : Recording
+        The run. Its details name the nodes and the node that each path leads to; without them all
+        flows count as one series, `ALL_MEMORY`.
+    bins : int
+        Number of bins, 1 or more.
+
+    Returns
+    -------
+    tuple of ndarray of int64, shape (bins + 1,), and dict of str to ndarray of int64, shape (bins,)
+        Edges of the bins in picoseconds; bytes per second by node. No nodes when no
+        flow is recorded.
+    """
+    begin, end, path, moved = flow_times(events_of(recording))
+    last = int(recording.trace.events["time_ps"].max())
+    edges = np.linspace(0, max(last, 1), bins + 1)
+    if not len(begin):
+        return edges.astype(np.int64), {}
+    names = recording.details.get("memory_nodes")
+    leads = np.asarray(recording.details.get("path_node", []), np.int64)
+    if names is None or int(path.max()) >= len(leads):
+        names, node = [ALL_MEMORY], np.zeros(len(path), np.int64)
+    else:
+        node = leads[path]
+    start_s, end_s = begin.astype(np.float64) * PS, end.astype(np.float64) * PS
+    n_bytes = moved.astype(np.float64)
+    result = {}
+    for index, name in enumerate(names):
+        if np.any(node == index):
+            rates = spread(start_s, end_s, n_bytes, node == index, edges * PS)
+            rates[rates * np.diff(edges * PS) < HALF_A_BYTE] = 0.0  # what rounding has left
+            result[name] = np.rint(rates).astype(np.int64)
+    return edges.astype(np.int64), result

@@ -1,0 +1,44 @@
+"""Class names of the tasks of all iterations together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.trace.recording import Recording
+
+
+class Classes:
+    """Classes of tasks, those of the initialisation included.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the classes, those of the iterations first.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        init = recording.workload.init if recording.workload is not None else None
+        own = () if init is None else init.class_names
+        self.names = tuple(dict.fromkeys((*recording.class_names, *own)))
+        index = {name: i for i, name in enumerate(self.names)}
+        names = np.array([index[name] for name in recording.class_names], np.int32)
+        self._iterations = names[recording.task_class]
+        self._init = self._iterations
+        if init is not None:
+            self._init = np.array([index[name] for name in own], np.int32)[init.task_class]
+        self.n_init_tasks = 0 if init is None else init.n_tasks
+
+    def of(self, task: NDArray[np.int32], iteration: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the class of each task, an index into `names`.
+
+        Parameters
+        ----------
+        task, iteration : ndarray of int32, shape (n,)
+            Tasks and the iterations in which they were executed.
+        """
+        result = np.zeros(len(task), np.int32)
+        early = iteration == 0
+        result[early] = self._init[task[early]]
+        result[~early] = self._iterations[task[~early]]
+        return result

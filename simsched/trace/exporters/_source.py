@@ -1,0 +1,195 @@
+"""Recordings to be exported: of simulated runs, from files, and whether they are sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.run import Run
+from simsched.errors import ConfigurationError
+from simsched.trace.metrics import path_nodes
+from simsched.trace.parquet import read_events, read_table
+from simsched.trace.recording import Recording, read_recording
+from simsched.trace.schema import NONE, EventKind, Trace
+
+_OF_TASKS = (
+    EventKind.TASK_START,
+    EventKind.TASK_RESUME,
+    EventKind.TASK_SUSPEND,
+    EventKind.TASK_END,
+    EventKind.PREEMPT,
+    EventKind.SPAWN,
+)
+
+
+def recording_of(run: Run, name: str | None = None) -> Recording:
+    """Return a simulated run as a recording.
+
+    Parameters
+    ----------
+    run : Run
+        A run with its events.
+    name : str, optional
+        Name of the recording; by default workload, policy and seed.
+
+    Returns
+    -------
+    Recording
+        Its details hold machine, policy, backend and seed, the domain of each worker, the names of
+        the memory nodes, and the node that each path leads to (-1 for copies between nodes).
+
+    Raises
+    ------
+    ConfigurationError
+        The run was simulated without events.
+    """
+    if run.trace is None:
+        raise ConfigurationError("run: found no event trace, accepted a run with events=True")
+    machine, threads = run.machine, run.worker_thread
+    core = machine.thread_core[threads]
+    graph = run.workload.graph
+    policy = run.policy.name or type(run.policy).__name__
+    return Recording(
+        name or f"{run.workload.name} {policy} seed {run.seed}",
+        run.trace,
+        graph.task_class,
+        graph.class_names,
+        tuple(_thread_names(machine.thread_core, threads)),
+        core.astype(np.int32),
+        run.workload,
+        {
+            "machine": machine.name,
+            "policy": policy,
+            "backend": run.backend,
+            "seed": run.seed,
+            "worker_domain": machine.core_domain[core].tolist(),
+            "memory_nodes": [node.name for node in machine.nodes],
+            "path_node": path_nodes(machine, run.workload, threads).tolist(),
+        },
+    )
+
+
+def _thread_names(thread_core: NDArray[np.int32], threads: NDArray[np.int32]) -> list[str]:
+    """Return a name for each hardware thread: its core and its rank there."""
+    rank: dict[int, int] = {}
+    names = []
+    for core in thread_core.tolist():
+        rank[core] = rank.get(core, -1) + 1
+        names.append(f"core {core}, thread {rank[core]}")
+    return [names[thread] for thread in threads.tolist()]
+
+
+def open_recording(path: Path) -> Recording:
+    """Return the recording, or the events of a simulated run, in a Parquet file.
+
+    Parameters
+    ----------
+    path : Path
+        A recording, or events as ``simsched run --events`` keeps them. The latter know neither
+        classes nor workers: all tasks are of class "task", workers are called "worker 0", ...
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be read or contradicts itself.
+    """
+    if b"recording" in (read_table(path).schema.metadata or {}):
+        recording = read_recording(path)
+    else:
+        recording = _bare(path)
+    check_recording(recording, str(path))
+    return recording
+
+
+def _bare(path: Path) -> Recording:
+    """Return a recording that consists of events only."""
+    trace = read_events(path)
+    if not len(trace):
+        raise ConfigurationError(f"{path}: found no events, accepted at least one")
+    n_workers = int(trace.events["worker"].max()) + 1
+    n_tasks = int(trace.events["task"].max()) + 1
+    return Recording(
+        path.stem,
+        trace,
+        np.zeros(max(0, n_tasks), np.int32),
+        ("task",),
+        tuple(f"worker {i}" for i in range(n_workers)),
+        np.full(n_workers, NONE, np.int32),
+    )
+
+
+def check_recording(recording: Recording, where: str | None = None) -> None:
+    """Check that the events of a recording are about its tasks and workers.
+
+    Parameters
+    ----------
+    recording : Recording
+        What is checked.
+    where : str, optional
+        What messages call it; by default its name.
+
+    Raises
+    ------
+    ConfigurationError
+        No events, or a row with an unknown kind, a negative time, or a worker or task that is not
+        there. The message names the row, counted from 0.
+    """
+    where = f"recording {recording.name!r}" if where is None else where
+    events = recording.trace.events
+    if not len(recording.trace):
+        raise ConfigurationError(f"{where}: found no events, accepted at least one")
+    task = events["task"]
+    limit = _task_limits(recording, events["iteration"])
+    about_task = np.isin(events["kind"], _OF_TASKS)
+    taker = np.where(events["kind"] == EventKind.PREEMPT, events["arg1"], NONE)
+    last_worker = recording.n_workers - 1
+    for column, values, bad, accepted in (
+        ("time_ps", events["time_ps"], events["time_ps"] < 0, "0 or more"),
+        (
+            "kind",
+            events["kind"],
+            ~np.isin(events["kind"], list(EventKind)),
+            f"0 to {max(EventKind)}",
+        ),
+        (
+            "worker",
+            events["worker"],
+            _outside(events["worker"], last_worker),
+            f"-1 to {last_worker}",
+        ),
+        ("arg1", taker, _outside(taker, last_worker), f"-1 to {last_worker} (the taker)"),
+        ("worker", events["worker"], about_task & (events["worker"] < 0), "a worker"),
+        ("task", task, (task < NONE) | (task >= limit), "a task of the recording"),
+        ("task", task, about_task & (task < 0), "a task"),
+    ):
+        rows = np.flatnonzero(bad)
+        if len(rows):
+            row = int(rows[0])
+            raise ConfigurationError(
+                f"{where}: row {row}: {column}: found {int(values[row])}, accepted {accepted}"
+            )
+
+
+def _outside(values: NDArray[np.int64] | NDArray[np.int32], last: int) -> NDArray[np.bool_]:
+    """Return where values are neither -1 nor an index up to the last one."""
+    return (values < NONE) | (values > last)
+
+
+def _task_limits(recording: Recording, iteration: NDArray[Any]) -> NDArray[np.int64]:
+    """Return for each row how many tasks its iteration has."""
+    init = recording.workload.init if recording.workload is not None else None
+    if init is None:
+        return np.full(len(iteration), recording.n_tasks, np.int64)
+    return np.where(iteration == 0, init.n_tasks, recording.n_tasks)
+
+
+def events_of(recording: Recording) -> Trace:
+    """Return the trace of a recording in order of time."""
+    time = recording.trace.events["time_ps"]
+    if np.all(time[1:] >= time[:-1]):
+        return recording.trace
+    order = np.argsort(time, kind="stable")
+    return Trace({name: column[order] for name, column in recording.trace.events.items()})

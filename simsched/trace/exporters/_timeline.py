@@ -1,0 +1,340 @@
+"""What every worker does when, as intervals that follow from the events of a trace.
+
+A *stretch* is the time in which a worker is in a task: from its start or resumption until it ends,
+is suspended, is preempted or has its continuation put into a pool. Costs of the runtime are
+intervals of their own; those of parent-first spawns lie inside the stretch of the parent, all
+others between stretches. What remains is idle time. The stretches of a worker less the spawns
+inside them are its busy time (`worker_busy_ps` of the summary).
+
+A wait for a lock that comes right before a join that only computes and was never suspended leaves
+no event; it is counted as part of the join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.base import PARENT_FIRST
+from simsched.trace.schema import NONE, EventKind, Trace
+
+Int64Array = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class Activity(IntEnum):
+    """What a worker does in an interval; `arg` and `extra` of an interval depend on it."""
+
+    TASK = 0  #: is in the task: (0, bytes that go to memory)
+    SPAWN = 1  #: creates a child: (child, 0)
+    POP = 2  #: takes a task from a pool of its own: (group, 0)
+    STEAL = 3  #: takes a task from another pool: (victim or -1, distance class)
+    RELEASE = 4  #: makes the successors of a task ready: (0, 0)
+    SWITCH = 5  #: leaves a task that has been preempted: (0, 0)
+    TAKE = 6  #: takes over a task that has been preempted: (0, 0)
+    MIGRATE = 7  #: copies a block to another node: (block, node)
+
+
+_OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
+_CLOSING = (EventKind.TASK_END, EventKind.TASK_SUSPEND, EventKind.PREEMPT)
+_RELEVANT = (
+    *_OPENING,
+    *_CLOSING,
+    EventKind.TASK_READY,
+    EventKind.ACQUIRE,
+    EventKind.STEAL,
+    EventKind.ACCESS,
+    EventKind.PARK,
+    EventKind.MIGRATE_START,
+    EventKind.MIGRATE_END,
+    EventKind.SPAWN,
+)
+_TAKEN = 100  #: stands for a preemption on the side of the worker that takes the task
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Intervals in the order of the events that begin them.
+
+    Parameters
+    ----------
+    activity : ndarray of int8, shape (n,)
+        An :class:`Activity`.
+    worker, task, iteration : ndarray of int32, shape (n,)
+        Who, for which task (-1 for none), in which iteration.
+    start_ps, end_ps : ndarray of int64, shape (n,)
+        When.
+    event : ndarray of int64, shape (n,)
+        Row of the trace that begins the interval.
+    first, last : ndarray of bool, shape (n,)
+        Whether a stretch begins with the start of its task, and ends with the end of its task.
+    inside : ndarray of bool, shape (n,)
+        Whether the interval lies inside a stretch.
+    arg, extra : ndarray of int64, shape (n,)
+        See :class:`Activity`.
+    """
+
+    activity: NDArray[np.int8]
+    worker: NDArray[np.int32]
+    task: NDArray[np.int32]
+    iteration: NDArray[np.int32]
+    start_ps: Int64Array
+    end_ps: Int64Array
+    event: Int64Array
+    first: Mask
+    last: Mask
+    inside: Mask
+    arg: Int64Array
+    extra: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.activity)
+
+    def chosen(self, rows: Mask | Int64Array) -> Intervals:
+        """Return some of the intervals."""
+        return Intervals(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """The intervals of a trace and what did not fit.
+
+    Parameters
+    ----------
+    intervals : Intervals
+        What workers did.
+    end_ps : int
+        Time of the last event.
+    set_aside : dict of str to int
+        Numbers of rows that contradict others, by what is wrong with them; empty for a sound trace.
+    """
+
+    intervals: Intervals
+    end_ps: int
+    set_aside: dict[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Events that tell what a worker does, worker by worker, each in order of time."""
+
+    event: Int64Array
+    time: Int64Array
+    kind: NDArray[np.int32]
+    worker: NDArray[np.int32]
+    task: NDArray[np.int32]
+    iteration: NDArray[np.int32]
+    arg0: Int64Array
+    arg1: Int64Array
+    end_ps: int
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+    def follows(self, row: Int64Array, after: Int64Array) -> Mask:
+        """Return whether `after` are rows of the same worker as `row`."""
+        last = max(0, len(self) - 1)
+        same: Mask = self.worker[np.minimum(after, last)] == self.worker[row]
+        return same & (after < len(self))
+
+    def kind_at(self, row: Int64Array, after: Int64Array) -> NDArray[np.int32]:
+        """Return the kinds at `after`, -1 where that is no row of the same worker as `row`."""
+        last = max(0, len(self) - 1)
+        kind: NDArray[np.int32] = np.where(
+            self.follows(row, after), self.kind[np.minimum(after, last)], NONE
+        ).astype(np.int32)
+        return kind
+
+    def time_at(self, row: Int64Array, after: Int64Array) -> Int64Array:
+        """Return the times at `after`, the end of the trace where there is no such row."""
+        last = max(0, len(self) - 1)
+        return np.where(self.follows(row, after), self.time[np.minimum(after, last)], self.end_ps)
+
+
+def timeline(trace: Trace) -> Timeline:
+    """Return what the workers did.
+
+    Parameters
+    ----------
+    trace : Trace
+        Events of a run. Rows that are not in order of time are sorted, and counted.
+    """
+    set_aside: dict[str, int] = {}
+    events = trace.events
+    time = events["time_ps"].astype(np.int64, copy=False)
+    back = int(np.count_nonzero(time[1:] < time[:-1]))
+    if back:
+        set_aside["rows earlier than the row before (sorted)"] = back
+        order = np.argsort(time, kind="stable")
+        events = {name: column[order] for name, column in events.items()}
+    rows = _relevant(events)
+    parts, opened = _stretches(rows, set_aside)
+    others = [_spawns(rows, parts, opened), *_acquisitions(rows), *_other_costs(rows)]
+    kept = parts.chosen((parts.end_ps > parts.start_ps) | parts.first | parts.last)
+    joined = _joined([kept, *(part.chosen(part.end_ps > part.start_ps) for part in others)])
+    ordered = joined.chosen(np.lexsort((joined.inside, joined.event)))
+    return Timeline(ordered, rows.end_ps, set_aside)
+
+
+def _relevant(events: dict[str, Any]) -> _Rows:
+    """Return the rows that concern workers."""
+    chosen = np.flatnonzero(np.isin(events["kind"], _RELEVANT) & (events["worker"] >= 0))
+    preempted = events["kind"][chosen] == EventKind.PREEMPT
+    taken = chosen[preempted & (events["arg1"][chosen] >= 0)]
+    event = np.concatenate([chosen, taken])
+    kind = events["kind"][event].astype(np.int32)
+    worker = events["worker"][event].astype(np.int32)
+    kind[len(chosen) :] = _TAKEN
+    worker[len(chosen) :] = events["arg1"][taken]
+    order = np.lexsort((event, worker))
+    event = event[order]
+    return _Rows(
+        event,
+        events["time_ps"][event].astype(np.int64),
+        kind[order],
+        worker[order],
+        events["task"][event].astype(np.int32),
+        events["iteration"][event].astype(np.int32),
+        events["arg0"][event].astype(np.int64),
+        events["arg1"][event].astype(np.int64),
+        int(events["time_ps"].max()) if len(events["time_ps"]) else 0,
+    )
+
+
+def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64Array]:
+    """Return the stretches in tasks, and the row that opens each."""
+    opening = np.isin(rows.kind, _OPENING)
+    opened = np.flatnonzero(opening)
+    current = np.maximum.accumulate(np.where(opening, np.arange(len(rows)), 0))
+    continued = (rows.kind == EventKind.TASK_READY) & (rows.task == rows.task[current])
+    closing = np.flatnonzero(np.isin(rows.kind, _CLOSING) | (continued & (current > -1) & ~opening))
+    place = np.searchsorted(closing, opened, side="right")
+    closed = np.append(closing, len(rows))[place]
+    following = np.append(opened[1:], len(rows))
+    broken = ~rows.follows(opened, closed) | (closed > following)
+    sound = ~broken & (rows.task[np.minimum(closed, max(0, len(rows) - 1))] == rows.task[opened])
+    end = np.where(sound, rows.time_at(opened, closed), rows.time_at(opened, following))
+    count = int(np.count_nonzero(~sound))
+    if count:
+        set_aside["stretches in a task that nothing ends (cut at the next one)"] = count
+    ends = np.flatnonzero(rows.kind == EventKind.TASK_END)
+    lost = len(ends) - int(np.count_nonzero(np.isin(ends, closed[sound])))
+    if lost:
+        set_aside["ends of tasks that their worker was not in"] = lost
+    moved = np.zeros(len(opened), np.int64)
+    accesses = np.flatnonzero(rows.kind == EventKind.ACCESS)
+    owner = np.searchsorted(opened, accesses, side="right") - 1
+    inside = (owner >= 0) & (
+        rows.worker[accesses] == rows.worker[opened[owner]] if len(opened) else False
+    )
+    np.add.at(moved, owner[inside], rows.arg1[accesses[inside]])
+    last = sound & (rows.kind_at(opened, closed) == EventKind.TASK_END)
+    first = rows.kind[opened] == EventKind.TASK_START
+    return _made(rows, Activity.TASK, opened, end, extra=moved, first=first, last=last), opened
+
+
+def _spawns(rows: _Rows, stretches: Intervals, opened: Int64Array) -> Intervals:
+    """Return the creation of children; docs/semantics.md, "Life of a task", 3."""
+    row = np.flatnonzero(rows.kind == EventKind.SPAWN)
+    after, last = row + 1, max(0, len(rows) - 1)
+    kind = rows.kind_at(row, after)
+    task = rows.task[np.minimum(after, last)]
+    parent_first = rows.arg1[row] == PARENT_FIRST
+    # Child-first: the parent leaves the worker at once, then the child starts.
+    left = np.isin(kind, (EventKind.TASK_READY, EventKind.TASK_SUSPEND)) & (task == rows.task[row])
+    end_child_first = rows.time_at(row, after + left)
+    # Parent-first: the child is created, then perhaps a lock is waited for.
+    pushed = (kind == EventKind.TASK_READY) & (task == rows.arg0[row])
+    then = after + pushed
+    known = np.isin(
+        rows.kind_at(row, then), (EventKind.SPAWN, EventKind.TASK_SUSPEND, EventKind.ACCESS)
+    )
+    fallback = np.where(pushed, rows.time_at(row, after), rows.time[row])
+    end = np.where(
+        parent_first, np.where(known, rows.time_at(row, then), fallback), end_child_first
+    )
+    owner = np.searchsorted(opened, row, side="right") - 1
+    if len(opened):
+        within = parent_first & (owner >= 0) & (stretches.worker[owner] == rows.worker[row])
+        within &= rows.time[row] <= stretches.end_ps[owner]
+        end = np.where(within, np.minimum(end, stretches.end_ps[owner]), end)
+    else:
+        within = np.zeros(len(row), bool)
+    return _made(rows, Activity.SPAWN, row, end, arg=rows.arg0[row], inside=within)
+
+
+def _acquisitions(rows: _Rows) -> list[Intervals]:
+    """Return the taking of tasks from pools."""
+    row = np.flatnonzero(rows.kind == EventKind.ACQUIRE)
+    stolen = rows.kind_at(row, row + 1) == EventKind.STEAL
+    start = rows.time[row]
+    following = rows.time_at(row, row + 1 + stolen)
+    # The cost ends before the next thing begins; the trace may end while a cost is paid.
+    end = start + np.clip(rows.arg1[row], 0, np.maximum(following - start, 0))
+    group = rows.arg0[row] >> 32
+    pops = _made(rows, Activity.POP, row[~stolen], end[~stolen], arg=group[~stolen])
+    thefts = row[stolen] + 1
+    # Pools of group 0 belong to workers; those of other groups may belong to anything.
+    victim = np.where(group[stolen] == 0, rows.arg0[thefts], NONE)
+    steals = _made(
+        rows, Activity.STEAL, row[stolen], end[stolen], arg=victim, extra=rows.arg1[thefts]
+    )
+    return [pops, steals]
+
+
+def _other_costs(rows: _Rows) -> list[Intervals]:
+    """Return releases, context switches and copies."""
+    n = len(rows)
+    numbers = np.where(rows.kind != EventKind.TASK_READY, np.arange(n), n)
+    beyond = np.append(np.minimum.accumulate(numbers[::-1])[::-1], n)  # first row that is no push
+    ended = np.flatnonzero(rows.kind == EventKind.TASK_END)
+    ended = ended[rows.kind_at(ended, ended + 1) == EventKind.TASK_READY]
+    left = np.flatnonzero(rows.kind == EventKind.PREEMPT)
+    taken = np.flatnonzero(rows.kind == _TAKEN)
+    taken = taken[np.isin(rows.kind_at(taken, taken + 1), _OPENING)]
+    copied = np.flatnonzero(rows.kind == EventKind.MIGRATE_START)
+    copied = copied[rows.kind_at(copied, copied + 1) == EventKind.MIGRATE_END]
+    return [
+        _made(rows, Activity.RELEASE, ended, rows.time_at(ended, beyond[ended + 1])),
+        _made(rows, Activity.SWITCH, left, rows.time_at(left, beyond[left + 1])),
+        _made(rows, Activity.TAKE, taken, rows.time_at(taken, taken + 1)),
+        _made(
+            rows,
+            Activity.MIGRATE,
+            copied,
+            rows.time_at(copied, copied + 1),
+            arg=rows.arg0[copied],
+            extra=rows.arg1[copied],
+        ),
+    ]
+
+
+def _made(
+    rows: _Rows, activity: Activity, row: Int64Array, end_ps: Int64Array, **columns: Any
+) -> Intervals:
+    """Return intervals that begin at rows; columns that are not given are 0 or False."""
+    n = len(row)
+    marks = {name: columns.pop(name, np.zeros(n, bool)) for name in ("first", "last", "inside")}
+    numbers = {name: columns.pop(name, np.zeros(n, np.int64)) for name in ("arg", "extra")}
+    return Intervals(
+        np.full(n, activity, np.int8),
+        rows.worker[row],
+        rows.task[row],
+        rows.iteration[row],
+        rows.time[row],
+        end_ps,
+        rows.event[row],
+        **marks,
+        **numbers,
+    )
+
+
+def _joined(parts: list[Intervals]) -> Intervals:
+    """Return several sets of intervals as one."""
+    return Intervals(
+        **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Intervals)}
+    )

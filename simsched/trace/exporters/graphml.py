@@ -1,0 +1,74 @@
+"""GraphML of the task graph that was executed, with the times of every task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from simsched.errors import ConfigurationError
+from simsched.trace.exporters._source import events_of
+from simsched.trace.exporters.registry import exporter
+from simsched.trace.recording import Recording
+from simsched.trace.schema import EventKind
+from simsched.workload.importers import to_networkx
+from simsched.workload.importers.graphml import write_networkx
+
+
+@exporter("graphml", suffixes=(".graphml",))
+def export_graphml(recording: Recording, path: Path, *, iteration: int | None = None) -> list[str]:
+    """GraphML: the task graph with start, end and worker of every task in one iteration.
+
+    Nodes get ``start_ps``, ``end_ps`` and ``worker`` (a name) beside the attributes of
+    :func:`~simsched.workload.importers.to_networkx`; ``worker`` is the one that ended the task.
+
+    Parameters
+    ----------
+    recording : Recording
+        The run, with its graph.
+    path : Path
+        Where to.
+    iteration : int, optional
+        Whose times are written; by default the first one after the initialisation. Tasks of the
+        initialisation have their own times.
+
+    Raises
+    ------
+    ConfigurationError
+        The recording has no graph or no such iteration, or the file cannot be written.
+    GraphError
+        A name contains a character that XML cannot hold.
+    """
+    workload = recording.workload
+    if workload is None:
+        raise ConfigurationError(
+            f"recording {recording.name!r}: found no task graph, accepted for graphml: a recording "
+            "of a run whose graph is known"
+        )
+    events = events_of(recording).events
+    numbers = np.unique(events["iteration"][events["kind"] == EventKind.TASK_START]).tolist()
+    stages = {"init": 0} if workload.init is not None else {}
+    accepted = [number for number in numbers if number not in stages.values()]
+    chosen = iteration if iteration is not None else (accepted or [0])[0]
+    if chosen not in accepted:
+        raise ConfigurationError(
+            f"graphml: iteration: found {chosen}, accepted: {', '.join(map(str, accepted)) or '-'}"
+        )
+    stages["iteration"] = chosen
+    graph = to_networkx(workload)
+    for stage, number in stages.items():
+        prefix = "init" if stage == "init" else ""
+        rows = events["iteration"] == number
+        for kind, key in ((EventKind.TASK_START, "start_ps"), (EventKind.TASK_END, "end_ps")):
+            found = np.flatnonzero(rows & (events["kind"] == kind))
+            for task, time, worker in zip(
+                *(events[name][found].tolist() for name in ("task", "time_ps", "worker")),
+                strict=True,
+            ):
+                node = graph.nodes[f"{prefix}{task}" if prefix else task]
+                node[key] = time
+                node["worker"] = recording.worker_names[worker]
+    graph.graph["times_of_iteration"] = chosen
+    write_networkx(graph, path)
+    left = len(accepted) - 1
+    return [f"the times of {left} other iterations are not written"] if left else []

@@ -1,0 +1,296 @@
+"""Paje, for ViTE: states of workers, links between them, bandwidth as variables.
+
+A container for the machine holds one per worker and one per memory node. Times are seconds with
+twelve decimals, which is what a trace knows.
+"""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ConfigurationError
+from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
+from simsched.trace.exporters._bandwidth import node_bandwidth
+from simsched.trace.exporters._classes import Classes
+from simsched.trace.exporters._text import Lines, merged, write_pieces
+from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
+from simsched.trace.exporters.registry import exporter
+from simsched.trace.recording import Recording
+
+PS_PER_S = 10**12
+_IDLE, _RUNTIME = -1, -2  # values of states: class numbers, idle, or -2 less the activity
+DEFINITIONS = (
+    ("PajeDefineContainerType", "Alias string", "Type string", "Name string"),
+    ("PajeDefineStateType", "Alias string", "Type string", "Name string"),
+    ("PajeDefineVariableType", "Alias string", "Type string", "Name string", "Color color"),
+    (
+        "PajeDefineLinkType",
+        "Alias string",
+        "Type string",
+        "StartContainerType string",
+        "EndContainerType string",
+        "Name string",
+    ),
+    ("PajeDefineEntityValue", "Alias string", "Type string", "Name string", "Color color"),
+    (
+        "PajeCreateContainer",
+        "Time date",
+        "Alias string",
+        "Type string",
+        "Container string",
+        "Name string",
+    ),
+    ("PajeDestroyContainer", "Time date", "Type string", "Name string"),
+    ("PajeSetState", "Time date", "Type string", "Container string", "Value string"),
+    (
+        "PajeSetState",
+        "Time date",
+        "Type string",
+        "Container string",
+        "Value string",
+        "Task string",
+        "Iteration string",
+    ),
+    (
+        "PajeStartLink",
+        "Time date",
+        "Type string",
+        "Container string",
+        "Value string",
+        "StartContainer string",
+        "Key string",
+    ),
+    (
+        "PajeEndLink",
+        "Time date",
+        "Type string",
+        "Container string",
+        "Value string",
+        "EndContainer string",
+        "Key string",
+    ),
+    ("PajeSetVariable", "Time date", "Type string", "Container string", "Value double"),
+)
+(
+    CONTAINER_TYPE,
+    STATE_TYPE,
+    VARIABLE_TYPE,
+    LINK_TYPE,
+    ENTITY_VALUE,
+    CREATE,
+    DESTROY,
+    SET_STATE,
+    SET_TASK,
+    START_LINK,
+    END_LINK,
+    SET_VARIABLE,
+) = range(len(DEFINITIONS))
+RUNTIME = {
+    Activity.SPAWN: "spawn",
+    Activity.POP: "pop",
+    Activity.STEAL: "steal",
+    Activity.RELEASE: "release",
+    Activity.SWITCH: "switch",
+    Activity.TAKE: "take",
+    Activity.MIGRATE: "copy",
+}
+Int64Array = NDArray[np.int64]
+
+
+@exporter("paje", suffixes=(".paje", ".paje.trace", ".trace"))
+def export_paje(
+    recording: Recording, path: Path, *, dependences: int = 100_000, bins: int = 500
+) -> list[str]:
+    """Paje: states of workers, steals, dependences and bandwidth in ViTE.
+
+    Parameters
+    ----------
+    recording : Recording
+        The run.
+    path : Path
+        Where to; compressed when the name ends in ``.gz``, which ViTE does not read.
+    dependences : int
+        Largest number of links between tasks; the first ones by iteration and start of the
+        successor are drawn.
+    bins : int
+        Number of values of each bandwidth.
+
+    Raises
+    ------
+    ConfigurationError
+        An option that is not accepted, or the file cannot be written.
+    """
+    for option, value, least in (("dependences", dependences, 0), ("bins", bins, 1)):
+        if value < least:
+            raise ConfigurationError(f"paje: {option}: found {value}, accepted {least} or more")
+    found = timeline(recording.trace)
+    wanted, total = dependence_arrows(recording, found.intervals, dependences)
+    stolen = steal_arrows(found.intervals)
+    n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))
+    remarks = [f"{count} {what}" for what, count in found.set_aside.items()]
+    if len(wanted) < total:
+        remarks.append(f"the first {len(wanted)} of {total} dependences are drawn")
+    if len(stolen) < n_steals:
+        remarks.append(
+            f"{n_steals - len(stolen)} steals are not drawn: they are from pools that belong to no "
+            "worker"
+        )
+    write_pieces(path, _document(recording, found, (stolen, wanted), bins, remarks))
+    return remarks
+
+
+def _document(
+    recording: Recording,
+    found: Timeline,
+    links: tuple[Arrows, Arrows],
+    bins: int,
+    remarks: list[str],
+) -> Iterator[str]:
+    """Yield the file."""
+    classes = Classes(recording)
+    edges, series = node_bandwidth(recording, bins)
+    for remark in remarks:
+        yield f"# {remark}\n"
+    yield _header(classes.names)
+    yield _containers(recording, list(series))
+    sources = [_states(found.intervals, classes)]
+    number = 0
+    for kind, arrows in zip("SD", links, strict=True):
+        sources += _links(arrows, kind, number)
+        number += len(arrows)
+    sources += [_variable(edges, rates, index) for index, rates in enumerate(series.values())]
+    for lines in merged(sources):
+        yield "".join(lines)
+    end = _seconds(max([found.end_ps, *(int(s.time.max()) for s in sources if len(s.time))]))
+    for worker in range(recording.n_workers):
+        yield f"{DESTROY} {end} W W{worker}\n"
+    for node in range(len(series)):
+        yield f"{DESTROY} {end} N N{node}\n"
+    yield f"{DESTROY} {end} M M\n"
+
+
+def _seconds(time_ps: int) -> str:
+    """Return a time in seconds, exactly."""
+    return f"{time_ps // PS_PER_S}.{time_ps % PS_PER_S:012d}"
+
+
+def _quoted(text: str) -> str:
+    """Return a string as the format has it; it has no way to write quotes and line ends."""
+    return '"' + " ".join(text.replace('"', "'").split()) + '"'
+
+
+def _header(class_names: tuple[str, ...]) -> str:
+    """Return the definitions of events, types and values."""
+    lines = []
+    for number, (name, *columns) in enumerate(DEFINITIONS):
+        lines += [f"%EventDef {name} {number}", *(f"% {c}" for c in columns), "%EndEventDef"]
+    lines += [
+        f'{CONTAINER_TYPE} M 0 "machine"',
+        f'{CONTAINER_TYPE} W M "worker"',
+        f'{CONTAINER_TYPE} N M "memory node"',
+        f'{STATE_TYPE} S W "activity"',
+        f'{VARIABLE_TYPE} B N "bandwidth in B/s" "0.2 0.4 0.8"',
+        f'{LINK_TYPE} LS M W W "steal"',
+        f'{LINK_TYPE} LD M W W "dependence"',
+        f'{ENTITY_VALUE} I S "idle" "0.9 0.9 0.9"',
+        f'{ENTITY_VALUE} VS LS "steal" "0.8 0.1 0.1"',
+        f'{ENTITY_VALUE} VD LD "dependence" "0.3 0.3 0.3"',
+    ]
+    lines += [f'{ENTITY_VALUE} R{a} S "{name}" "0.4 0.4 0.4"' for a, name in RUNTIME.items()]
+    for number, name in enumerate(class_names):
+        hue = (number * 0.618) % 1.0  # neighbours far apart
+        color = " ".join(f"{part:.3f}" for part in colorsys.hsv_to_rgb(hue, 0.6, 0.85))
+        lines.append(f'{ENTITY_VALUE} C{number} S {_quoted(name)} "{color}"')
+    return "\n".join(lines) + "\n"
+
+
+def _containers(recording: Recording, nodes: list[str]) -> str:
+    """Return the creation of machine, workers and nodes; all workers begin idle."""
+    start = _seconds(0)
+    lines = [f"{CREATE} {start} M M 0 {_quoted(recording.name)}"]
+    for worker, name in enumerate(recording.worker_names):
+        lines.append(f"{CREATE} {start} W{worker} W M {_quoted(name)}")
+    for number, name in enumerate(nodes):
+        lines.append(f"{CREATE} {start} N{number} N M {_quoted(name)}")
+    lines += [f"{SET_STATE} {start} S W{w} I" for w in range(recording.n_workers)]
+    return "\n".join(lines) + "\n"
+
+
+def _states(intervals: Intervals, classes: Classes) -> Lines:
+    """Return the changes of state; of several at one instant only the last one remains."""
+    rows = intervals.chosen(intervals.end_ps > intervals.start_ps)
+    n = len(rows)
+    is_task = rows.activity == Activity.TASK
+    value = _RUNTIME - rows.activity.astype(np.int32)
+    value[is_task] = classes.of(rows.task[is_task], rows.iteration[is_task])
+    # Where an interval ends, what it lies inside goes on; mostly that is nothing.
+    order = np.lexsort((rows.inside, rows.event, rows.worker))
+    place = np.arange(n)
+    outer = np.maximum.accumulate(np.where(rows.inside[order], 0, place))
+    around = np.empty(n, np.int64)
+    around[order] = order[outer]
+    goes_on = rows.inside & (rows.end_ps < rows.end_ps[around])
+    owner = np.concatenate([np.where(goes_on, around, -1), place])
+    time = np.concatenate([rows.end_ps, rows.start_ps])
+    worker = np.tile(rows.worker, 2)
+    order = np.lexsort((np.tile(place, 2), np.repeat([0, 1], n), time, worker))
+    same = np.append(np.diff(worker[order]) == 0, False) & np.append(
+        np.diff(time[order]) == 0, False
+    )
+    order = order[~same[: len(order)]]
+    order = order[np.argsort(time[order], kind="stable")]
+    time, worker, owner = time[order], worker[order], owner[order]
+
+    def write(chosen: Int64Array) -> list[str]:
+        whose = owner[chosen]
+        columns = (
+            time[chosen].tolist(),
+            worker[chosen].tolist(),
+            np.where(whose < 0, _IDLE, value[whose]).tolist(),
+            rows.task[whose].tolist(),
+            rows.iteration[whose].tolist(),
+        )
+        return [
+            f"{SET_STATE} {_seconds(t)} S W{w} I\n"
+            if v == _IDLE
+            else f"{SET_TASK} {_seconds(t)} S W{w} "
+            f"{f'C{v}' if v >= 0 else f'R{_RUNTIME - v}'} {task} {iteration}\n"
+            for t, w, v, task, iteration in zip(*columns, strict=True)
+        ]
+
+    return Lines(time, write)
+
+
+def _links(arrows: Arrows, kind: str, first: int) -> list[Lines]:
+    """Return the beginnings and the ends of links; keys count from `first`."""
+
+    def lines(event: int, worker: NDArray[np.int32], time: Int64Array) -> Lines:
+        def write(chosen: Int64Array) -> list[str]:
+            columns = (time[chosen], worker[chosen], chosen + first)
+            return [
+                f"{event} {_seconds(t)} L{kind} M V{kind} W{w} {key}\n"
+                for t, w, key in zip(*(column.tolist() for column in columns), strict=True)
+            ]
+
+        return Lines(time, write)
+
+    return [
+        lines(START_LINK, arrows.source_worker, arrows.source_ps),
+        lines(END_LINK, arrows.target_worker, arrows.target_ps),
+    ]
+
+
+def _variable(edges: Int64Array, rates: Int64Array, node: int) -> Lines:
+    """Return the bandwidth of a node, 0 at the end."""
+    steps = np.append(rates, 0)
+
+    def write(chosen: Int64Array) -> list[str]:
+        columns = zip(edges[chosen].tolist(), steps[chosen].tolist(), strict=True)
+        return [f"{SET_VARIABLE} {_seconds(t)} B N{node} {rate}\n" for t, rate in columns]
+
+    return Lines(edges, write)
