@@ -16,7 +16,8 @@ The file counts cycles. What a cycle lasts it does not say: the option `clock` i
 
 Time begins at the latest instant at which the first task can have started (345.8 M cycles in the
 published run, 91.0 M before the first leaf); see `simsched.workload.importers.measured.Measured`.
-Workers are the cores that ran something.
+The iteration ends when the last task, leaf or not, has ended. Workers are the cores that ran
+something.
 """
 
 from __future__ import annotations
@@ -91,7 +92,14 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     span = float(measured.end_cycles.max()) - measured.spawn_start_cycles
     return Recording(
         name=workload.name,
-        trace=make_trace(leaves[keep], worker[keep], start_ps[keep], end_ps[keep], n_tasks=n_tasks),
+        trace=make_trace(
+            leaves[keep],
+            worker[keep],
+            start_ps[keep],
+            end_ps[keep],
+            n_tasks=n_tasks,
+            until_ps=round(span * ps),
+        ),
         task_class=workload.graph.task_class,
         class_names=workload.graph.class_names,
         worker_names=tuple(f"core {core}" for core in measured.cores.tolist()),

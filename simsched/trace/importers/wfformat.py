@@ -192,7 +192,7 @@ def earliest_starts(graph: TaskGraph, length_ps: NDArray[np.int64]) -> NDArray[n
         How long each task lasts.
     """
     start = np.zeros(graph.n_tasks, dtype=np.int64)
-    missing = np.bincount(graph.succ, minlength=graph.n_tasks)
+    missing = graph.in_degree.copy()
     ready = np.flatnonzero(missing == 0).tolist()
     while ready:
         task = ready.pop()

@@ -1,0 +1,147 @@
+"""Text files of StarPU samplings, line by line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from simsched.errors import ConfigurationError
+
+MAX_BYTES = 64 * 2**20
+MAX_LINKS = 8
+
+
+def real_file(path: Path) -> Path:
+    """Return the file that a path stands for.
+
+    Archives and version control keep StarPU's symbolic links as files whose only word is the name
+    of another file in the same directory.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be read, or links lead nowhere or in a circle.
+    """
+    for _ in range(MAX_LINKS):
+        try:
+            with path.open("rb") as file:
+                head = file.read(257)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        name = head.decode("utf-8", "replace")
+        if not name or len(head) > 256 or any(c.isspace() or c in "#/" for c in name):
+            return path
+        target = path.with_name(name)
+        if not target.is_file():
+            raise ConfigurationError(f"{path}:1: found a link to {name!r}, which is no file here")
+        path = target
+    raise ConfigurationError(f"{path}: found links that lead in a circle")
+
+
+def unreadable(path: Path, error: OSError) -> ConfigurationError:
+    """Return the error for a file that the system does not let us read."""
+    return ConfigurationError(f"{path}: cannot be read: {error.strerror or error}")
+
+
+@dataclass
+class Lines:
+    """The lines of a file, read one after the other.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    lines : list of str
+        What it holds.
+    number : int
+        The line that was read last, from 1.
+    """
+
+    path: Path
+    lines: list[str] = field(default_factory=list)
+    number: int = 0
+
+    @classmethod
+    def read(cls, path: Path) -> Lines:
+        """Return the lines of a UTF-8 text file of at most `MAX_BYTES`."""
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                raise ConfigurationError(f"{path}: found more than {MAX_BYTES} bytes")
+            text = path.read_bytes().decode("utf-8")
+        except OSError as error:
+            raise unreadable(path, error) from error
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(f"{path}: found bytes that are not UTF-8 text") from error
+        if not text.strip():
+            raise ConfigurationError(f"{path}: found an empty file")
+        return cls(path, text.splitlines())
+
+    @property
+    def where(self) -> str:
+        """File and line, for messages."""
+        return f"{self.path}:{self.number}"
+
+    def fail(self, message: str) -> ConfigurationError:
+        """Return the error for the line that was read last."""
+        return ConfigurationError(f"{self.where}: {message}")
+
+    def comment(self) -> str | None:
+        """Return the next line that is not empty if it is a comment, normalised; skip no data."""
+        position = self.number
+        while position < len(self.lines):
+            text = self.lines[position].strip()
+            position += 1
+            if text.strip("#"):
+                if not text.startswith("#"):
+                    return None
+                self.number = position
+                return " ".join(text.lstrip("#").split())
+        self.number = position
+        return None
+
+    def data(self, what: str) -> list[str]:
+        """Return the fields of the next line that is neither empty nor a comment.
+
+        Parameters
+        ----------
+        what : str
+            What should be there.
+        """
+        while self.number < len(self.lines):
+            text = self.lines[self.number].strip()
+            self.number += 1
+            if text and not text.startswith("#"):
+                return text.split()
+        self.number = len(self.lines)
+        raise self.fail(f"found the end of the file, accepted {what}")
+
+    def whole(self, what: str) -> int:
+        """Return the next line as an integer of at least zero."""
+        fields = self.data(what)
+        if len(fields) != 1 or not fields[0].isdecimal():
+            raise self.fail(f"found {' '.join(fields)[:40]!r}, accepted {what}")
+        return int(fields[0])
+
+    def number_in(self, text: str, what: str, *, least: float = 0.0, above: bool = False) -> float:
+        """Return a finite number of the line that was read last.
+
+        Parameters
+        ----------
+        text : str
+            The field.
+        what : str
+            Its name.
+        least : float
+            Smallest accepted value.
+        above : bool
+            Whether `least` itself is not accepted.
+        """
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < least or (above and value == least):
+            than = "more than" if above else "at least"
+            raise self.fail(f"{what}: found {text[:40]!r}, accepted a number of {than} {least:g}")
+        return value

@@ -1,0 +1,295 @@
+"""StarPU's sampling directory: a machine file and a table of costs.
+
+The directory holds ``bus/`` and ``codelets/VERSION/``; see the modules for both.
+
+**The machine.** Cores are one socket with one domain and one memory node, as StarPU's bus sampling
+has it. Every device is a core in a domain of its own, with a memory node of kind GPU and a link to
+main memory. What is measured: the numbers of cores and devices, and bandwidth and latency between
+every two memory nodes, which become the `core_cap` and `latency` of the path from the reading
+domain to the node that is read. A path's value holds for both reading and writing, so the rate of
+writing back (device to main memory) appears on the paths on which cores read the device's memory.
+A link is as wide as the fastest transfer that was measured at its device.
+
+**What a sampling does not say** is marked ``assumed`` in the file: how much memory there is (so
+much that it never runs out), how fast a processor reads its own memory (so fast that it never
+limits: timings of codelets include it) and the clock (1 GHz: task costs are given as measured
+nanoseconds).
+
+The same GPU appears as CUDA and as OpenCL device. Only one kind of devices is taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.machine.importers._lines import real_file
+from simsched.machine.importers.starpu_bus import DEVICES, Bus, bus_machines, read_bus
+from simsched.machine.importers.starpu_codelets import VERSION, CostTable, read_codelet
+from simsched.units import parse_size
+
+AMPLE = "1 TiB"
+LOCAL = "1 TB/s"
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """What StarPU has measured on a machine.
+
+    Parameters
+    ----------
+    bus : Bus
+        Cores, devices and transfers.
+    costs : CostTable
+        Timings of codelets; empty when the directory has none.
+    warnings : tuple of str
+        What was left out, and what looks wrong.
+    """
+
+    bus: Bus
+    costs: CostTable
+    warnings: tuple[str, ...] = field(default=())
+
+
+def is_sampling(path: Path) -> bool:
+    """Say whether a path is a sampling directory: it has ``bus/`` with a ``.config`` file."""
+    return any((path / "bus").glob("*.config"))
+
+
+def read_sampling(path: Path, machine: str | None = None) -> Sampling:
+    """Return the sampling of one machine.
+
+    Parameters
+    ----------
+    path : Path
+        The directory that holds ``bus`` and ``codelets``.
+    machine : str, optional
+        Needed when the directory has several machines.
+
+    Raises
+    ------
+    ConfigurationError
+        No or several machines, an unknown one, a bus file that is wrong, or no codelet file that
+        is right.
+    """
+    names = bus_machines(path / "bus")
+    if not names:
+        raise ConfigurationError(f"{path}: found no file bus/*.config, accepted StarPU's sampling")
+    if machine is None and len(names) > 1:
+        accepted = f"one of them, with the option machine: {', '.join(names)}"
+        raise ConfigurationError(f"{path}: found {len(names)} machines, accepted {accepted}")
+    chosen = names[0] if machine is None else machine
+    bus = read_bus(path / "bus", chosen)
+    costs = _costs(path / "codelets" / str(VERSION), chosen)
+    warnings = [f"{reason}; file set aside" for reason in dict.fromkeys(costs.refused.values())]
+    if costs.empty:
+        listed = ", ".join(costs.empty)
+        warnings.append(f"{path}: {len(costs.empty)} codelets without samples: {listed}")
+    doubtful = [cost for cost in costs.costs if not cost.sums_agree]
+    if doubtful:
+        warnings.append(
+            f"{doubtful[0].source}: mean and deviation do not follow from the sums of the row; "
+            f"{len(doubtful)} of {len(costs.costs)} rows, kept as they are"
+        )
+    if not (path / "codelets" / str(VERSION)).is_dir():
+        warnings.append(f"{path}: found no codelets/{VERSION}: no costs")
+    return Sampling(bus, costs, tuple(warnings))
+
+
+def _costs(directory: Path, machine: str) -> CostTable:
+    """Return the timings of a machine's codelets."""
+    table = CostTable(machine)
+    for path in sorted(directory.glob(f"*.{machine}")):
+        codelet = path.name.removesuffix(f".{machine}")
+        try:
+            found = read_codelet(real_file(path), codelet)
+        except ConfigurationError as error:
+            table.refused[codelet] = str(error)
+            continue
+        table.costs += found
+        if not found:
+            table.empty.append(codelet)
+    if table.refused and not table.costs:
+        raise ConfigurationError(next(iter(table.refused.values())))
+    return table
+
+
+def machine_yaml(
+    bus: Bus,
+    *,
+    devices: str | None = None,
+    per_device: bool = False,
+    reserve_drivers: bool = False,
+    main_memory: str | None = None,
+    device_memory: str | None = None,
+) -> str:
+    """Return the text of a machine file.
+
+    Parameters
+    ----------
+    bus : Bus
+        The sampling.
+    devices : {"cuda", "opencl", "mic"}, optional
+        Kind of devices; by default the first of these that the machine has.
+    per_device : bool
+        Whether every device is a processor kind of its own (``cuda0``, ``cuda1``, ...), for
+        machines with different devices or costs per device. False by default: all are ``cuda``.
+    reserve_drivers : bool
+        Whether to leave out one core per device, as StarPU does to drive them. False by default.
+    main_memory, device_memory : str, optional
+        Capacities with their units, where they are known.
+
+    Raises
+    ------
+    ConfigurationError
+        A kind that the machine does not have, too few cores, or a capacity that is no size.
+    """
+    present = [kind for kind in DEVICES if bus.devices[kind]]
+    if devices is not None and devices not in present:
+        raise ConfigurationError(f"{bus.name}: {unknown_name('kind of devices', devices, present)}")
+    kind = devices or (present[0] if present else "cuda")
+    nodes = bus.nodes(kind) if present else []
+    cores = bus.n_cpus - (len(nodes) if reserve_drivers else 0)
+    if cores < 1:
+        raise ConfigurationError(f"{bus.name}: found {bus.n_cpus} cores, all of them drive devices")
+    given = [_capacity("main_memory", main_memory), _capacity("device_memory", device_memory)]
+    groups = [f"{kind}{i}" for i in range(len(nodes))] if per_device else [kind] * len(nodes)
+    parts = [
+        _head(bus, kind, nodes, any(text is not None for text in given)),
+        _cores(groups),
+        _sockets(cores, groups, reserve_drivers),
+        _memory(given[0], given[1], len(nodes)),
+        _links(bus, kind, nodes),
+        _paths(bus, nodes),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _capacity(option: str, text: str | None) -> str | None:
+    """Return a capacity after checking it."""
+    if text is not None:
+        try:
+            parse_size(text)
+        except ValueError as error:
+            raise ConfigurationError(f"{option}: {error}") from error
+    return text
+
+
+def _head(bus: Bus, kind: str, nodes: list[int], stated: bool) -> str:
+    """Return description and sources."""
+    machine = f"{bus.n_cpus} cores" + (f" and {len(nodes)} {kind} devices" if nodes else "")
+    lines = [
+        f"description: {bus.name}, {machine}, from StarPU's bus sampling",
+        "",
+        "sources:",
+        "  sampling:",
+        "    kind: measured",
+        f'    reference: "StarPU sampling of {bus.name}, bus: config, bandwidth and latency"',
+        "  assumed:",
+        "    kind: assumed",
+        "    reference: not part of a StarPU sampling",
+    ]
+    if stated:
+        lines += ["  given:", "    kind: assumed", "    reference: stated by the user on import"]
+    return "\n".join(lines) + "\n"
+
+
+def _cores(groups: list[str]) -> str:
+    """Return the kinds of cores."""
+    unit = '"assumed: not a clock; task costs are measured nanoseconds"'
+    lines = ["cores:"]
+    for group in dict.fromkeys(["cpu", *groups]):
+        lines += [
+            f"  {group}:",
+            f"    processor: {group}",
+            f"    clock: [1 GHz, {unit}]",
+            "    ops_per_cycle: [1, assumed]",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _sockets(cores: int, groups: list[str], reserve_drivers: bool) -> str:
+    """Return one socket of cores and one per device."""
+    remark = (
+        '"sampling: less one core per device, which drives it"' if reserve_drivers else "sampling"
+    )
+    lines = [
+        "sockets:",
+        "  - count: [1, sampling]",
+        "    domains: [1, sampling]",
+        f"    cores: {{cpu: [{cores}, {remark}]}}",
+    ]
+    for group in groups:
+        lines += [
+            "  - count: [1, sampling]",
+            "    domains: [1, sampling]",
+            f"    cores: {{{group}: [1, sampling]}}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _memory(main: str | None, device: str | None, n_devices: int) -> str:
+    """Return the memory nodes."""
+    lines = ["memory:"]
+    entries = [("dram", "DRAM", "[0]", main)]
+    if n_devices:
+        listed = ", ".join(str(i + 1) for i in range(n_devices))
+        entries.append(("device", "GPU", f"[{listed}]", device))
+    for name, kind, at, capacity in entries:
+        ample = f'[{AMPLE}, "assumed: so much that it never runs out"]'
+        lines += [
+            f"  {name}:",
+            f"    kind: {kind}",
+            f"    at: {at}",
+            f"    capacity: {ample if capacity is None else f'[{capacity}, given]'}",
+            f'    bandwidth: [{LOCAL}, "assumed: no limit, timings of codelets include it"]',
+            "    page: [4 KiB, assumed]",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _links(bus: Bus, kind: str, nodes: list[int]) -> str:
+    """Return one link per device."""
+    if not nodes:
+        return ""
+    used = [0, *nodes]
+    lines = ["links:"]
+    for i, node in enumerate(nodes):
+        values = [bus.bandwidth_mb_per_s[node, n] for n in used if n != node]
+        values += [bus.bandwidth_mb_per_s[n, node] for n in used if n != node]
+        widest = '"sampling: the fastest transfer from or to the device; paths have each one"'
+        lines += [
+            f"  {kind}{i}_bus:",
+            f'    connects: [[[0, {i + 1}]], "assumed: every device has its own link"]',
+            f"    bandwidth: [{max(values):.6f} MB/s, {widest}]",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _paths(bus: Bus, nodes: list[int]) -> str:
+    """Return what every domain draws from every memory node: the source comes first in a matrix."""
+    lines = [
+        "paths:",
+        "  own:",
+        "    hops: 0",
+        f'    core_cap: [{LOCAL}, "assumed: no limit, timings of codelets include it"]',
+        '    latency: [0 ns, "assumed: timings of codelets include it"]',
+    ]
+    used = [0, *nodes]
+    names = ["dram0", *(f"device{i + 1}" for i in range(len(nodes)))]
+    for domain, reader in enumerate(used):
+        for position, node in enumerate(used):
+            if node == reader:
+                continue
+            where = f"row {node}, column {reader}"
+            lines += [
+                f"  from_{names[position]}_to_domain{domain}:",
+                f"    to: {names[position]}",
+                f"    domains: {domain}",
+                f"    core_cap: [{bus.bandwidth_mb_per_s[node, reader]:.6f} MB/s, "
+                f'"sampling: {where} of bandwidth"]',
+                f"    latency: [{bus.latency_us[node, reader]:.6f} us, "
+                f'"sampling: {where} of latency"]',
+            ]
+    return "\n".join(lines) + "\n"
