@@ -7,7 +7,7 @@ form (``ptr`` and ``index`` arrays).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,7 @@ class TaskGraph:
     A task has a *body* and, if it spawns children, a *join* that runs after all of them have ended.
     A task may start when it has been created (by its parent, or at the start of the iteration when
     it has none), all its dataflow predecessors have ended and its arrival time has come. It ends
-    when its body, its children and its join have ended.
+    when its body, its children and its join have ended. The arrays of a graph are read-only.
 
     Parameters
     ----------
@@ -79,6 +79,15 @@ class TaskGraph:
     block_bytes: Int64Array
     creation_ops: FloatArray
     arrival_ps: Int64Array
+
+    def __post_init__(self) -> None:
+        # Engines rely on a graph that has been checked staying as it is.
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, np.ndarray):
+                fixed = value.view()
+                fixed.flags.writeable = False
+                object.__setattr__(self, item.name, fixed)
 
     @property
     def n_tasks(self) -> int:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import _thread
 import gc
+import math
 import threading
 import time
 import weakref
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.policies import CentralQueue
 from simsched.engine.native import NativeBackend, build_config, version
 from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
+from simsched.engine.run import simulate
 from simsched.errors import ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Placement, Plan
+from simsched.policy.base import AcquireStep, Placement, Plan, View
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -328,3 +331,18 @@ def test_trace_is_kept_on_request_only() -> None:
     assert trace is not None
     assert counted.trace() is None
     assert len(trace) == kept.summary().n_events == counted.summary().n_events > 0
+
+
+def test_a_graph_that_may_change_is_checked_in_every_iteration() -> None:
+    graph = build_graph(np.ones(4))
+    for f in fields(graph):  # as if somebody had made the arrays writable
+        value = getattr(graph, f.name)
+        if isinstance(value, np.ndarray):
+            object.__setattr__(graph, f.name, value.copy())
+
+    class Spoiler(CentralQueue):
+        def on_iteration(self, view: View, state: Any, counters: Any) -> None:
+            graph.ops[0, 0] = math.nan
+
+    with pytest.raises(ValueError, match="ops"):
+        simulate(make_machine(), Workload("w", graph, iterations=3), Spoiler())

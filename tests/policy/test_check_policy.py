@@ -70,7 +70,9 @@ class Thawed(Sound):
 @dataclass(frozen=True, kw_only=True)
 class Meddler(Sound):
     def place(self, view: View, state: Any) -> Any:
-        view.workload.graph.ops[0, 0] += 1
+        ops = view.workload.graph.ops
+        assert ops.base is not None  # what is visible is read-only, not what is behind it
+        ops.base[0, 0] += 1
         return super().place(view, state)
 
 

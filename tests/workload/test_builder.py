@@ -121,3 +121,9 @@ def test_a_source_that_does_not_exist_is_refused() -> None:
         accesses([-1], [0], [0], [0], 3)
     with pytest.raises(GraphError, match="found 2 sources and 1 targets"):
         adjacency([0, 1], [1], 3)
+
+
+def test_graphs_are_read_only() -> None:
+    graph = build_graph(np.ones(3))
+    with pytest.raises(ValueError, match="read-only"):
+        graph.ops[0, 1] = 2.0

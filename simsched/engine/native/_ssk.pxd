@@ -102,6 +102,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t *written_bytes
         const double *creation_ops
         const int64_t *arrival_ps
+        int32_t unchanged
 
     ctypedef struct ssk_plan_t:
         int32_t n_groups, n_steps, n_counter_groups, n_samples

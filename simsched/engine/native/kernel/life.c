@@ -47,7 +47,7 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
     bool is_child_first = sim->plan.spawn_order[child] == SSK_CHILD_FIRST && tasks->pending[child] == 1;
     tasks->next_child[task]++;
     ssk_event(sim, SSK_SPAWN, worker, task, child, is_child_first ? SSK_CHILD_FIRST : SSK_PARENT_FIRST);
-    double ops = graph->creation_ops[child];
+    double ops = tasks->has_creation_ops ? graph->creation_ops[child] : 0.0;
     int64_t cost = ops > 0.0 ? ssk_ceil_ps(ops / ssk_rate(sim, worker)) : 0;
     cost = ssk_add_ps(cost, is_child_first ? costs->spawn_child_first_ps : costs->spawn_parent_first_ps);
     if (!is_child_first) {
@@ -88,7 +88,7 @@ int ssk_sync(ssk_sim_t *sim, int32_t worker)
         suspend(sim, worker, task);
         return SSK_ACT_SEARCH;
     }
-    if (sim->graph.child_ptr[task] == sim->graph.child_ptr[task + 1])
+    if (!sim->tasks.has_joins || sim->graph.child_ptr[task] == sim->graph.child_ptr[task + 1])
         return SSK_ACT_END;
     sim->tasks.phase[task] = SSK_TASK_JOIN;
     return SSK_ACT_JOIN;

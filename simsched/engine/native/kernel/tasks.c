@@ -54,34 +54,25 @@ static int clear_optional(int32_t **store, size_t *capacity, const ssk_allocator
     return SSK_OK;
 }
 
-int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_graph_t *graph, bool with_marks,
-                    ssk_flaw_t *flaw_ret)
+/* Takes over what holds for all iterations of a graph. */
+static int learn(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_graph_t *graph, ssk_flaw_t *flaw_ret)
 {
     size_t n = (size_t)graph->n_tasks;
-    self->n = 0;
     int status = reserve(self, allocator, n);
     self->has_children = graph->child_ptr[n] > 0;
     self->has_successors = graph->succ_ptr[n] > 0;
     self->has_accesses = graph->access_ptr[n] > 0;
+    self->has_joins = self->has_creation_ops = false;
     if (status == SSK_OK && self->has_children)
         status = clear_optional(&self->parent_store, &self->parent_capacity, allocator, n);
-    if (status == SSK_OK && with_marks)
-        status = clear_optional(&self->marked_store, &self->marked_capacity, allocator, n);
-    if (status == SSK_OK && self->saved_of != NULL)
-        status = clear_optional(&self->saved_of, &self->saved_of_capacity, allocator, n);
     if (status != SSK_OK)
         return status;
-    self->graph = graph;
-    self->n = graph->n_tasks;
-    self->n_left = graph->n_tasks;
     self->parent = self->has_children ? self->parent_store : NULL;
-    self->marked = with_marks ? self->marked_store : NULL;
-    memset(self->next_child, 0, n * sizeof(*self->next_child));
-    memset(self->executed_by, -1, n * sizeof(*self->executed_by));
-    memset(self->phase, SSK_TASK_NEW, n * sizeof(*self->phase));
+    for (size_t i = 0; i < n * (size_t)graph->n_kinds; i++)
+        self->has_joins |= graph->join_ops[i] > 0.0;
     for (size_t t = 0; t < n; t++) {
-        self->pending[t] = 1;
-        self->outstanding[t] = (int32_t)(graph->child_ptr[t + 1] - graph->child_ptr[t]);
+        self->has_joins |= graph->join_access[t] < graph->access_ptr[t + 1];
+        self->has_creation_ops |= graph->creation_ops[t] > 0.0;
     }
     for (size_t t = 0; self->has_children && t < n; t++) {
         for (int64_t i = graph->child_ptr[t]; i < graph->child_ptr[t + 1]; i++) {
@@ -92,6 +83,32 @@ int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const s
             }
             self->parent[graph->child[i]] = (int32_t)t;
         }
+    }
+    return SSK_OK;
+}
+
+int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_graph_t *graph, bool known,
+                    bool with_marks, ssk_flaw_t *flaw_ret)
+{
+    size_t n = (size_t)graph->n_tasks;
+    self->n = 0;
+    int status = known ? SSK_OK : learn(self, allocator, graph, flaw_ret);
+    if (status == SSK_OK && with_marks)
+        status = clear_optional(&self->marked_store, &self->marked_capacity, allocator, n);
+    if (status == SSK_OK && self->saved_of != NULL)
+        status = clear_optional(&self->saved_of, &self->saved_of_capacity, allocator, n);
+    if (status != SSK_OK)
+        return status;
+    self->graph = graph;
+    self->n = graph->n_tasks;
+    self->n_left = graph->n_tasks;
+    self->marked = with_marks ? self->marked_store : NULL;
+    memset(self->next_child, 0, n * sizeof(*self->next_child));
+    memset(self->executed_by, -1, n * sizeof(*self->executed_by));
+    memset(self->phase, SSK_TASK_NEW, n * sizeof(*self->phase));
+    for (size_t t = 0; t < n; t++) {
+        self->pending[t] = 1;
+        self->outstanding[t] = (int32_t)(graph->child_ptr[t + 1] - graph->child_ptr[t]);
     }
     for (int64_t edge = 0; edge < graph->succ_ptr[n]; edge++)
         self->pending[graph->succ[edge]]++;

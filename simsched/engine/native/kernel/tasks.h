@@ -48,15 +48,19 @@ typedef struct {
     size_t saved_capacity;
     size_t capacity, parent_capacity, marked_capacity, saved_of_capacity;
     bool has_children, has_successors, has_accesses; /* of the graph */
+    bool has_joins, has_creation_ops;                /* joins that do something; costs of creation */
     int32_t *parent_store, *marked_store;            /* what parent and marked point to when in use */
 } ssk_tasks_t;
 
 void ssk_tasks_init(ssk_tasks_t *self);
 void ssk_tasks_free(ssk_tasks_t *self, const ssk_allocator_t *allocator);
 
-/* Sets all tasks of a graph to "not created". SSK_ERR_ARGUMENT when a task has two parents. */
-int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_graph_t *graph, bool with_marks,
-                    ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
+/*
+ * Sets all tasks of a graph to "not created"; `known` says that it is the graph of the last time. SSK_ERR_ARGUMENT when
+ * a task has two parents.
+ */
+int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_graph_t *graph, bool known,
+                    bool with_marks, ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
 
 /* Returns a place for the preempted segment of a task; NULL without memory. */
 ssk_saved_t *ssk_tasks_save(ssk_tasks_t *self, const ssk_allocator_t *allocator, int32_t task);
