@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 import simsched
+from simsched.cli_import import import_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
 
 if TYPE_CHECKING:
@@ -399,6 +400,11 @@ def export(
         _fail(f"{file}: found the suffix {file.suffix!r}, accepted: {accepted}")
     writers[file.suffix](_any_workload(workload), file)
     sys.stdout.write(f"{file}\n")
+
+
+app.command("import", epilog="Example: simsched import trace_directory --output measured.parquet")(
+    import_command
+)
 
 
 def _any_workload(name: str) -> Workload:

@@ -1,5 +1,6 @@
 """Recordings from traces that others have measured."""
 
+from simsched.trace.importers._events import placed_tasks, worker_busy_ps
 from simsched.trace.importers.registry import (
     TraceImporter,
     import_recording,
@@ -7,4 +8,11 @@ from simsched.trace.importers.registry import (
     trace_importers,
 )
 
-__all__ = ["TraceImporter", "import_recording", "trace_importer", "trace_importers"]
+__all__ = [
+    "TraceImporter",
+    "import_recording",
+    "placed_tasks",
+    "trace_importer",
+    "trace_importers",
+    "worker_busy_ps",
+]

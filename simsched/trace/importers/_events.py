@@ -114,7 +114,7 @@ def _framed(first: int, values: Int64Array, last: int) -> Int64Array:
     return np.concatenate(([first], values, [last])).astype(np.int64)
 
 
-def busy_ps(trace: Trace, n_workers: int) -> Int64Array:
+def worker_busy_ps(trace: Trace, n_workers: int) -> Int64Array:
     """Return the time that each worker spent between starts and ends of tasks.
 
     Parameters
@@ -130,3 +130,15 @@ def busy_ps(trace: Trace, n_workers: int) -> Int64Array:
         rows = kind == which
         np.add.at(result, worker[rows], sign * trace.events["time_ps"][rows].astype(np.int64))
     return result
+
+
+def placed_tasks(trace: Trace) -> int:
+    """Return how many tasks have a start.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a recording.
+    """
+    started = trace.events["kind"] == EventKind.TASK_START
+    return len(np.unique(trace.events["task"][started]))
