@@ -246,11 +246,16 @@ def _iterations(recording: Recording, end_ps: int) -> Lines:
     time, number = events["time_ps"][starts], events["iteration"][starts]
     start, end = _round_ns(time.astype(np.int64)), _round_ns(last.astype(np.int64))
 
+    length = end - start
+
     def lines(rows: Int64Array) -> list[str]:
         tid = recording.n_workers + 1
         top = f'{{"ph":"X","cat":"iteration","pid":{RUN_PID},"tid":{tid},"name":"iteration '
-        columns = (number[rows], _microseconds(start[rows]), _microseconds((end - start)[rows]))
-        return [f'{top}{n}","ts":{t!r},"dur":{d!r}}}' for n, t, d in zip(*columns, strict=True)]
+        columns = (number[rows].tolist(), _microseconds(start[rows]), _microseconds(length[rows]))
+        return [
+            f'{top}{n}","ts":{t!r},"dur":{d!r},"args":{{"iteration":{n}}}}}'
+            for n, t, d in zip(*columns, strict=True)
+        ]
 
     return Lines(start, lines)
 

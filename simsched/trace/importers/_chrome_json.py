@@ -1,0 +1,146 @@
+"""Events of a Chrome trace file one by one, also of one whose end is missing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from simsched.errors import TraceError
+from simsched.trace.importers._rows import open_text
+from simsched.workload.importers._source import shown
+
+BETWEEN = re.compile(r"[\s,]*")
+UNFINISHED = re.compile(r"[-+.\w\\]*")
+EVENTS = "traceEvents"
+
+
+class ChromeFile:
+    """A trace file in one of the two forms: an array of events, or an object that holds one.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not.
+
+    Attributes
+    ----------
+    members : dict
+        What the object holds beside the events; complete when all events have been read.
+    truncated : bool
+        The file ends inside an event or, unless it is an array, before the object is closed; known
+        when all events have been read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.members: dict[str, Any] = {}
+        self.truncated = False
+        self._text = _read(path)
+        self._decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yield the events.
+
+        Raises
+        ------
+        TraceError
+            Neither form, not JSON, or an event that is not an object.
+        """
+        place = self._skip(0)
+        opening = self._text[place : place + 1]
+        if opening == "[":
+            yield from self._array(place)
+            return
+        if opening != "{":
+            raise TraceError(
+                f"{self.path}: found {shown(self._text[place : place + 20])} at the beginning, "
+                "accepted an array of events or an object with traceEvents"
+            )
+        place, found = self._skip(place + 1), False
+        while place < len(self._text) and self._text[place] != "}":
+            key = self._value(place, "a key")
+            if key is None:
+                return
+            name, place = str(key[0]), self._skip(key[1], ":")
+            if name == EVENTS and self._text[place : place + 1] == "[":
+                found = True
+                yield from self._array(place)
+                place = self._skip(self._end)
+                continue
+            value = self._value(place, name)
+            if value is None:
+                return
+            self.members[name], place = value[0], self._skip(value[1])
+        self.truncated |= place >= len(self._text)
+        if not found:
+            raise TraceError(f"{self.path}: {EVENTS}: missing, accepted an array of events")
+
+    def _array(self, place: int) -> Iterator[dict[str, Any]]:
+        """Yield the events of the array that begins at a place; remember where it ends."""
+        place, number = self._skip(place + 1), 0
+        while place < len(self._text) and self._text[place] != "]":
+            found = self._value(place, f"event {number}")
+            if found is None:
+                self._end = len(self._text)
+                return
+            if not isinstance(found[0], dict):
+                raise TraceError(
+                    f"{self.path}: event {number}: found {shown(found[0])}, accepted an object"
+                )
+            yield found[0]
+            place, number = self._skip(found[1]), number + 1
+        self._end = min(len(self._text), place + 1)
+
+    def _value(self, place: int, what: str) -> tuple[Any, int] | None:
+        """Return the value at a place and where it ends; None where the file ends before."""
+        try:
+            value, end = self._decoder.raw_decode(self._text, place)
+        except json.JSONDecodeError as error:
+            rest = self._text[error.pos :].strip()
+            if error.msg.startswith("Unterminated") or UNFINISHED.fullmatch(rest):
+                self.truncated = True
+                return None
+            raise TraceError(
+                f"{self.path}:{error.lineno}: column {error.colno}: {what}: not JSON: {error.msg}"
+            ) from error
+        except (ValueError, RecursionError, ArithmeticError) as error:
+            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            line = self._text.count("\n", 0, place) + 1
+            raise TraceError(f"{self.path}:{line}: {what}: {reason}") from error
+        return value, end
+
+    def _skip(self, place: int, also: str = "") -> int:
+        """Return the place of the next value: behind blanks, commas and `also`."""
+        match = BETWEEN.match(self._text, place)
+        place = match.end() if match else place
+        if also and self._text[place : place + 1] == also:
+            return self._skip(place + 1)
+        return place
+
+
+def _refuse(constant: str) -> None:
+    """Refuse what JSON does not have."""
+    raise ValueError(f"found {constant}, accepted numbers that JSON has")
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file."""
+    stream, _ = open_text(path)
+    try:
+        with stream:
+            text = stream.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TraceError(f"{path}: found damaged or truncated gzip data ({error})") from error
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path}: found bytes that are not UTF-8 text ({error})") from error
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not text.strip():
+        raise TraceError(f"{path}: found an empty file")
+    return text

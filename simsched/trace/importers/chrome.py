@@ -1,0 +1,476 @@
+"""Chrome Trace Event JSON: slices of threads become tasks of workers.
+
+Our own files (:mod:`simsched.trace.exporters.chrome`) give back tasks with their numbers, classes,
+workers and iterations, to the nanosecond; costs of the runtime, arrows and bandwidth are not read.
+As a recording without a graph has one table of classes, tasks of an initialisation are numbered
+behind the others.
+
+In other files every slice, ``X`` or a pair of ``B`` and ``E``, is a task whose class is its name. A
+slice inside another one is a task of its own during which the outer one is suspended. A slice that
+begins inside another and ends after it is set aside, as are slices without a known end. Times are
+microseconds whatever ``displayTimeUnit`` says, and count from the first slice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simsched.errors import TraceError
+from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
+from simsched.trace.importers._rows import open_text
+from simsched.trace.importers.registry import trace_importer
+from simsched.trace.recording import Recording
+from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
+from simsched.workload.importers._source import shown
+
+PS_PER_US = 10**6
+UNITS = ("ms", "ns")
+HEAD = 65536
+LIMIT_PS = 2**62
+NO_END = "X without dur"
+NEGATIVE = "X with a dur below 0"
+NO_BEGIN = "E without its B"
+NEVER_ENDED = "B without its E"
+OVERLAPPING = "slice that begins inside another one of its thread and ends after it"
+INCOMPLETE = "slice of a task whose beginning or end is not in the file"
+Thread = tuple[Any, Any]
+Row = tuple[int, int, int, int, int, int, int]
+
+
+@dataclass
+class _Slice:
+    """One slice; times in picoseconds as the file counts them."""
+
+    event: int
+    thread: Thread
+    name: str
+    start: int
+    end: int
+    args: dict[str, Any]
+    task: int = NONE
+    iteration: int = 0
+    first: bool = True
+    last: bool = True
+
+
+@dataclass
+class _Found:
+    """What the events of a file say."""
+
+    path: Path
+    slices: list[_Slice] = field(default_factory=list)
+    iterations: list[_Slice] = field(default_factory=list)
+    pairs: dict[Thread, list[tuple[int, int, str, dict[str, Any], str]]] = field(
+        default_factory=dict
+    )
+    threads: dict[Thread, str] = field(default_factory=dict)
+    processes: dict[Any, str] = field(default_factory=dict)
+    order: dict[Thread, int] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
+    aside: dict[str, list[int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def set_aside(self, reason: str, event: int) -> None:
+        """Leave an event out."""
+        self.aside.setdefault(reason, []).append(event)
+
+    def details(self) -> dict[str, Any]:
+        """Return what a recording says about what was left out."""
+        warnings = []
+        for reason, events in sorted(self.aside.items()):
+            count = "1 event" if len(events) == 1 else f"{len(events)} events"
+            warnings.append(f"{self.path}: event {min(events)}: {reason}; {count} set aside")
+        return {
+            "format": "chrome",
+            "set_aside": {reason: len(events) for reason, events in sorted(self.aside.items())},
+            "warnings": [*warnings, *self.notes],
+            "other_events": dict(sorted(self.others.items())),
+        }
+
+
+def _looks_like_chrome(path: Path) -> bool:
+    """Say whether a file begins as a Chrome trace does."""
+    if not path.is_file():
+        return False
+    try:
+        stream, _ = open_text(path)
+        with stream:
+            head = stream.read(HEAD).lstrip()
+    except (OSError, EOFError, ValueError, TraceError):
+        return False
+    own = head.startswith('{"otherData":{"simsched"')
+    return (head.startswith("{") and (own or f'"{EVENTS}"' in head)) or (
+        head.startswith("[") and '"ph"' in head
+    )
+
+
+@trace_importer("chrome", recognises=_looks_like_chrome)
+def read_chrome(path: Path, *, category: str | None = None) -> Recording:
+    """Chrome Trace Event JSON, simsched's own or of another program.
+
+    Parameters
+    ----------
+    path : Path
+        The file: an array of events or an object that holds one, gzip or not.
+    category : str, optional
+        Only slices of this category are tasks. By default all are; in our own files, those of
+        category "task".
+
+    Raises
+    ------
+    TraceError
+        The file cannot be read, an event lacks a field or has a wrong one, or there are no slices.
+        The message names the event, counted from 0.
+    """
+    file = ChromeFile(path)
+    found = _Found(path)
+    for number, event in enumerate(file.events()):
+        own = category is None and _about(file) is not None
+        _take(found, number, event, "task" if own else category)
+    about = _about(file)
+    unit = file.members.get("displayTimeUnit", "ms")
+    if unit not in UNITS:
+        raise TraceError(f"{path}: displayTimeUnit: found {shown(unit)}, accepted ms or ns")
+    if file.truncated:
+        found.notes.append(f"{path}: the file is cut off; the events before its end are read")
+    _match_pairs(found)
+    if not found.slices:
+        raise TraceError(f"{path}: found no slices that are tasks, accepted at least one")
+    return _own(found, about) if about is not None else _foreign(found)
+
+
+def _about(file: ChromeFile) -> dict[str, Any] | None:
+    """Return what our own exporter has written about the recording."""
+    other = file.members.get("otherData")
+    about = other.get("simsched") if isinstance(other, dict) else None
+    return about if isinstance(about, dict) else None
+
+
+def _take(found: _Found, number: int, event: dict[str, Any], category: str | None) -> None:
+    """Take one event."""
+    where = f"{found.path}: event {number}"
+    phase = event.get("ph")
+    if not isinstance(phase, str) or not phase:
+        raise TraceError(f"{where}: ph: found {shown(phase)}, accepted a phase such as 'X'")
+    if phase == "M":
+        _take_name(found, event)
+        return
+    categories = str(event.get("cat", "")).split(",")
+    is_iteration = category == "task" and "iteration" in categories and phase == "X"
+    # The end of a pair need not repeat its category; what belongs to no pair is sorted out later.
+    wanted = category is None or category in categories or (phase == "E" and "cat" not in event)
+    if phase not in ("X", "B", "E") or not (wanted or is_iteration):
+        found.others[phase] += 1
+        return
+    thread = _identity(event, "pid", where), _identity(event, "tid", where)
+    start = _picoseconds(event, "ts", where)
+    name = event.get("name", "" if phase == "E" else None)
+    if not isinstance(name, str) or (not name and phase != "E"):
+        raise TraceError(f"{where}: name: found {shown(event.get('name'))}, accepted text")
+    args = event.get("args")
+    args = args if isinstance(args, dict) else {}
+    if phase != "X":
+        found.pairs.setdefault(thread, []).append((start, number, phase, args, name))
+    elif event.get("dur") is None:
+        found.set_aside(NO_END, number)
+    elif (length := _picoseconds(event, "dur", where)) < 0:
+        found.set_aside(NEGATIVE, number)
+    else:
+        into = found.iterations if is_iteration else found.slices
+        into.append(_Slice(number, thread, name, start, start + length, args))
+
+
+def _take_name(found: _Found, event: dict[str, Any]) -> None:
+    """Take a name or a place in the order; other metadata say nothing about workers."""
+    thread, args = (event.get("pid"), event.get("tid")), event.get("args")
+    if not isinstance(args, dict) or not all(isinstance(i, (int, str)) for i in thread):
+        return
+    kind, value = event.get("name"), args.get("name")
+    if kind == "thread_name" and isinstance(value, str):
+        found.threads[thread] = value
+    elif kind == "process_name" and isinstance(value, str):
+        found.processes[thread[0]] = value
+    elif kind == "thread_sort_index" and isinstance(args.get("sort_index"), int):
+        found.order[thread] = args["sort_index"]
+
+
+def _identity(event: dict[str, Any], key: str, where: str) -> int | str:
+    """Return a process or thread."""
+    value = event.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise TraceError(f"{where}: {key}: found {shown(value)}, accepted an integer or text")
+    return value
+
+
+def _picoseconds(event: dict[str, Any], key: str, where: str) -> int:
+    """Return a time in microseconds, a number or text that spells one, as picoseconds."""
+    value = event.get(key)
+    try:
+        if isinstance(value, bool) or not isinstance(value, (int, str, Decimal)):
+            raise InvalidOperation
+        number = Decimal(value)
+        if not number.is_finite() or abs(number) >= LIMIT_PS:
+            raise InvalidOperation
+        return int((number * PS_PER_US).to_integral_value())
+    except InvalidOperation:
+        accepted = "accepted a number of microseconds"
+        raise TraceError(f"{where}: {key}: found {shown(value)}, {accepted}") from None
+
+
+def _match_pairs(found: _Found) -> None:
+    """Turn pairs of beginnings and ends into slices, thread by thread."""
+    for thread, rows in found.pairs.items():
+        back = sum(rows[i + 1][0] < rows[i][0] for i in range(len(rows) - 1))
+        if back:
+            first = next(rows[i + 1][1] for i in range(len(rows)) if rows[i + 1][0] < rows[i][0])
+            found.notes.append(
+                f"{found.path}: event {first}: the clock of thread {thread[0]}/{thread[1]} goes "
+                f"backwards; {back} times, its events are sorted"
+            )
+            rows = _by_time(rows)
+        stack: list[tuple[int, int, str, dict[str, Any], str]] = []
+        for row in rows:
+            start, number, phase, args, name = row
+            if phase == "B":
+                stack.append(row)
+            elif stack and name in ("", stack[-1][4]):
+                began = stack.pop()
+                merged = {**began[3], **args}
+                found.slices.append(_Slice(began[1], thread, began[4], began[0], start, merged))
+            else:
+                found.set_aside(NO_BEGIN, number)
+        for row in stack:
+            found.set_aside(NEVER_ENDED, row[1])
+
+
+def _by_time(rows: list[Any]) -> list[Any]:
+    """Return begins and ends in order of time.
+
+    Ends come before begins of the same instant, unless there are more ends than slices begun
+    before: these belong to slices without length.
+    """
+    result: list[Any] = []
+    depth = 0
+    instants: dict[int, list[Any]] = {}
+    for row in rows:
+        instants.setdefault(row[0], []).append(row)
+    for _, here in sorted(instants.items()):
+        ends = [row for row in here if row[2] == "E"]
+        begins = [row for row in here if row[2] == "B"]
+        early = min(depth, max(0, len(ends)))
+        result += [*ends[:early], *begins, *ends[early:]]
+        depth = max(0, depth + len(begins) - len(ends))
+    return result
+
+
+def _foreign(found: _Found) -> Recording:
+    """Return the recording of a file of another program: each slice is a task."""
+    workers = sorted({s.thread for s in found.slices}, key=lambda t: _thread_key(found, t))
+    numbers = {thread: i for i, thread in enumerate(workers)}
+    kept, inner = _nested(found)
+    kept.sort(key=lambda s: (s.start, s.event))
+    origin = kept[0].start
+    for task, piece in enumerate(kept):
+        piece.task = task
+        piece.start, piece.end = piece.start - origin, piece.end - origin
+    classes = {name: i for i, name in enumerate(dict.fromkeys(s.name for s in kept))}
+    rows = [row for worker in workers for row in _rows_of(inner[worker], numbers[worker])]
+    end = max(s.end for s in kept)
+    rows.append((0, -1, EventKind.ITERATION_START, NONE, NONE, 0, len(kept)))
+    rows.append((end, 2, EventKind.ITERATION_END, NONE, NONE, 0, 0))
+    details = {**found.details(), "origin_us": str(Decimal(origin) / PS_PER_US)}
+    return Recording(
+        found.path.name,
+        _trace(rows, found.path),
+        np.array([classes[s.name] for s in kept], np.int32),
+        tuple(classes),
+        tuple(_worker_names(found, workers)),
+        np.full(len(workers), NONE, np.int32),
+        details=details,
+    )
+
+
+def _thread_key(found: _Found, thread: Thread) -> tuple[Any, ...]:
+    """Return what threads are sorted by: process, place given by the file, number or name."""
+    pid, tid = ((isinstance(part, str), part) for part in thread)
+    return pid, found.order.get(thread, 0), tid
+
+
+def _worker_names(found: _Found, workers: list[Thread]) -> list[str]:
+    """Return a name for each thread that no other one has."""
+    names = [found.threads.get(t, f"{t[0]}/{t[1]}") for t in workers]
+    counts = Counter(names)
+    return [
+        name if counts[name] == 1 else f"{found.processes.get(t[0], t[0])}/{name} ({t[0]}/{t[1]})"
+        for name, t in zip(names, workers, strict=True)
+    ]
+
+
+_Tree = list[tuple[_Slice, list[Any]]]
+
+
+def _nested(found: _Found) -> tuple[list[_Slice], dict[Thread, _Tree]]:
+    """Return the slices that can be kept, and per thread as a forest of slices inside slices."""
+    kept: list[_Slice] = []
+    forest: dict[Thread, _Tree] = {}
+    stacks: dict[Thread, list[tuple[_Slice, _Tree]]] = {}
+    for piece in sorted(found.slices, key=lambda s: (s.start, -s.end, s.event)):
+        stack = stacks.setdefault(piece.thread, [])
+        while stack and stack[-1][0].end <= piece.start:
+            stack.pop()
+        if stack and piece.end > stack[-1][0].end:
+            found.set_aside(OVERLAPPING, piece.event)
+            continue
+        below: _Tree = []
+        (stack[-1][1] if stack else forest.setdefault(piece.thread, [])).append((piece, below))
+        stack.append((piece, below))
+        kept.append(piece)
+    return kept, forest
+
+
+def _rows_of(tree: _Tree, worker: int) -> Iterator[Row]:
+    """Yield the events of one worker: (time, phase, kind, worker, task, iteration, arg0).
+
+    Of one instant, phase 0 is for what ends intervals that began before.
+    """
+    opened = NONE  # when the present interval of the innermost open slice began
+    todo: list[tuple[str, _Slice, _Tree]] = [("open", s, below) for s, below in reversed(tree)]
+    while todo:
+        action, piece, below = todo.pop()
+        base = (worker, piece.task, piece.iteration)
+        if action == "open":
+            kind = EventKind.TASK_START if piece.first else EventKind.TASK_RESUME
+            yield piece.start, 1, kind, *base, 0
+            opened = piece.start
+            todo.append(("close", piece, []))
+            for inner in reversed(below):
+                todo.append(("resume", inner[0], [(piece, [])]))
+                todo.append(("open", *inner))
+                todo.append(("suspend", inner[0], [(piece, [])]))
+            continue
+        time = piece.end if action in ("close", "resume") else piece.start
+        if action == "resume":
+            outer = below[0][0]
+            yield time, 1, EventKind.TASK_RESUME, worker, outer.task, outer.iteration, 0
+            opened = time
+            continue
+        kind = EventKind.TASK_END if piece.last else EventKind.TASK_SUSPEND
+        if action == "suspend":
+            outer = below[0][0]
+            base, kind = (worker, outer.task, outer.iteration), EventKind.TASK_SUSPEND
+        yield time, int(opened >= time), kind, *base, 0
+
+
+def _trace(rows: list[Row], path: Path) -> Trace:
+    """Return events in order of time; of one instant: ends, then the rest worker by worker."""
+    if any(abs(row[0]) >= LIMIT_PS for row in rows):
+        raise TraceError(f"{path}: found times more than {LIMIT_PS // 10**12} s apart")
+    time, phase, kind, worker, task, iteration, arg0 = np.array(rows, np.int64).T
+    order = np.lexsort((phase, time))
+    columns = {
+        "time_ps": time,
+        "kind": kind,
+        "worker": worker,
+        "task": task,
+        "iteration": iteration,
+        "arg0": arg0,
+        "arg1": np.zeros(len(rows), np.int64),
+    }
+    return Trace({name: columns[name][order].astype(d) for name, d in EVENT_COLUMNS.items()})
+
+
+def _own(found: _Found, about: dict[str, Any]) -> Recording:
+    """Return the recording of a file that our exporter has written."""
+    where = f"{found.path}: otherData: simsched"
+    try:
+        if about["format"] != 1:
+            raise TraceError(f"{where}: format: found {about['format']}, accepted 1")
+        workers, classes = list(map(str, about["worker_names"])), list(about["class_names"])
+        n_tasks, n_init = int(about["tasks"]), int(about["initialisation_tasks"])
+        cores = np.array(about["worker_core"], np.int32)
+        details, name = dict(about["details"]), str(about["name"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise TraceError(f"{where}: {error!r}") from error
+    task_class = np.full(n_tasks + n_init, NONE, np.int32)
+    index = {label: i for i, label in enumerate(classes)}
+    parts: dict[tuple[int, int], list[_Slice]] = {}
+    for piece in found.slices:
+        _read_own(found, piece, (len(workers), n_tasks, n_init), index, task_class)
+        parts.setdefault((piece.iteration, piece.task), []).append(piece)
+    kept = list(_whole_tasks(found, parts))
+    rows: list[Row] = []
+    kept.sort(key=lambda s: (s.thread[1], s.start, s.end, s.event))
+    for tid, mine in groupby(kept, key=lambda s: int(s.thread[1])):
+        rows += _rows_of([(piece, []) for piece in mine], tid - 1)
+    for piece in found.iterations:
+        number = _whole(found, piece, "iteration", 2**31 - 1)
+        size = n_init if number == 0 and n_init else n_tasks
+        rows.append((piece.start, -1, EventKind.ITERATION_START, NONE, NONE, number, size))
+        rows.append((piece.end, 2, EventKind.ITERATION_END, NONE, NONE, number, 0))
+    if not kept:
+        raise TraceError(f"{found.path}: found no task that is whole, accepted at least one")
+    unknown = int(np.count_nonzero(task_class < 0))
+    if unknown:
+        found.notes.append(f"{found.path}: {unknown} tasks are not in the file; given class 0")
+    return Recording(
+        name,
+        _trace(rows, found.path),
+        np.maximum(task_class, 0),
+        tuple(classes),
+        tuple(workers),
+        cores,
+        details={**details, **found.details()},
+    )
+
+
+def _read_own(
+    found: _Found,
+    piece: _Slice,
+    sizes: tuple[int, int, int],
+    classes: dict[str, int],
+    task_class: Any,
+) -> None:
+    """Read task, iteration and part of a slice."""
+    n_workers, n_tasks, n_init = sizes
+    where = f"{found.path}: event {piece.event}"
+    piece.iteration = _whole(found, piece, "iteration", 2**31 - 1)
+    early = piece.iteration == 0 and n_init > 0
+    piece.task = _whole(found, piece, "task", (n_init if early else n_tasks) - 1)
+    piece.task += n_tasks if early else 0
+    if not isinstance(piece.thread[1], int) or not 1 <= piece.thread[1] <= n_workers:
+        raise TraceError(f"{where}: tid: found {piece.thread[1]!r}, accepted 1 to {n_workers}")
+    if piece.name not in classes:
+        accepted = ", ".join(classes)
+        raise TraceError(f"{where}: name: found {shown(piece.name)}, accepted a class: {accepted}")
+    task_class[piece.task] = classes[piece.name]
+    piece.first = piece.args.get("part") in ("whole", "first")
+    piece.last = piece.args.get("part") in ("whole", "last")
+
+
+def _whole(found: _Found, piece: _Slice, key: str, most: int) -> int:
+    """Return an integer among the arguments of a slice."""
+    value = piece.args.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise TraceError(
+            f"{found.path}: event {piece.event}: args: {key}: found {shown(value)}, "
+            f"accepted an integer from 0 to {most}"
+        )
+    return value
+
+
+def _whole_tasks(found: _Found, parts: dict[tuple[int, int], list[_Slice]]) -> Iterator[_Slice]:
+    """Yield the slices of tasks that have both a beginning and an end."""
+    for pieces in parts.values():
+        if sum(s.first for s in pieces) == 1 and sum(s.last for s in pieces) == 1:
+            yield from pieces
+            continue
+        for piece in pieces:
+            found.set_aside(INCOMPLETE, piece.event)
