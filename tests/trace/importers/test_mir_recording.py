@@ -1,0 +1,96 @@
+"""Task statistics of MIR as recordings."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from simsched.errors import ConfigurationError, GraphError, TraceError
+from simsched.trace.importers import import_recording, placed_tasks, worker_busy_ps
+
+HEADER = (
+    "task,parent,child_number,num_children,cpu_id,exec_cycles,work_cycles,overhead_cycles,"
+    "creation_cycles,create_instant,exec_end_instant,outline_function\n"
+)
+#: A root that spawns two leaves, on cores 4 and 6; core 4 runs the root and the second leaf.
+ROWS = [
+    "1,0,1,2,4,300,100,200,0,0,1900,fib\n",
+    "2,1,1,0,6,1000,1000,0,50,90,1300,fib\n",
+    "3,1,2,0,4,500,500,0,50,150,1700,fib\n",
+]
+
+
+def test_leaves_are_placed_and_inner_tasks_counted(write, events_of):
+    path = write("stats.csv", HEADER + "".join(ROWS))
+    recording = import_recording(path, clock="2 GHz")
+    # Core 4 was active for 300 + 500 cycles up to 1,900: the run began by 300 at the latest.
+    assert recording.details["origin_cycles"] == 300
+    assert events_of(recording) == [
+        ("ITERATION_START", 0, -1, -1),
+        ("TASK_START", 0, 1, 1),
+        ("TASK_START", 450_000, 0, 2),
+        ("TASK_END", 500_000, 1, 1),
+        ("TASK_END", 700_000, 0, 2),
+        ("ITERATION_END", 800_000, -1, -1),
+    ]
+    assert recording.worker_names == ("core 4", "core 6")
+    assert recording.worker_core.tolist() == [4, 6]
+    assert recording.workload.graph.child.tolist() == [1, 2]
+    assert recording.details["core_busy_s"] == [4e-7, 5e-7]
+    ((reason, count),) = recording.details["set_aside"].items()
+    assert reason.startswith("inner tasks")
+    assert count == 1
+
+
+def test_the_order_of_rows_does_not_matter(write, content):
+    rows = list(ROWS)
+    expected = content(import_recording(write("a.csv", HEADER + "".join(rows)), clock="1 GHz"))
+    for seed in range(5):
+        random.Random(seed).shuffle(rows)
+        path = write("b.csv.gz", HEADER + "".join(rows))
+        assert content(import_recording(path, clock="1 GHz")) == expected
+
+
+def test_overlapping_leaves_are_set_aside(write):
+    after = ROWS[2].replace(",4,500,500,", ",6,500,500,").replace(",1700,", ",1800,")
+    path = write("a.csv", HEADER + ROWS[0] + ROWS[1] + after)
+    assert placed_tasks(import_recording(path, clock="1 GHz").trace) == 2
+    path = write("b.csv", HEADER + ROWS[0] + ROWS[1] + after.replace(",1800,", ",1799,"))
+    found = import_recording(path, clock="1 GHz")
+    assert placed_tasks(found.trace) == 1
+    assert any("start before an earlier one" in reason for reason in found.details["set_aside"])
+
+
+def test_cycles_without_a_clock_are_refused(write):
+    path = write("stats.csv", HEADER + "".join(ROWS))
+    with pytest.raises(ConfigurationError, match=r"stats\.csv: found times in cycles"):
+        import_recording(path)
+    with pytest.raises(ConfigurationError, match=r"stats\.csv: clock: found '2 GB'"):
+        import_recording(path, clock="2 GB")
+
+
+def test_wrong_rows_are_refused(write):
+    bad = ROWS[2].replace(",500,500,", ",501,500,")
+    path = write("a.csv", HEADER + ROWS[0] + ROWS[1] + bad)
+    with pytest.raises(GraphError, match=r"a\.csv:4: .*'exec_cycles'"):
+        import_recording(path, clock="1 GHz")
+    with pytest.raises(GraphError, match="found no tasks"):
+        import_recording(write("b.csv", HEADER), clock="1 GHz")
+    with pytest.raises(TraceError, match="contents of no known format"):
+        import_recording(write("c.csv", "task,parent\n1,0\n"))
+
+
+@pytest.mark.validation
+def test_the_published_run(measured_data):
+    path = measured_data / "mir_fib_opteron48" / "task-stats.csv.gz"
+    recording = import_recording(path, clock="1 GHz")
+    assert (recording.n_tasks, recording.n_workers) == (8192, 48)
+    assert placed_tasks(recording.trace) == 4096
+    assert list(recording.details["set_aside"].values()) == [4096]
+    starts = recording.trace.events["time_ps"][recording.trace.events["kind"] == 5]
+    # From the first leaf's start to the last end: 863.6 M cycles.
+    span = int(recording.trace.events["time_ps"].max()) - int(starts.min())
+    assert span / 1e9 == pytest.approx(863.6, abs=0.1)
+    assert sum(recording.details["core_busy_s"]) == pytest.approx(41.63, abs=0.01)
+    assert worker_busy_ps(recording.trace, 48).sum() / 1e12 == pytest.approx(25.22, abs=0.01)
