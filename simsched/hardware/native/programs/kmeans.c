@@ -1,0 +1,111 @@
+/*
+ * Lloyd's iteration for k-means: leaves assign their points to the nearest centre and add them up, joins add the sums
+ * of their children, and the join of the root moves the centres.
+ *
+ * A slot of sums holds, for each centre, the sums of the coordinates of its points and their number.
+ */
+#include "counted.h"
+
+enum { POINTS = 1, CENTRES = 2, SUMS = 3 }; /* arrays */
+
+/*
+ * params: 1 the seed, 2 the number of centres, 3 the dimensions, 4 the numbers of a slot with padding
+ * arguments of a leaf: its slot, its first point, the point after its last; of an inner task: its slot and those of its
+ * two children
+ */
+
+static void initialise(const hw_call_t *call) {
+    const int64_t dimensions = call->params[3];
+    double *points = call->arrays[POINTS];
+
+    count_run(call);
+    for (int64_t i = call->args[1] * dimensions; i < call->args[2] * dimensions; i++) {
+        points[i] = hashed_unit(call->params[1], i);
+    }
+}
+
+/* The centres start at the first points. */
+static void place_centres(const hw_call_t *call) {
+    double *centres = call->arrays[CENTRES];
+
+    count_run(call);
+    for (int64_t i = 0; i < call->params[2] * call->params[3]; i++) {
+        centres[i] = hashed_unit(call->params[1], i);
+    }
+}
+
+static double *slot_of(const hw_call_t *call, int64_t slot) {
+    return (double *)call->arrays[SUMS] + slot * call->params[4];
+}
+
+static int64_t nearest_centre(const double *point, const double *centres, int64_t n_centres, int64_t dimensions) {
+    double least = 0.0;
+    int64_t nearest = 0;
+
+    for (int64_t c = 0; c < n_centres; c++) {
+        double distance = 0.0;
+        for (int64_t d = 0; d < dimensions; d++) {
+            const double apart = point[d] - centres[c * dimensions + d];
+            distance += apart * apart;
+        }
+        if (c == 0 || distance < least) {
+            least = distance;
+            nearest = c;
+        }
+    }
+    return nearest;
+}
+
+static void assign(const hw_call_t *call) {
+    const int64_t n_centres = call->params[2], dimensions = call->params[3];
+    const double *points = call->arrays[POINTS], *centres = call->arrays[CENTRES];
+    double *sums = slot_of(call, call->args[0]);
+
+    count_run(call);
+    for (int64_t i = 0; i < n_centres * (dimensions + 1); i++) {
+        sums[i] = 0.0;
+    }
+    for (int64_t i = call->args[1]; i < call->args[2]; i++) {
+        const double *point = points + i * dimensions;
+        double *sum = sums + nearest_centre(point, centres, n_centres, dimensions) * (dimensions + 1);
+        for (int64_t d = 0; d < dimensions; d++) {
+            sum[d] += point[d];
+        }
+        sum[dimensions] += 1.0;
+    }
+}
+
+static void add_children(const hw_call_t *call) {
+    double *sums = slot_of(call, call->args[0]);
+    const double *left = slot_of(call, call->args[1]), *right = slot_of(call, call->args[2]);
+
+    for (int64_t i = 0; i < call->params[2] * (call->params[3] + 1); i++) {
+        sums[i] = left[i] + right[i];
+    }
+}
+
+static void reduce(const hw_call_t *call) {
+    count_run(call);
+    add_children(call);
+}
+
+/* A centre without points stays. */
+static void move_centres(const hw_call_t *call) {
+    const int64_t dimensions = call->params[3];
+    const double *sums = slot_of(call, call->args[0]);
+    double *centres = call->arrays[CENTRES];
+
+    count_run(call);
+    add_children(call);
+    for (int64_t c = 0; c < call->params[2]; c++) {
+        const double *sum = sums + c * (dimensions + 1);
+        for (int64_t d = 0; sum[dimensions] > 0.0 && d < dimensions; d++) {
+            centres[c * dimensions + d] = sum[d] / sum[dimensions];
+        }
+    }
+}
+
+static const hw_class_t classes[] = {{"divide", 0, 0},   {"initialise", initialise, 0}, {"place", place_centres, 0},
+                                     {"assign", assign, 0}, {"reduce", 0, reduce},         {"move", 0, move_centres}};
+
+const hw_program_t hw_program_kmeans = {"kmeans", classes, 6};

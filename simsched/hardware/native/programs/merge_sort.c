@@ -1,0 +1,86 @@
+/*
+ * Merge sort of 64-bit keys: leaves sort a copy of their part of the input, joins merge two sorted neighbours.
+ *
+ * A merge first copies the left neighbour to the buffer, then merges from there and from the right neighbour into
+ * place. The place never overtakes what is left of the right neighbour, which therefore needs no copy.
+ */
+#include "counted.h"
+
+enum { KEYS = 1, DATA = 2, BUFFER = 3 }; /* arrays */
+enum { RUN = 16 };                       /* keys that are sorted by insertion */
+
+/* params: 1 the seed; arguments: first key, first key of the right half, key after the last */
+
+static void initialise(const hw_call_t *call) {
+    const int64_t first = call->args[0], last = call->args[2];
+    uint64_t *keys = call->arrays[KEYS], *data = call->arrays[DATA], *buffer = call->arrays[BUFFER];
+
+    count_run(call);
+    for (int64_t i = first; i < last; i++) {
+        keys[i] = hashed_key(call->params[1], i);
+        data[i] = 0;
+        buffer[i] = 0;
+    }
+}
+
+static void insertion_sort(uint64_t *data, int64_t count) {
+    for (int64_t i = 1; i < count; i++) {
+        const uint64_t key = data[i];
+        int64_t place = i;
+        for (; place > 0 && data[place - 1] > key; place--) {
+            data[place] = data[place - 1];
+        }
+        data[place] = key;
+    }
+}
+
+/* Merges data[0 .. middle) and data[middle .. count), both sorted. */
+static void merge(uint64_t *data, uint64_t *buffer, int64_t middle, int64_t count) {
+    int64_t left = 0, right = middle, out = 0;
+
+    for (int64_t i = 0; i < middle; i++) {
+        buffer[i] = data[i];
+    }
+    while (left < middle && right < count) {
+        const uint64_t a = buffer[left], b = data[right];
+        const int takes_right = b < a;
+        data[out++] = takes_right ? b : a;
+        right += takes_right;
+        left += !takes_right;
+    }
+    while (left < middle) {
+        data[out++] = buffer[left++];
+    }
+}
+
+static void sort_leaf(const hw_call_t *call) {
+    const int64_t first = call->args[0], count = call->args[2] - first;
+    const uint64_t *keys = (const uint64_t *)call->arrays[KEYS] + first;
+    uint64_t *data = (uint64_t *)call->arrays[DATA] + first, *buffer = (uint64_t *)call->arrays[BUFFER] + first;
+
+    count_run(call);
+    for (int64_t i = 0; i < count; i++) {
+        data[i] = keys[i];
+    }
+    for (int64_t i = 0; i < count; i += RUN) {
+        insertion_sort(data + i, count - i < RUN ? count - i : RUN);
+    }
+    for (int64_t width = RUN; width < count; width *= 2) {
+        for (int64_t i = 0; i + width < count; i += 2 * width) {
+            merge(data + i, buffer + i, width, count - i < 2 * width ? count - i : 2 * width);
+        }
+    }
+}
+
+static void merge_halves(const hw_call_t *call) {
+    const int64_t first = call->args[0];
+
+    count_run(call);
+    merge((uint64_t *)call->arrays[DATA] + first, (uint64_t *)call->arrays[BUFFER] + first, call->args[1] - first,
+          call->args[2] - first);
+}
+
+static const hw_class_t classes[] = {
+    {"divide", 0, 0}, {"initialise", initialise, 0}, {"merge", 0, merge_halves}, {"sort", sort_leaf, 0}};
+
+const hw_program_t hw_program_merge_sort = {"merge_sort", classes, 4};

@@ -1,0 +1,309 @@
+"""What programs share: their blocks and accesses, checked parameters, counted runs, random data.
+
+Array 0 of each program that uses :class:`ProgramData` counts how often each task has run. A missing
+task and one that ran twice are found in this way even where the result hides them (sorting twice
+sorts). The counters, 8 bytes per task, are outside of the blocks and not modelled.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from simsched.errors import ConfigurationError
+from simsched.hardware.program import Program
+from simsched.workload.builder import Accesses, accesses
+from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
+from simsched.workload.registry import Bounds, Parameter
+
+INFINITE_ERROR = math.inf
+
+
+def untouched(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Return an array in pages that the operating system has not provided yet.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Shape of the array, which begins with a page.
+    dtype : dtype
+        Of its elements.
+
+    Raises
+    ------
+    ConfigurationError
+        More than the machine provides.
+
+    Notes
+    -----
+    NumPy's own allocation may return pages that another array has left, which then stay where they
+    are, whoever touches them first.
+    """
+    kind = np.dtype(dtype)
+    count = int(np.prod(shape))
+    try:
+        pages = mmap.mmap(-1, max(count * kind.itemsize, 1))
+    except (OSError, OverflowError, ValueError) as error:
+        raise ConfigurationError(
+            f"found {count * kind.itemsize} bytes of data, more than this machine provides"
+        ) from error
+    return np.frombuffer(pages, dtype=kind, count=count).reshape(shape)
+
+
+def check_number(
+    program: str, parameter: str, found: object, low: float, high: float, kind: type = int
+) -> None:
+    """Refuse a parameter that is no number of its kind or out of range.
+
+    Parameters
+    ----------
+    program, parameter : str
+        Names for the message.
+    found : object
+        The value.
+    low, high : float
+        Smallest and largest accepted value.
+    kind : type
+        ``int`` by default, or ``float``, which accepts whole numbers too.
+
+    Raises
+    ------
+    ConfigurationError
+        Names the parameter, what was found and what is accepted.
+
+    Examples
+    --------
+    >>> check_number("fft", "points", 0, 2, 64)
+    Traceback (most recent call last):
+    ...
+    simsched.errors.ConfigurationError: program fft: points: found 0, accepted a whole number, 2 to 64
+    """  # noqa: E501 - the message is one line
+    try:
+        Parameter(parameter, kind, None, Bounds(low, high)).check(found)
+    except ValueError as error:
+        raise ConfigurationError(f"program {program}: {parameter}: {error}") from error
+
+
+class AccessList:
+    """Accesses in the order of their execution, collected piece by piece."""
+
+    def __init__(self) -> None:
+        self._parts: list[list[NDArray[Any]]] = []
+
+    def add(
+        self,
+        task: ArrayLike,
+        block: ArrayLike,
+        *,
+        read: ArrayLike = 0,
+        written: ArrayLike = 0,
+        in_join: bool = False,
+    ) -> None:
+        """Append accesses of tasks to blocks.
+
+        Parameters
+        ----------
+        task, block : array_like of int
+            Who accesses what; broadcast against each other and the bytes.
+        read, written : array_like of int
+            Bytes moved.
+        in_join : bool
+            Whether the join does it.
+        """
+        part = np.broadcast_arrays(task, block, read, written, in_join)
+        self._parts.append([np.ravel(values) for values in part])
+
+    def grouped(self, n_tasks: int) -> Accesses:
+        """Return the accesses grouped by task, each task's in the order in which they were added.
+
+        Parameters
+        ----------
+        n_tasks : int
+            Number of tasks.
+        """
+        task, block, read, written, in_join = (
+            np.concatenate(column) for column in zip(*self._parts, strict=True)
+        )
+        return accesses(task, block, read, written, n_tasks, in_join=in_join)
+
+
+class ProgramData:
+    """Arrays of a program and their division into blocks, in the order in which they are added.
+
+    Parameters
+    ----------
+    n_init_tasks, n_tasks : int
+        Size of the initialisation and of the graph, whose runs are counted in array 0.
+    """
+
+    def __init__(self, n_init_tasks: int, n_tasks: int) -> None:
+        self.counts = np.zeros(n_init_tasks + n_tasks, dtype=np.int64)
+        self._n_init_tasks = n_init_tasks
+        self._arrays: list[NDArray[Any]] = [self.counts]
+        self._array_of_block: list[Int32Array] = []
+        self._offset: list[Int64Array] = []
+        self._size: list[Int64Array] = []
+
+    def add(self, array: NDArray[Any], block_ends_bytes: ArrayLike | None = None) -> Int64Array:
+        """Append an array and return the numbers of its blocks.
+
+        Parameters
+        ----------
+        array : ndarray
+            C-contiguous.
+        block_ends_bytes : array_like of int, shape (n_blocks,), optional
+            Where its blocks end; the first begins at 0. One block by default.
+        """
+        ends = np.asarray([array.nbytes] if block_ends_bytes is None else block_ends_bytes)
+        begins = np.concatenate(([0], ends[:-1]))
+        first = sum(map(len, self._size))
+        self._array_of_block.append(np.full(len(ends), len(self._arrays), dtype=np.int32))
+        self._offset.append(begins.astype(np.int64))
+        self._size.append((ends - begins).astype(np.int64))
+        self._arrays.append(array)
+        return np.arange(first, first + len(ends), dtype=np.int64)
+
+    @property
+    def block_bytes(self) -> Int64Array:
+        """Size of each block."""
+        return np.concatenate(self._size)
+
+    def program(
+        self,
+        workload: Workload,
+        *,
+        args: Int64Array,
+        init_args: Int64Array,
+        functions: tuple[frozenset[str], frozenset[str]],
+        result_error: Callable[[], float],
+        params: Iterable[int] = (),
+        constants: Iterable[float] = (),
+    ) -> Program:
+        """Return the program; its check is infinite unless every task ran as often as it should.
+
+        Parameters
+        ----------
+        workload : Workload
+            Named as the program.
+        args, init_args : ndarray of int64, shape (n_tasks, n_args)
+            Arguments of the tasks.
+        functions : tuple of two frozensets of str
+            Classes that have a body in C, and those that have a join.
+        result_error : callable
+            Error of the result as a share of what is tolerated.
+        params, constants : iterable of int and of float
+            For all tasks; the number of tasks of the initialisation precedes `params`.
+        """
+        expected = _expected_runs(workload, functions)
+
+        def check() -> float:
+            if not np.array_equal(self.counts, expected):
+                return INFINITE_ERROR
+            return result_error()
+
+        return Program(
+            name=workload.name,
+            workload=workload,
+            args=np.ascontiguousarray(args, dtype=np.int64),
+            init_args=np.ascontiguousarray(init_args, dtype=np.int64),
+            arrays=tuple(self._arrays),
+            block_array=np.concatenate(self._array_of_block),
+            block_offset_bytes=np.concatenate(self._offset),
+            check=check,
+            params=(self._n_init_tasks, *params),
+            constants=tuple(constants),
+        )
+
+
+def _expected_runs(
+    workload: Workload, functions: tuple[frozenset[str], frozenset[str]]
+) -> Int64Array:
+    """Return how many functions of each task run, those of the initialisation first."""
+    bodies, joins = functions
+
+    def per_run(graph: TaskGraph) -> Int64Array:
+        names = graph.class_names
+        own = np.array([name in bodies for name in names], dtype=np.int64)
+        late = np.array([name in joins for name in names], dtype=np.int64)
+        spawns = np.diff(graph.child_ptr) > 0
+        return own[graph.task_class] + late[graph.task_class] * spawns
+
+    assert workload.init is not None
+    return np.concatenate((per_run(workload.init), per_run(workload.graph) * workload.iterations))
+
+
+def exact(found: NDArray[Any], wanted: NDArray[Any]) -> float:
+    """Return 0 when both arrays are equal, infinity otherwise.
+
+    Parameters
+    ----------
+    found, wanted : ndarray
+        Results where nothing is rounded.
+    """
+    return 0.0 if np.array_equal(found, wanted) else INFINITE_ERROR
+
+
+def largest_error(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> float:
+    """Return the largest difference, relative to the largest value, as a share of `tolerance`.
+
+    Parameters
+    ----------
+    found, wanted : ndarray
+        Results; one that is not finite makes the error infinite.
+    tolerance : float
+        Accepted relative difference.
+    """
+    if not np.all(np.isfinite(found)):
+        return INFINITE_ERROR
+    scale = float(np.max(np.abs(wanted)))
+    return float(np.max(np.abs(found - wanted))) / (tolerance * scale)
+
+
+def hash64(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the scrambled bits of each key, as `hash64` in programs/counted.h.
+
+    Parameters
+    ----------
+    key : ndarray of uint64
+        Keys.
+
+    References
+    ----------
+    Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014 (the
+    finaliser of SplitMix64).
+    """
+    mixed = key + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def hashed_keys(seed: int, count: int) -> NDArray[np.uint64]:
+    """Return `count` scrambled keys of a seed, as `hashed_key` in programs/counted.h.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2^31 - 1.
+    count : int
+        How many.
+    """
+    return hash64(np.uint64(seed << 32) + np.arange(count, dtype=np.uint64))
+
+
+def hashed_units(seed: int, count: int) -> NDArray[np.float64]:
+    """Return `count` numbers in [0, 1) of a seed, as `hashed_unit` in programs/counted.h.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2^31 - 1.
+    count : int
+        How many.
+    """
+    return (hashed_keys(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53

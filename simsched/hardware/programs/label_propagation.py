@@ -1,0 +1,117 @@
+"""Label propagation with a fixed number of labels, on an undirected random graph.
+
+See :mod:`simsched.hardware.programs._vertices` for tasks, blocks, bytes and operations; leaves are
+``vote``. In a round every vertex takes the label that is most frequent among its neighbours, the
+smallest of these in a tie; a vertex without neighbours keeps its own. All vertices change at the
+same time. A pair joined by several edges votes once for each.
+
+The first labels are random. Each vertex also clears and compares one counter per label, work that
+is proportional to the number of vertices.
+
+References
+----------
+Raghavan, Albert and Kumara, *Near linear time algorithm to detect community structures in
+large-scale networks*, Physical Review E 76, 2007. Ugander and Backstrom, *Balanced label
+propagation for partitioning massive graphs*, WSDM 2013 (a fixed number of labels, drawn at random;
+without its balancing).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from simsched.hardware.program import Program, program
+from simsched.hardware.programs._counted import check_number, exact
+from simsched.hardware.programs._vertices import (
+    Edges,
+    Rounds,
+    check_vertex_parameters,
+    divide_vertices,
+    pulled,
+    random_edges,
+)
+from simsched.workload.draws import stream
+
+MAX_LABELS = 256
+
+
+@program(
+    "label_propagation",
+    small={
+        "vertices": 3000,
+        "part_vertices": 200,
+        "popular_run": 50,
+        "labels": 5,
+        "iterations": 3,
+    },
+)
+def label_propagation(
+    *,
+    vertices: int = 2**17,
+    degree: float = 8.0,
+    skew: float = 0.6,
+    popular_run: int = 1024,
+    part_vertices: int = 2**11,
+    labels: int = 16,
+    iterations: int = 20,
+    seed: int = 0,
+) -> Program:
+    """Label propagation: every vertex takes its neighbours' most frequent label.
+
+    Parameters
+    ----------
+    vertices : int
+        Number of vertices.
+    degree : float
+        Half the mean number of neighbours.
+    skew : float
+        Exponent of the popularity of vertices, 0 to 0.9.
+    popular_run : int
+        Vertices of consecutive popularity that lie side by side.
+    part_vertices : int
+        Most vertices of a leaf.
+    labels : int
+        Number of labels.
+    iterations : int
+        Number of rounds.
+    seed : int
+        Seed of the graph and the first labels.
+    """
+    parameters: dict[str, object] = dict(locals())
+    check_vertex_parameters("label_propagation", parameters, 0)
+    check_number("label_propagation", "labels", labels, 1, MAX_LABELS)
+    check_number("label_propagation", "iterations", iterations, 1, 10**6)
+    edges = random_edges(seed, vertices, degree, 0, skew, popular_run).both_ways()
+    first = stream(seed, "labels").integers(0, labels, vertices, dtype=np.int32)
+    rounds = Rounds(
+        "label_propagation",
+        "vote",
+        divide_vertices(vertices, part_vertices),
+        pulled(edges, vertices),
+        first,
+        np.int32,
+    )
+    return rounds.program(
+        iterations,
+        parameters=parameters,
+        result_error=lambda found: exact(found, _votes(edges, first, labels, iterations)),
+        params=(labels,),
+    )
+
+
+def _votes(
+    edges: Edges, first: NDArray[np.int32], labels: int, iterations: int
+) -> NDArray[np.int64]:
+    """Return the labels by multiplying the adjacency matrix with the indicators of the labels."""
+    vertices = len(first)
+    ones = np.ones(len(edges.origin), dtype=np.int32)
+    matrix = sparse.csr_array((ones, (edges.target, edges.origin)), shape=(vertices, vertices))
+    label = first.astype(np.int64)
+    for _ in range(iterations):
+        has_label = np.zeros((vertices, labels), dtype=np.int32)
+        has_label[np.arange(vertices), label] = 1
+        votes = np.asarray(matrix @ has_label)
+        label = np.where(votes.any(axis=1), votes.argmax(axis=1), label)
+    return label

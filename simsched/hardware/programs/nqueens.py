@@ -1,0 +1,257 @@
+"""The n queens puzzle: an irregular spawn tree whose leaves search, bound by the processor.
+
+* *Tasks.* One per way to place queens in the first rows so that none attacks another, up to
+  `prefix_rows` rows: a task spawns one child per place for a queen in the next row, from the first
+  column to the last. Tasks of the last of these rows, and those that leave no place in the next,
+  are leaves (``search``) and count the solutions they lead to, by trying row after row. Joins of
+  the others (``place``) add their children's counts up.
+* *Blocks.* One line of 64 bytes per task, of which 8 bytes hold its count.
+* *Bytes.* A leaf writes its count; a join reads its children's and writes its own.
+* *Operations.* Nodes of the search tree (ways to place queens in the first rows, whatever their
+  number), which the builder counts exactly: those below and including its own for a leaf, one per
+  child for a join. The cost of a leaf varies by a factor of two or so around their average.
+* *Initialisation.* Independent tasks clear 64 lines each.
+
+Numbers of solutions: 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184 for 4 to 15.
+
+References
+----------
+The On-Line Encyclopedia of Integer Sequences, A000170 (solutions). Richards, *Backtracking
+algorithms in MCPL using bit patterns and recursion*, University of Cambridge, 1997. Frigo,
+Leiserson and Randall, *The implementation of the Cilk-5 multithreaded language*, PLDI 1998 (program
+``queens``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.hardware.program import Program, program
+from simsched.hardware.programs._counted import (
+    INFINITE_ERROR,
+    AccessList,
+    ProgramData,
+    check_number,
+    exact,
+    untouched,
+)
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Int64Array, TaskGraph, Workload
+from simsched.workload.spawn_tree import Pieces, SpawnTree, grow
+
+CLASSES = ("initialise", "place", "search")
+_INITIALISE, _PLACE, _SEARCH = range(3)
+SOLUTIONS = (1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184)
+LINE_BYTES = 64
+_LINES_PER_INIT_TASK = 64
+_LEAVES_AT_A_TIME = 256
+
+BitSets = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Placements:
+    """Ways to place queens in the first rows: what they attack in the next row.
+
+    Parameters
+    ----------
+    columns, left, right : ndarray of uint32, shape (n,)
+        Bit sets of columns under attack, straight and along either diagonal.
+    """
+
+    columns: BitSets
+    left: BitSets
+    right: BitSets
+
+    def next_row(self, queens: int) -> tuple[Int64Array, Placements]:
+        """Return which placement each of the next row's extends, and these, in any order.
+
+        Parameters
+        ----------
+        queens : int
+            Size of the board.
+        """
+        every = np.uint32(2**queens - 1)
+        free = every & ~(self.columns | self.left | self.right)
+        index = np.arange(len(free), dtype=np.int32)
+        found: list[tuple[NDArray[np.int32], BitSets]] = []
+        while len(index):
+            kept = free != 0
+            index, free = index[kept], free[kept]
+            queen = free & (~free + np.uint32(1))
+            found.append((index, queen))
+            free = free ^ queen
+        parent = np.concatenate([part for part, _ in found])
+        queen = np.concatenate([part for _, part in found])
+        one = np.uint32(1)
+        below = Placements(
+            self.columns[parent] | queen,
+            (self.left[parent] | queen) << one,
+            (self.right[parent] | queen) >> one,
+        )
+        return parent.astype(np.int64), below
+
+    def take(self, order: Int64Array | slice) -> Placements:
+        """Return some of the placements.
+
+        Parameters
+        ----------
+        order : ndarray of int64, or slice
+            Which, in which order.
+        """
+        return Placements(self.columns[order], self.left[order], self.right[order])
+
+
+def empty_board() -> Placements:
+    """Return the one placement of no queens."""
+    return Placements(*(np.zeros(1, dtype=np.uint32) for _ in range(3)))
+
+
+@program("nqueens", small={"queens": 8, "prefix_rows": 3, "iterations": 2})
+def nqueens(*, queens: int = 14, prefix_rows: int = 3, iterations: int = 2) -> Program:
+    """Solutions of the n queens puzzle, by a spawn tree over the first rows.
+
+    Parameters
+    ----------
+    queens : int
+        Size of the board.
+    prefix_rows : int
+        Rows whose placements are tasks.
+    iterations : int
+        How often everything is counted.
+    """
+    parameters: dict[str, object] = dict(locals())
+    check_number("nqueens", "queens", queens, 1, len(SOLUTIONS) - 1)
+    check_number("nqueens", "prefix_rows", prefix_rows, 0, min(queens, 6))
+    check_number("nqueens", "iterations", iterations, 1, 10**6)
+    search = _search_tree(queens, prefix_rows)
+    n_tasks = search.tree.n_tasks
+    begins = np.arange(0, n_tasks, _LINES_PER_INIT_TASK, dtype=np.int64)
+    ends = np.minimum(begins + _LINES_PER_INIT_TASK, n_tasks)
+    data = ProgramData(len(begins), n_tasks)
+    slots = untouched((n_tasks, LINE_BYTES // 8), np.int64)
+    blocks = data.add(slots, LINE_BYTES * np.arange(1, n_tasks + 1, dtype=np.int64))
+
+    def result_error() -> float:
+        counts = slots[search.slot, 0]
+        leaves = exact(counts[search.tree.leaves], search.solved)
+        return leaves if counts[0] == SOLUTIONS[queens] else INFINITE_ERROR
+
+    return data.program(
+        Workload(
+            "nqueens", _graph(search, blocks), iterations, _init(begins, ends, blocks), parameters
+        ),
+        args=search.args,
+        init_args=np.stack((begins, ends, ends, ends), axis=1),
+        functions=(frozenset({"initialise", "search"}), frozenset({"place"})),
+        result_error=result_error,
+        params=(2**queens - 1,),
+    )
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The spawn tree, what its tasks know and what its leaves will find.
+
+    Slots are numbered row by row, so that the children of a task have consecutive ones.
+    """
+
+    tree: SpawnTree
+    slot: Int64Array
+    args: Int64Array
+    nodes: Int64Array
+    solved: Int64Array
+
+
+@lru_cache(maxsize=4)
+def _search_tree(queens: int, prefix_rows: int) -> _Search:
+    """Return the spawn tree over the first rows, searched to the end."""
+    rows = [empty_board()]
+    counts: list[Int64Array] = []
+    for _ in range(prefix_rows):
+        parent, below = rows[-1].next_row(queens)
+        order = np.argsort(parent, kind="stable")
+        counts.append(np.bincount(parent, minlength=len(rows[-1].columns)))
+        rows.append(below.take(order))
+    counts.append(np.zeros(len(rows[-1].columns), dtype=np.int64))
+    level = iter(counts)
+
+    def split(pieces: Pieces) -> tuple[Int64Array, Pieces]:
+        children = next(level)
+        assert len(children) == len(pieces.first)
+        number = np.arange(children.sum(), dtype=np.int64)
+        return children, Pieces(number, number + 1, np.zeros(len(number), dtype=np.int8))
+
+    tree = grow(1, split)
+    starts = np.cumsum([0, *(len(children) for children in counts)])
+    slot = starts[tree.level] + tree.first
+    args = np.zeros((tree.n_tasks, 4), dtype=np.int64)
+    args[:, 0] = slot
+    flat = Placements(
+        *(
+            np.concatenate([getattr(row, name) for row in rows])
+            for name in ("columns", "left", "right")
+        )
+    )
+    leaves, inner = tree.leaves, np.flatnonzero(~tree.is_leaf)
+    start = flat.take(slot[leaves])
+    args[leaves, 1:] = np.stack((start.columns, start.left, start.right), axis=1)
+    args[inner, 1] = slot[tree.children.target[tree.children.ptr[inner]]]
+    args[inner, 2] = np.diff(tree.children.ptr)[inner]
+    nodes, solved = _search_all(start, queens)
+    return _Search(tree, slot, args, nodes, solved)
+
+
+def _search_all(start: Placements, queens: int) -> tuple[Int64Array, Int64Array]:
+    """Return nodes of the search tree and solutions below each placement, itself included."""
+    n_leaves = len(start.columns)
+    nodes, solved = np.zeros((2, n_leaves), dtype=np.int64)
+    for begin in range(0, n_leaves, _LEAVES_AT_A_TIME):
+        part = slice(begin, min(begin + _LEAVES_AT_A_TIME, n_leaves))
+        now, leaf = start.take(part), np.arange(part.start, part.stop)
+        while len(leaf):
+            nodes += np.bincount(leaf, minlength=n_leaves)
+            solved += np.bincount(leaf[now.columns == 2**queens - 1], minlength=n_leaves)
+            parent, now = now.next_row(queens)
+            leaf = leaf[parent]
+    return nodes, solved
+
+
+def _init(begins: Int64Array, ends: Int64Array, blocks: Int64Array) -> TaskGraph:
+    """Return the initialisation."""
+    accessed = AccessList()
+    accessed.add(np.repeat(np.arange(len(begins)), ends - begins), blocks, written=LINE_BYTES)
+    return build_graph(
+        8.0 * (ends - begins),
+        task_class=np.full(len(begins), _INITIALISE),
+        class_names=CLASSES,
+        accessed=accessed.grouped(len(begins)),
+        block_bytes=np.full(len(blocks), LINE_BYTES),
+    )
+
+
+def _graph(search: _Search, blocks: Int64Array) -> TaskGraph:
+    """Return the graph of one count."""
+    tree = search.tree
+    degree = np.diff(tree.children.ptr)
+    ops = np.zeros(tree.n_tasks)
+    ops[tree.leaves] = search.nodes
+    inner = np.flatnonzero(degree)
+    accessed = AccessList()
+    accessed.add(tree.leaves, blocks[search.slot[tree.leaves]], written=8)
+    parent = np.repeat(np.arange(tree.n_tasks), degree)
+    accessed.add(parent, blocks[search.slot[tree.children.target]], read=8, in_join=True)
+    accessed.add(inner, blocks[search.slot[inner]], written=8, in_join=True)
+    return build_graph(
+        ops,
+        join_ops=degree,
+        task_class=np.where(tree.is_leaf, _SEARCH, _PLACE),
+        class_names=CLASSES,
+        children=tree.children,
+        accessed=accessed.grouped(tree.n_tasks),
+        block_bytes=np.full(len(blocks), LINE_BYTES),
+    )

@@ -1,0 +1,278 @@
+"""Word count as map, shuffle and reduce: a dataflow graph with an all-to-all step.
+
+The text is n words, each a number below the size V of the vocabulary; word rank k = 1 .. V occurs
+with probability proportional to ``k^-skew`` (Zipf), ranks shuffled. With M map and R reduce tasks:
+
+* *Tasks.* ``map(m)`` counts the words of its part of the text in its own table of V counters.
+  ``shuffle(m)`` sorts the words in that table by the reduce task they belong to: reduce task r
+  has the words from ``V r / R``. ``reduce(r)`` adds up what all shuffles left for it: 2 M + R
+  tasks, numbered in this order.
+* *Edges.* ``map(m)`` to ``shuffle(m)``, ``shuffle(m)`` to every ``reduce(r)``: M + M R.
+* *Blocks.* M parts of the text, and of the identical array that is filled in beforehand and copied
+  by the initialisation; M tables of 4 V bytes; M R buckets with room for all words of a reduce
+  task, 8 bytes each; R totals, 8 bytes per word. All are padded to lines of 64 bytes.
+* *Bytes.* A map reads its text and writes its table, and reads and writes a counter for each word,
+  once per word that occurs. A shuffle reads its table and writes one entry of 8 bytes per word that
+  occurs in it, and a header for each bucket. A reduce reads its buckets, reads and writes its
+  totals. The text is known beforehand, so these numbers are exact.
+* *Operations.* Words counted and counters cleared in a map; V counters looked at in a shuffle;
+  entries added and totals cleared in a reduce.
+* *Initialisation.* One independent task per part copies the text. Tables, buckets and totals are
+  first touched by the tasks that write them.
+
+References
+----------
+Dean and Ghemawat, *MapReduce: simplified data processing on large clusters*, OSDI 2004. Ranger,
+Raghuraman, Penmetsa, Bradski and Kozyrakis, *Evaluating MapReduce for multi-core and multiprocessor
+systems*, HPCA 2007 (program WordCount in shared memory).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.hardware.program import Program, program
+from simsched.hardware.programs._counted import (
+    AccessList,
+    ProgramData,
+    check_number,
+    exact,
+    untouched,
+)
+from simsched.workload.builder import MAX_INDEX, Accesses, adjacency, build_graph
+from simsched.workload.draws import stream
+from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
+
+CLASSES = ("initialise", "map", "shuffle", "reduce")
+_INITIALISE, _MAP, _SHUFFLE, _REDUCE = range(4)
+ENTRY_BYTES = 8
+_CHUNK = 2**20
+
+
+@program(
+    "word_count",
+    small={"words": 20_000, "vocabulary": 700, "maps": 7, "reduces": 3, "iterations": 2},
+)
+def word_count(
+    *,
+    words: int = 2**23,
+    vocabulary: int = 2**15,
+    skew: float = 1.0,
+    maps: int = 64,
+    reduces: int = 16,
+    iterations: int = 20,
+    seed: int = 0,
+) -> Program:
+    """Word count as map, shuffle and reduce.
+
+    Parameters
+    ----------
+    words : int
+        Words of the text, at least as many as map tasks.
+    vocabulary : int
+        Number of different words, at least as many as reduce tasks.
+    skew : float
+        Exponent of the frequency of words, 0 to 3.
+    maps, reduces : int
+        Number of map tasks, and of shuffles, and of reduce tasks.
+    iterations : int
+        How often the same text is counted.
+    seed : int
+        Seed of the text.
+    """
+    parameters: dict[str, object] = dict(locals())
+    check_number("word_count", "words", words, 1, 2**31 - 1)
+    check_number("word_count", "vocabulary", vocabulary, 1, 2**24)
+    check_number("word_count", "skew", skew, 0, 3, float)
+    check_number("word_count", "maps", maps, 1, min(words, 4096))
+    check_number("word_count", "reduces", reduces, 1, min(vocabulary, 4096))
+    check_number("word_count", "iterations", iterations, 1, 10**6)
+    check_number("word_count", "seed", seed, 0, MAX_INDEX)
+    given = _zipf_text(seed, words, vocabulary, skew)
+    job = _Job(vocabulary, reduces, np.arange(maps + 1, dtype=np.int64) * words // maps)
+    data = ProgramData(maps, job.n_tasks)
+    totals = untouched((reduces, job.total_stride), np.int64)
+    blocks = _Blocks(
+        given=data.add(given, 4 * job.cuts[1:]),
+        text=data.add(untouched(words, np.int32), 4 * job.cuts[1:]),
+        tables=_rows(data, untouched((maps, job.table_stride), np.int32)),
+        buckets=_rows(data, untouched((maps * reduces, job.bucket_stride), np.int64)),
+        totals=_rows(data, totals),
+    )
+    workload = Workload(
+        "word_count",
+        _graph(job, data, blocks, job.entries(given)),
+        iterations,
+        _init(job, data, blocks),
+        parameters,
+    )
+    part = np.stack((np.arange(maps, dtype=np.int64), job.cuts[:-1], job.cuts[1:]), axis=1)
+    own = np.zeros((reduces, 3), dtype=np.int64)
+    own[:, 0] = np.arange(reduces)
+
+    def result_error() -> float:
+        ranges = np.diff(job.word_cuts)
+        found = np.concatenate([totals[r, :own] for r, own in enumerate(ranges)])
+        return exact(found, np.bincount(given, minlength=vocabulary))
+
+    return data.program(
+        workload,
+        args=np.concatenate((part, part, own)),
+        init_args=part,
+        functions=(frozenset(CLASSES), frozenset()),
+        result_error=result_error,
+        params=(
+            vocabulary,
+            job.table_stride,
+            maps,
+            reduces,
+            job.bucket_stride,
+            job.total_stride,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Blocks of each array."""
+
+    given: Int64Array
+    text: Int64Array
+    tables: Int64Array
+    buckets: Int64Array
+    totals: Int64Array
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Sizes: the vocabulary, the reduce tasks, and where the parts of the text begin and end."""
+
+    vocabulary: int
+    reduces: int
+    cuts: Int64Array
+
+    @property
+    def maps(self) -> int:
+        """Number of map tasks."""
+        return len(self.cuts) - 1
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return 2 * self.maps + self.reduces
+
+    @property
+    def word_cuts(self) -> Int64Array:
+        """Where the words of each reduce task begin, and the size of the vocabulary."""
+        return np.arange(self.reduces + 1, dtype=np.int64) * self.vocabulary // self.reduces
+
+    @property
+    def reduce_words(self) -> int:
+        """Most words of a reduce task."""
+        return -(-self.vocabulary // self.reduces)
+
+    @property
+    def table_stride(self) -> int:
+        """Counters of a table, padded to whole lines."""
+        return -(-self.vocabulary // 16) * 16
+
+    @property
+    def bucket_stride(self) -> int:
+        """Entries of a bucket with its header, padded to whole lines."""
+        return -(-(self.reduce_words + 1) // 8) * 8
+
+    @property
+    def total_stride(self) -> int:
+        """Totals of a reduce task, padded to whole lines."""
+        return -(-self.reduce_words // 8) * 8
+
+    def entries(self, text: Int32Array) -> Int64Array:
+        """Return the number of different words of each part for each reduce task."""
+        found = np.empty((self.maps, self.reduces), dtype=np.int64)
+        for part in range(self.maps):
+            counts = np.bincount(
+                text[self.cuts[part] : self.cuts[part + 1]], minlength=self.vocabulary
+            )
+            found[part] = np.add.reduceat(counts > 0, self.word_cuts[:-1], dtype=np.int64)
+        return found
+
+
+def _rows(data: ProgramData, array: NDArray[np.int32] | NDArray[np.int64]) -> Int64Array:
+    """Append an array with one block per row."""
+    return data.add(array, (np.arange(len(array), dtype=np.int64) + 1) * array[0].nbytes)
+
+
+def _zipf_text(seed: int, words: int, vocabulary: int, skew: float) -> Int32Array:
+    """Return a random text."""
+    weight = np.arange(1, vocabulary + 1, dtype=np.float64) ** -skew
+    cumulative = np.cumsum(weight) / weight.sum()
+    cumulative[-1] = 1.0
+    word_of_rank = stream(seed, "ranks").permutation(vocabulary).astype(np.int32)
+    random = stream(seed, "text")
+    text = np.empty(words, dtype=np.int32)
+    for begin in range(0, words, _CHUNK):
+        part = text[begin : begin + _CHUNK]
+        part[:] = word_of_rank[np.searchsorted(cumulative, random.random(len(part)), "right")]
+    return text
+
+
+def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
+    """Return the initialisation."""
+    every = np.arange(job.maps, dtype=np.int64)
+    accessed = AccessList()
+    accessed.add(every, blocks.given, read=data.block_bytes[blocks.given])
+    accessed.add(every, blocks.text, written=data.block_bytes[blocks.text])
+    return build_graph(
+        np.diff(job.cuts),
+        task_class=np.full(job.maps, _INITIALISE),
+        class_names=CLASSES,
+        accessed=accessed.grouped(job.maps),
+        block_bytes=data.block_bytes,
+    )
+
+
+def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> TaskGraph:
+    """Return the graph of one count."""
+    mapped = np.arange(job.maps, dtype=np.int64)
+    shuffled = mapped + job.maps
+    reduced = np.arange(job.reduces, dtype=np.int64) + 2 * job.maps
+    source = np.concatenate((mapped, np.repeat(shuffled, job.reduces)))
+    target = np.concatenate((shuffled, np.tile(reduced, job.maps)))
+    ops = np.concatenate(
+        (
+            np.diff(job.cuts) + job.vocabulary,
+            np.full(job.maps, job.vocabulary),
+            entries.sum(axis=0) + job.total_stride,
+        )
+    )
+    return build_graph(
+        ops,
+        task_class=np.repeat((_MAP, _SHUFFLE, _REDUCE), (job.maps, job.maps, job.reduces)),
+        class_names=CLASSES,
+        successors=adjacency(source, target, job.n_tasks),
+        accessed=_accesses(job, data, blocks, entries),
+        block_bytes=data.block_bytes,
+    )
+
+
+def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> Accesses:
+    """Return the accesses of maps, shuffles and reduces."""
+    mapped = np.arange(job.maps, dtype=np.int64)
+    shuffled = mapped + job.maps
+    reduced = np.arange(job.reduces, dtype=np.int64) + 2 * job.maps
+    bytes_of = data.block_bytes
+    counters = 4 * job.vocabulary
+    found = AccessList()
+    found.add(mapped, blocks.text, read=bytes_of[blocks.text])
+    found.add(mapped, blocks.tables, read=4 * entries.sum(axis=1), written=counters)
+    found.add(shuffled, blocks.tables, read=counters)
+    moved = ENTRY_BYTES * (entries + 1)
+    bucket = blocks.buckets.reshape(job.maps, job.reduces)
+    found.add(shuffled[:, None], bucket, written=moved)
+    found.add(reduced[:, None], bucket.T, read=moved.T)
+    totals = bytes_of[blocks.totals]
+    found.add(reduced, blocks.totals, read=totals, written=totals)
+    return found.grouped(job.n_tasks)
