@@ -39,6 +39,10 @@ class StalledError(SimschedError):
     """Nothing can ever proceed again although tasks remain."""
 
 
+class HardwareError(SimschedError):
+    """A program cannot be executed on this host, or not as asked."""
+
+
 class KernelError(SimschedError):
     """The native engine failed (out of memory or a violated invariant)."""
 

@@ -116,16 +116,27 @@ def build_extension(project: dict[str, Any]) -> None:
     options = os.environ.get("SIMSCHED_MESON_ARGS", "").split()
     needs = requirements(project)
     wanted = fingerprint(*needs, sys.version_info, ROOT, os.environ.get("CC"), *options)
+    listing, found = BUILD / "listing.stamp", fingerprint(*programs())
+    meson = (PYTHON, "-m", "mesonbuild.mesonmain", "setup", *options, BUILD, ROOT)
     ninja = (PYTHON, "-m", "ninja", "-C", BUILD, "all")
-    if not (stamp_fits(stamp, wanted) and runs(*ninja)):
+    fits = stamp_fits(stamp, wanted)
+    if fits and not stamp_fits(listing, found):
+        fits = runs(*meson, "--reconfigure")
+    if not (fits and runs(*ninja)):
         announce("building the C kernel")
         shutil.rmtree(BUILD, ignore_errors=True)
-        call(PYTHON, "-m", "mesonbuild.mesonmain", "setup", *options, BUILD, ROOT, quiet=True)
+        call(*meson, quiet=True)
         call(*ninja, quiet=True)
         stamp.write_text(wanted, encoding="utf-8")
+    listing.write_text(found, encoding="utf-8")
     plan = json.loads((BUILD / "meson-info" / "intro-install_plan.json").read_text("utf-8"))
     for built, entry in plan["targets"].items():
         copy_if_newer(Path(built), ROOT / entry["destination"].removeprefix("{py_platlib}/"))
+
+
+def programs() -> list[Path]:
+    """Return the C files that the build finds by looking: what Meson does not see come and go."""
+    return sorted((ROOT / "simsched" / "hardware" / "native" / "programs").glob("*.c"))
 
 
 def copy_if_newer(source: Path, target: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA_KINDS = ("machines", "workloads", "experiments")
-BUILD_INPUTS = {"meson.build", "_kernel.pyx", ".gitkeep"}
+BUILD_INPUTS = {"meson.build", "_kernel.pyx", "_runtime.pyx", "list_programs.py", ".gitkeep"}
+SOURCES = {".c", ".h"}
 BUILD_OUTPUTS = {".so", ".pyd", ".pyc", ".o"}
 
 
@@ -17,7 +18,7 @@ def package_files() -> list[tuple[str, Path]]:
         for path in sorted((ROOT / "simsched").rglob("*"))
         if path.is_file()
         and path.name not in BUILD_INPUTS
-        and path.suffix not in BUILD_OUTPUTS
+        and path.suffix not in BUILD_OUTPUTS | SOURCES
         and "__pycache__" not in path.parts
         and kernel not in path.parents
     ]

@@ -1,0 +1,196 @@
+"""From the runtime's records to the events of the trace schema."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.hardware.outcome import Outcome
+from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
+from simsched.workload.graph import TaskGraph, Workload
+
+Int64Array = NDArray[np.int64]
+
+
+class RecordKind(IntEnum):
+    """Kinds of records; see native/records.h."""
+
+    READY = 0
+    ACQUIRE = 1
+    WAKE = 2
+    START = 3
+    END = 4
+    SPAWN = 5
+    SUSPEND = 6
+    RESUME = 7
+    PARK = 8
+    ITERATION = 9
+
+
+#: Events in the order of record kinds; those of acquisitions depend on more, ITERATION has none.
+_EVENT_OF = np.array(
+    [
+        EventKind.TASK_READY,
+        EventKind.ACQUIRE,
+        EventKind.WAKE,
+        EventKind.TASK_START,
+        EventKind.TASK_END,
+        EventKind.SPAWN,
+        EventKind.TASK_SUSPEND,
+        EventKind.TASK_RESUME,
+        EventKind.PARK,
+        EventKind.ITERATION_START,
+    ]
+)
+_ACQUISITION = np.array([EventKind.WAKE, EventKind.ACQUIRE, EventKind.STEAL])
+
+
+def to_trace(
+    outcome: Outcome, workload: Workload, *, central: bool, distance: NDArray[np.int32]
+) -> Trace:
+    """Return what happened as events, ordered by time.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What the runtime has recorded.
+    workload : Workload
+        What it has executed.
+    central : bool
+        Whether the pool was one queue.
+    distance : ndarray of int32, shape (n_workers, n_workers)
+        Distance class of thief and victim.
+
+    Notes
+    -----
+    Tasks that are ready at the start of an iteration become so at that moment. An iteration ends
+    with its last task. Times of equal stamps keep the order in which their worker recorded them.
+    """
+    number = np.arange(len(outcome.iteration_ticks)) + (workload.init is None)
+    parts = []
+    for begin, iteration in zip(outcome.iteration_ticks[:, 0], number, strict=True):
+        graph = workload.init if iteration == 0 and workload.init is not None else workload.graph
+        parts.append(_beginning(int(begin), int(iteration), graph, len(outcome.workers), central))
+    for worker, each in enumerate(outcome.workers):
+        parts.append(_own_events(each.records, worker, number, workload, central, distance[worker]))
+    parts.append(_endings(outcome, number, parts))
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in EVENT_COLUMNS}
+    order = np.argsort(columns["time_ps"], kind="stable")
+    origin = int(outcome.iteration_ticks[0, 0]) if len(outcome.iteration_ticks) else 0
+    events = {name: columns[name][order].astype(dtype) for name, dtype in EVENT_COLUMNS.items()}
+    elapsed = (events["time_ps"] - origin) * outcome.ps_per_tick
+    events["time_ps"] = np.rint(elapsed).astype(np.int64)
+    return Trace(events)
+
+
+def ready_roots(graph: TaskGraph) -> NDArray[np.int32]:
+    """Return the tasks that are ready at the start of an iteration, ascending."""
+    return np.flatnonzero((graph.parent == NONE) & (graph.in_degree == 0)).astype(np.int32)
+
+
+def _columns(n: int, **given: object) -> dict[str, Int64Array]:
+    """Return columns of n events; what is not given is 0, workers and tasks are nobody."""
+    absent = {"worker": NONE, "task": NONE}
+    return {
+        name: np.broadcast_to(np.asarray(given.get(name, absent.get(name, 0)), np.int64), (n,))
+        for name in EVENT_COLUMNS
+    }
+
+
+def _beginning(
+    ticks: int, iteration: int, graph: TaskGraph, n_workers: int, central: bool
+) -> dict[str, Int64Array]:
+    """Return the start of an iteration and of its tasks; `time_ps` holds ticks."""
+    roots = ready_roots(graph)
+    kind = np.full(len(roots) + 1, EventKind.TASK_READY)
+    kind[0] = EventKind.ITERATION_START
+    arg0, arg1 = np.zeros(len(kind), np.int64), np.zeros(len(kind), np.int64)
+    arg0[0] = graph.n_tasks
+    if not central:
+        arg1[1:] = np.arange(len(roots)) % n_workers
+    return _columns(
+        len(kind),
+        time_ps=ticks,
+        kind=kind,
+        task=np.concatenate(([NONE], roots)),
+        iteration=iteration,
+        arg0=arg0,
+        arg1=arg1,
+    )
+
+
+def _own_events(
+    records: NDArray[np.void],
+    worker: int,
+    number: Int64Array,
+    workload: Workload,
+    central: bool,
+    distance: NDArray[np.int32],
+) -> dict[str, Int64Array]:
+    """Return the events of one worker; `time_ps` holds ticks."""
+    ticks, task = records["ticks"], records["task"].astype(np.int64)
+    kind, argument = records["what"] & 15, (records["what"] >> 4).astype(np.int64)
+    begins = kind == RecordKind.ITERATION
+    iteration = number[task[begins]][np.cumsum(begins) - 1] if len(records) else task
+    is_wake = kind == RecordKind.WAKE
+    is_stolen = ((kind == RecordKind.ACQUIRE) | is_wake) & (argument != worker) & (not central)
+    # A record stands for no event, one, or several: WAKE, ACQUIRE, STEAL.
+    n = np.where(begins, 0, 1 + is_wake + is_stolen)
+    source = np.repeat(np.arange(len(records)), n)
+    place = np.arange(len(source)) - np.repeat(np.cumsum(n) - n, n) + ~is_wake[source]
+    acquires = (kind[source] == RecordKind.ACQUIRE) | is_wake[source]
+    event = _EVENT_OF[kind[source]]
+    event = np.where(acquires, _ACQUISITION[np.where(acquires, place, 1)], event)
+    arg0, arg1 = np.zeros(len(source), np.int64), np.zeros(len(source), np.int64)
+    own_task, argument = task[source], argument[source]
+    since = np.diff(ticks, prepend=ticks[:1])[source]
+
+    spawns = event == EventKind.SPAWN
+    arg0[spawns], arg1[spawns] = own_task[spawns], 1 - argument[spawns]
+    own_task[spawns] = _parents(workload, iteration[source], own_task, spawns)
+    arg1[event == EventKind.TASK_READY] = 0 if central else worker
+    taken = event == EventKind.ACQUIRE
+    arg0[taken] = 0 if central else argument[taken]
+    arg1[taken] = np.where(is_wake[source], 0, since)[taken]
+    stolen = event == EventKind.STEAL
+    arg0[stolen], arg1[stolen] = argument[stolen], distance[argument[stolen]]
+    suspends = event == EventKind.TASK_SUSPEND
+    arg0[suspends] = argument[suspends]
+    arg0[event == EventKind.WAKE] = NONE
+    own_task[(event == EventKind.WAKE) | (event == EventKind.PARK)] = NONE
+    return _columns(
+        len(source),
+        time_ps=ticks[source],
+        kind=event,
+        worker=worker,
+        task=own_task,
+        iteration=iteration[source],
+        arg0=arg0,
+        arg1=arg1,
+    )
+
+
+def _parents(
+    workload: Workload, iteration: Int64Array, child: Int64Array, chosen: NDArray[np.bool_]
+) -> Int64Array:
+    """Return the parents of the chosen children."""
+    parent = workload.graph.parent[np.where(iteration > 0, child, 0)]
+    if workload.init is not None:
+        parent = np.where(
+            iteration > 0, parent, workload.init.parent[np.where(iteration > 0, 0, child)]
+        )
+    return parent[chosen].astype(np.int64)
+
+
+def _endings(
+    outcome: Outcome, number: Int64Array, parts: list[dict[str, Int64Array]]
+) -> dict[str, Int64Array]:
+    """Return the ends of iterations: those of their last tasks, or when workers noticed them."""
+    ticks = np.zeros(len(number), np.int64)
+    for part in parts:
+        ends = part["kind"] == EventKind.TASK_END
+        np.maximum.at(ticks, part["iteration"][ends] - number[:1], part["time_ps"][ends])
+    ticks = np.where(ticks > 0, ticks, outcome.iteration_ticks[:, 1])
+    return _columns(len(number), time_ps=ticks, kind=EventKind.ITERATION_END, iteration=number)

@@ -1,0 +1,1 @@
+"""The task runtime in C and its binding."""

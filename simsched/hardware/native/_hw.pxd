@@ -1,0 +1,89 @@
+"""Declarations of runtime.h that the binding uses."""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+
+cdef extern from "program.h" nogil:
+    ctypedef struct hw_class_t:
+        const char *name
+
+    ctypedef struct hw_program_t:
+        const char *name
+        const hw_class_t *classes
+        int32_t n_classes
+
+
+cdef extern from "tasks.h" nogil:
+    ctypedef struct hw_graph_t:
+        int32_t n_tasks, n_roots, n_args
+        const int64_t *child_ptr
+        const int32_t *child
+        const int64_t *succ_ptr
+        const int32_t *succ
+        const int32_t *parent
+        const int32_t *in_degree
+        const int32_t *function
+        const int32_t *roots
+        const int64_t *args
+
+
+cdef extern from "records.h" nogil:
+    ctypedef struct hw_record_t:
+        int64_t ticks
+        int32_t task
+        uint32_t what
+
+    ctypedef struct hw_records_t:
+        hw_record_t *records
+        int64_t count, capacity, lost
+
+
+cdef extern from "runtime.h" nogil:
+    int HW_OK, HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN
+    int HW_CYCLES, HW_INSTRUCTIONS, HW_LLC_MISSES, HW_N_EVENTS
+
+    ctypedef struct hw_problem_t:
+        const hw_program_t *program
+        void **arrays
+        const int64_t *params
+        const double *constants
+        const hw_graph_t *init
+        const hw_graph_t *graph
+        int32_t n_iterations, n_workers
+        const int32_t *cpu
+        const int32_t *group_ptr
+        const int32_t *victim_ptr
+        const int32_t *victim
+        int order, pools, own_take
+        uint64_t seed
+        int64_t n_records, n_expected
+
+    ctypedef struct hw_iteration_t:
+        int64_t begin_ticks, end_ticks
+
+    ctypedef struct hw_counters_t:
+        int64_t tasks, steals, empty_probes, lost_races, idle_ticks
+        int64_t events[3]
+        int events_error
+
+    ctypedef struct hw_result_t:
+        int32_t n_done
+        bint is_tsc
+        double ps_per_tick
+        const hw_iteration_t *iterations
+
+    ctypedef struct hw_run_t:
+        pass
+
+    const hw_program_t *const hw_programs[]
+    const int32_t hw_n_programs
+
+    int hw_run_new(hw_run_t **, const hw_problem_t *)
+    int hw_run_start(hw_run_t *)
+    bint hw_run_wait(hw_run_t *, int)
+    void hw_run_stop(hw_run_t *)
+    void hw_run_free(hw_run_t *)
+    int hw_run_status(const hw_run_t *)
+    hw_result_t hw_run_result(const hw_run_t *)
+    const hw_counters_t *hw_run_counters(const hw_run_t *, int32_t)
+    const hw_records_t *hw_run_records(const hw_run_t *, int32_t)

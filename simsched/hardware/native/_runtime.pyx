@@ -1,0 +1,174 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Binding of the task runtime: checks and hands over arrays, waits for the workers, copies what they recorded.
+
+The runtime itself is in this folder and described in runtime.h.
+"""
+
+import os
+
+import numpy as np
+
+from simsched.errors import HardwareError
+from simsched.hardware.outcome import Outcome, WorkerOutcome
+
+cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from simsched.hardware.native._hw cimport *
+
+cnp.import_array()
+
+DEF WAIT_MS = 50  # between two looks at pending signals
+
+RECORD = np.dtype([("ticks", np.int64), ("task", np.int32), ("what", np.uint32)])
+
+
+def program_classes():
+    """Return the names of the classes of every program that was compiled in, by name of the program."""
+    return {
+        hw_programs[p].name.decode("ascii"): tuple(
+            hw_programs[p].classes[c].name.decode("ascii") for c in range(hw_programs[p].n_classes)
+        )
+        for p in range(hw_n_programs)
+    }
+
+
+cdef const void *_data(list kept, str what, object array, object dtype, tuple shape) except? NULL:
+    """Return the data of an array after checking it; the array is kept alive in `kept`."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype) or array.shape != shape:
+        raise ValueError(f"{what}: accepted an array of {np.dtype(dtype)} of shape {shape}")
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        raise ValueError(f"{what}: found strides {array.strides}, accepted a contiguous array")
+    kept.append(array)
+    return cnp.PyArray_DATA(<cnp.ndarray>array)
+
+
+cdef int _fill_graph(hw_graph_t *g, object prepared, list kept) except -1:
+    """Take over a PreparedGraph, whose arrays have been checked in Python."""
+    graph, n = prepared.graph, prepared.graph.n_tasks
+    g.n_tasks, g.n_roots, g.n_args = n, len(prepared.roots), prepared.args.shape[1]
+    g.child_ptr = <const int64_t *>_data(kept, "child_ptr", graph.child_ptr, np.int64, (n + 1,))
+    g.child = <const int32_t *>_data(kept, "child", graph.child, np.int32, (len(graph.child),))
+    g.succ_ptr = <const int64_t *>_data(kept, "succ_ptr", graph.succ_ptr, np.int64, (n + 1,))
+    g.succ = <const int32_t *>_data(kept, "succ", graph.succ, np.int32, (len(graph.succ),))
+    g.parent = <const int32_t *>_data(kept, "parent", graph.parent, np.int32, (n,))
+    g.in_degree = <const int32_t *>_data(kept, "in_degree", graph.in_degree, np.int32, (n,))
+    g.function = <const int32_t *>_data(kept, "function", prepared.function, np.int32, (n,))
+    g.roots = <const int32_t *>_data(kept, "roots", prepared.roots, np.int32, (len(prepared.roots),))
+    g.args = <const int64_t *>_data(kept, "args", prepared.args, np.int64, (n, prepared.args.shape[1]))
+    return 0
+
+
+cdef const hw_program_t *_program(str name) except NULL:
+    """Return a program by name."""
+    for p in range(hw_n_programs):
+        if hw_programs[p].name.decode("ascii") == name:
+            return hw_programs[p]
+    raise HardwareError(f"program {name}: not compiled in")
+
+
+def run(job):
+    """Execute a :class:`simsched.hardware.outcome.Job` and return its :class:`Outcome`.
+
+    Signals are looked at while the workers run; one that raises stops them.
+    """
+    cdef hw_problem_t problem
+    cdef hw_graph_t graph, init
+    cdef hw_run_t *r = NULL
+    cdef void **arrays = <void **>calloc(max(1, len(job.arrays)), sizeof(void *))
+    cdef int status
+    cdef bint done = False
+    cdef list kept = []
+    if arrays is NULL:
+        raise MemoryError
+    try:
+        memset(&problem, 0, sizeof(problem))
+        for i, array in enumerate(job.arrays):
+            arrays[i] = cnp.PyArray_DATA(<cnp.ndarray?>array)
+        _fill_graph(&graph, job.graph, kept)
+        problem.graph = &graph
+        if job.init is not None:
+            _fill_graph(&init, job.init, kept)
+            problem.init = &init
+        problem.program = _program(job.program)
+        problem.arrays = arrays
+        _fill_problem(&problem, job, kept)
+        _check(hw_run_new(&r, &problem))
+        try:
+            _check(hw_run_start(r))
+            while not done:
+                with nogil:
+                    done = hw_run_wait(r, WAIT_MS)
+                PyErr_CheckSignals()
+            _check(hw_run_status(r))
+            return _outcome(r, problem.n_workers)
+        finally:
+            with nogil:
+                hw_run_free(r)
+    finally:
+        free(arrays)
+
+
+cdef int _fill_problem(hw_problem_t *p, object job, list kept) except -1:
+    """Take over everything but the graphs and the data."""
+    workers, groups = len(job.cpu), len(job.victim_ptr)
+    p.params = <const int64_t *>_data(kept, "params", job.params, np.int64, (len(job.params),))
+    p.constants = <const double *>_data(kept, "constants", job.constants, np.float64, (len(job.constants),))
+    p.n_iterations, p.n_workers = job.iterations, workers
+    p.cpu = <const int32_t *>_data(kept, "cpu", job.cpu, np.int32, (workers,))
+    p.group_ptr = <const int32_t *>_data(kept, "group_ptr", job.group_ptr, np.int32, (workers + 1,))
+    p.victim_ptr = <const int32_t *>_data(kept, "victim_ptr", job.victim_ptr, np.int32, (groups,))
+    p.victim = <const int32_t *>_data(kept, "victim", job.victim, np.int32, (len(job.victim),))
+    p.order, p.pools, p.own_take = job.order, job.pools, job.own_take
+    p.seed, p.n_records, p.n_expected = job.seed, job.n_records, job.n_expected
+    return 0
+
+
+cdef int _check(int status) except -1:
+    """Raise what a status stands for."""
+    if status == HW_ERR_MEMORY:
+        raise MemoryError("task runtime: no room for its state and records")
+    if status == HW_ERR_THREAD:
+        raise HardwareError("task runtime: the system has refused to start a thread for each worker")
+    if status == HW_ERR_PIN:
+        raise HardwareError("task runtime: the system has refused to pin a worker to its core")
+    return 0
+
+
+cdef object _outcome(const hw_run_t *r, int n_workers):
+    """Copy what the workers have counted and recorded."""
+    cdef hw_result_t result = hw_run_result(r)
+    iterations = np.array(
+        [(result.iterations[i].begin_ticks, result.iterations[i].end_ticks) for i in range(result.n_done)],
+        np.int64,
+    ).reshape(-1, 2)
+    return Outcome(
+        iterations, result.ps_per_tick, bool(result.is_tsc), tuple(_worker(r, w) for w in range(n_workers))
+    )
+
+
+cdef object _worker(const hw_run_t *r, int worker):
+    """Copy what one worker has counted and recorded."""
+    cdef const hw_counters_t *c = hw_run_counters(r, worker)
+    cdef const hw_records_t *kept = hw_run_records(r, worker)
+    records = np.empty(kept.count, RECORD)
+    if kept.count > 0:
+        memcpy(cnp.PyArray_DATA(<cnp.ndarray>records), kept.records, kept.count * sizeof(hw_record_t))
+    counts = {
+        "cycles": c.events[HW_CYCLES],
+        "instructions": c.events[HW_INSTRUCTIONS],
+        "llc_misses": c.events[HW_LLC_MISSES],
+    }
+    return WorkerOutcome(
+        records=records,
+        lost_records=kept.lost,
+        tasks=c.tasks,
+        steals=c.steals,
+        empty_probes=c.empty_probes,
+        lost_races=c.lost_races,
+        idle_ticks=c.idle_ticks,
+        events={name: int(count) for name, count in counts.items() if count >= 0},
+        events_error=os.strerror(c.events_error) if c.events_error else "",
+    )

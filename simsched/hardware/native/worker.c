@@ -1,0 +1,153 @@
+/*
+ * A worker's thread: iteration by iteration, task by task, until the run is over or stopped.
+ *
+ * Between iterations all workers meet twice. At the first barrier everybody has left the old iteration and the last one
+ * sets up the new one; then each puts its share of the tasks that are ready into its own deque; after the second barrier
+ * the iteration has begun. This is also how a run ends, so that all workers take part in every barrier.
+ */
+#include "run.h"
+
+#include <sched.h>
+
+static void fail(hw_run_t *run, int status)
+{
+    int ok = HW_OK;
+    atomic_compare_exchange_strong(&run->status, &ok, status); /* the first one counts */
+    atomic_store(&run->is_stopped, true);
+}
+
+static bool is_stopped(const hw_run_t *run)
+{
+    /* Relaxed: it only has to be noticed some time. */
+    return atomic_load_explicit(&run->is_stopped, memory_order_relaxed);
+}
+
+/* Takes the core and the pages near it. */
+static void settle(hw_worker_t *worker)
+{
+    hw_run_t *run = worker->run;
+    const hw_problem_t *problem = &run->problem;
+    int32_t cpu = problem->cpu[worker->number];
+    if (cpu != HW_NONE) {
+        size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+        cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+        if (set == NULL) {
+            fail(run, HW_ERR_MEMORY);
+        } else {
+            CPU_ZERO_S(bytes, set);
+            CPU_SET_S((size_t)cpu, bytes, set);
+            if (sched_setaffinity(0, bytes, set) != 0)
+                fail(run, HW_ERR_PIN);
+            CPU_FREE(set);
+        }
+    }
+    hw_pages_touch(worker->records.records, (size_t)problem->n_expected * sizeof(hw_record_t));
+    worker->counters.events_error = hw_events_open(&worker->events);
+    worker->is_idle = true;
+    worker->idle_since = hw_ticks(&run->clock);
+}
+
+/* Ends the iteration before and sets up the next one; executed by one worker while all others wait. */
+static void set_up(hw_run_t *run)
+{
+    const hw_problem_t *problem = &run->problem;
+    if (run->graph != NULL && !is_stopped(run)) {
+        int64_t first = INT64_MAX;
+        for (int32_t w = 0; w < problem->n_workers; w++)
+            if (run->workers[w].left_at < first)
+                first = run->workers[w].left_at;
+        run->iterations[run->n_done++].end_ticks = first;
+    }
+    run->is_over = is_stopped(run) || run->n_done == run->n_iterations;
+    if (run->is_over)
+        return;
+    bool is_init = run->n_done == 0 && problem->init != NULL;
+    run->graph = is_init ? problem->init : problem->graph;
+    run->tasks = is_init ? run->init_tasks : run->graph_tasks;
+    for (int32_t i = 0; problem->pools == HW_CENTRAL && i < run->graph->n_roots; i++)
+        hw_queue_push(&run->queue, run->graph->roots[i]);
+}
+
+/* Takes part in the beginning of an iteration; false: there is none. */
+static bool begin_iteration(hw_worker_t *worker)
+{
+    hw_run_t *run = worker->run;
+    if (hw_barrier_arrive(&run->barrier)) {
+        set_up(run);
+        hw_barrier_open(&run->barrier);
+    }
+    if (run->is_over)
+        return false;
+    if (run->problem.pools == HW_DEQUES)
+        for (int32_t i = worker->number; i < run->graph->n_roots; i += run->problem.n_workers)
+            hw_deque_push(&worker->deque, run->graph->roots[i]);
+    atomic_store_explicit(&worker->ended, 0, memory_order_relaxed); /* published by the barrier */
+    worker->call.iteration = run->n_done + (run->problem.init == NULL);
+    if (hw_barrier_arrive(&run->barrier)) {
+        run->iterations[run->n_done].begin_ticks = hw_ticks(&run->clock);
+        hw_barrier_open(&run->barrier);
+    }
+    hw_record(worker, run->iterations[run->n_done].begin_ticks, HW_ITERATION, run->n_done, 0);
+    return true;
+}
+
+static bool has_ended(const hw_run_t *run)
+{
+    int64_t sum = 0;
+    /* Acquire: all that was done for tasks that are counted has happened before. */
+    for (int32_t w = 0; w < run->problem.n_workers; w++)
+        sum += atomic_load_explicit(&run->workers[w].ended, memory_order_acquire);
+    return sum == run->graph->n_tasks;
+}
+
+static void run_iteration(hw_worker_t *worker)
+{
+    hw_run_t *run = worker->run;
+    uint32_t round = 0;
+    while (!is_stopped(run)) {
+        int64_t ticks;
+        int32_t task = hw_acquire(worker, &ticks);
+        if (task != HW_NONE) {
+            hw_execute(worker, task, ticks);
+            round = 0;
+            continue;
+        }
+        if (has_ended(run))
+            break;
+        if (!worker->is_idle) {
+            worker->is_idle = true;
+            worker->idle_since = hw_ticks(&run->clock);
+            hw_record(worker, worker->idle_since, HW_PARK, HW_NONE, 0);
+        }
+        hw_back_off(round++);
+    }
+    worker->left_at = hw_ticks(&run->clock);
+    if (!worker->is_idle) {
+        worker->is_idle = true;
+        worker->idle_since = worker->left_at;
+        hw_record(worker, worker->left_at, HW_PARK, HW_NONE, 0);
+    }
+}
+
+void *hw_worker_main(void *argument)
+{
+    hw_worker_t *worker = argument;
+    hw_run_t *run = worker->run;
+    int gate;
+    /* Acquire: all workers are there when the gate opens. */
+    for (uint32_t round = 0; (gate = atomic_load_explicit(&run->gate, memory_order_acquire)) == HW_GATE_CLOSED; round++)
+        hw_back_off(round);
+    if (gate == HW_GATE_OPEN) {
+        settle(worker);
+        hw_events_start(&worker->events);
+        while (begin_iteration(worker))
+            run_iteration(worker);
+        hw_events_finish(&worker->events, worker->counters.events);
+        worker->counters.idle_ticks += worker->left_at > 0 ? worker->left_at - worker->idle_since : 0;
+    }
+    pthread_mutex_lock(&run->exit_lock);
+    run->n_exited++;
+    pthread_cond_signal(&run->exit_condition);
+    pthread_mutex_unlock(&run->exit_lock);
+    return NULL;
+}
