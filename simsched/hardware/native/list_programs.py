@@ -1,4 +1,4 @@
-"""Print the names of the programs in C, or write the table of them: `list_programs.py [TABLE]`."""
+"""Print the names of the programs in C, or write a table of given ones: `[TABLE NAME...]`."""
 
 import sys
 from pathlib import Path
@@ -28,6 +28,6 @@ def table(names: list[str]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(table(program_names()), encoding="utf-8")
+        Path(sys.argv[1]).write_text(table(sys.argv[2:]), encoding="utf-8")
     else:
         sys.stdout.write("\n".join(program_names()) + "\n")
