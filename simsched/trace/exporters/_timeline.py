@@ -60,6 +60,8 @@ _TAKEN = 100  #: stands for a preemption on the side of the worker that takes th
 class Intervals:
     """Intervals in the order of the events that begin them.
 
+    Of those without length only steals and the beginnings and ends of tasks are there.
+
     Parameters
     ----------
     activity : ndarray of int8, shape (n,)
@@ -137,13 +139,13 @@ class _Rows:
 
     def follows(self, row: Int64Array, after: Int64Array) -> Mask:
         """Return whether `after` are rows of the same worker as `row`."""
-        last = max(0, len(self) - 1)
+        last = len(self) - 1
         same: Mask = self.worker[np.minimum(after, last)] == self.worker[row]
         return same & (after < len(self))
 
     def kind_at(self, row: Int64Array, after: Int64Array) -> NDArray[np.int32]:
         """Return the kinds at `after`, -1 where that is no row of the same worker as `row`."""
-        last = max(0, len(self) - 1)
+        last = len(self) - 1
         kind: NDArray[np.int32] = np.where(
             self.follows(row, after), self.kind[np.minimum(after, last)], NONE
         ).astype(np.int32)
@@ -151,7 +153,7 @@ class _Rows:
 
     def time_at(self, row: Int64Array, after: Int64Array) -> Int64Array:
         """Return the times at `after`, the end of the trace where there is no such row."""
-        last = max(0, len(self) - 1)
+        last = len(self) - 1
         return np.where(self.follows(row, after), self.time[np.minimum(after, last)], self.end_ps)
 
 
@@ -172,10 +174,17 @@ def timeline(trace: Trace) -> Timeline:
         order = np.argsort(time, kind="stable")
         events = {name: column[order] for name, column in events.items()}
     rows = _relevant(events)
+    if not len(rows):
+        return Timeline(_made(rows, Activity.TASK, rows.event, rows.time), rows.end_ps, set_aside)
     parts, opened = _stretches(rows, set_aside)
     others = [_spawns(rows, parts, opened), *_acquisitions(rows), *_other_costs(rows)]
-    kept = parts.chosen((parts.end_ps > parts.start_ps) | parts.first | parts.last)
-    joined = _joined([kept, *(part.chosen(part.end_ps > part.start_ps) for part in others)])
+    joined = _joined([parts, *others])
+    joined = joined.chosen(
+        (joined.end_ps > joined.start_ps)
+        | joined.first
+        | joined.last
+        | (joined.activity == Activity.STEAL)
+    )
     ordered = joined.chosen(np.lexsort((joined.inside, joined.event)))
     return Timeline(ordered, rows.end_ps, set_aside)
 
@@ -211,12 +220,12 @@ def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64
     opened = np.flatnonzero(opening)
     current = np.maximum.accumulate(np.where(opening, np.arange(len(rows)), 0))
     continued = (rows.kind == EventKind.TASK_READY) & (rows.task == rows.task[current])
-    closing = np.flatnonzero(np.isin(rows.kind, _CLOSING) | (continued & (current > -1) & ~opening))
+    closing = np.flatnonzero(np.isin(rows.kind, _CLOSING) | (continued & ~opening))
     place = np.searchsorted(closing, opened, side="right")
     closed = np.append(closing, len(rows))[place]
-    following = np.append(opened[1:], len(rows))
+    following = np.append(opened, len(rows))[1:]
     broken = ~rows.follows(opened, closed) | (closed > following)
-    sound = ~broken & (rows.task[np.minimum(closed, max(0, len(rows) - 1))] == rows.task[opened])
+    sound = ~broken & (rows.task[np.minimum(closed, len(rows) - 1)] == rows.task[opened])
     end = np.where(sound, rows.time_at(opened, closed), rows.time_at(opened, following))
     count = int(np.count_nonzero(~sound))
     if count:
@@ -240,7 +249,7 @@ def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64
 def _spawns(rows: _Rows, stretches: Intervals, opened: Int64Array) -> Intervals:
     """Return the creation of children; docs/semantics.md, "Life of a task", 3."""
     row = np.flatnonzero(rows.kind == EventKind.SPAWN)
-    after, last = row + 1, max(0, len(rows) - 1)
+    after, last = row + 1, len(rows) - 1
     kind = rows.kind_at(row, after)
     task = rows.task[np.minimum(after, last)]
     parent_first = rows.arg1[row] == PARENT_FIRST

@@ -63,7 +63,10 @@ def export_chrome(
         if value < least:
             raise ConfigurationError(f"chrome: {option}: found {value}, accepted {least} or more")
     found = timeline(recording.trace)
-    slices = _Slices(found.intervals)
+    drawn = (found.intervals.end_ps > found.intervals.start_ps) | (
+        found.intervals.activity == Activity.TASK
+    )
+    slices = _Slices(found.intervals.chosen(drawn))
     wanted, total = dependence_arrows(recording, found.intervals, dependences)
     stolen = steal_arrows(found.intervals)
     flows = [

@@ -1,0 +1,359 @@
+"""Chrome traces of other programs, and files that are damaged in every way we know."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simsched.errors import TraceError
+from simsched.trace.exporters import export_recording
+from simsched.trace.exporters._timeline import Activity, timeline
+from simsched.trace.importers import import_recording
+from simsched.trace.importers.chrome import read_chrome
+from simsched.trace.recording import Recording
+
+from .runs import small_recording, task_times
+
+Event = dict[str, Any]
+
+
+def x(name: str, ts: Any, dur: Any, tid: Any = 1, **more: Any) -> Event:
+    return {"ph": "X", "name": name, "ts": ts, "dur": dur, "pid": 1, "tid": tid, **more}
+
+
+def pair(ph: str, ts: Any, name: str | None = None, tid: Any = 1) -> Event:
+    event = {"ph": ph, "ts": ts, "pid": 1, "tid": tid}
+    return event if name is None else {**event, "name": name}
+
+
+def written(tmp_path: Path, events: Any) -> Path:
+    path = tmp_path / "t.json"
+    path.write_text(events if isinstance(events, str) else json.dumps(events))
+    return path
+
+
+def stretches(recording: Recording) -> list[tuple[int, str, int, int]]:
+    """(Worker, class, start, end) of all stretches, in nanoseconds."""
+    found = timeline(recording.trace)
+    assert found.set_aside == {}
+    rows = found.intervals.chosen(found.intervals.activity == Activity.TASK)
+    names = [recording.class_names[c] for c in recording.task_class[rows.task]]
+    times = (rows.start_ps // 1000).tolist(), (rows.end_ps // 1000).tolist()
+    return sorted(zip(rows.worker.tolist(), names, *times, strict=True))
+
+
+def read(tmp_path: Path, events: Any, **options: Any) -> Recording:
+    return import_recording(written(tmp_path, events), "chrome", **options)
+
+
+@pytest.mark.parametrize("form", ["array", "object", "open array", "trailing comma", "members"])
+def test_all_forms_of_the_container(form: str, tmp_path: Path) -> None:
+    events = json.dumps([x("a", 1, 2), x("b", 4, 1)])
+    text = {
+        "array": events,
+        "object": f'{{"traceEvents": {events}}}',
+        "open array": events[:-1],
+        "trailing comma": events[:-1] + ",\n",
+        "members": f'{{"a": [1, {{}}], "traceEvents": {events}, "displayTimeUnit": "ns"}}',
+    }[form]
+    recording = read(tmp_path, text)
+    assert stretches(recording) == [(0, "a", 0, 2000), (0, "b", 3000, 4000)]
+    assert recording.details["warnings"] == []
+    assert recording.details["origin_us"] == "1"
+
+
+@pytest.mark.parametrize(
+    "ts", [[1, 4], [1.0, 4.0], ["1", "4.000"], [1e0, "4e0"], [1700000000000001, 1700000000000004]]
+)
+def test_times_are_numbers_or_text_that_spells_them(ts: list[Any], tmp_path: Path) -> None:
+    recording = read(tmp_path, [x("a", ts[0], 2), x("b", ts[1], "1")])
+    assert stretches(recording) == [(0, "a", 0, 2000), (0, "b", 3000, 4000)]
+
+
+def test_large_times_keep_their_digits(tmp_path: Path) -> None:
+    text = '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1700000000000000.123,"dur":0.001},'
+    text += '{"ph":"X","name":"b","pid":1,"tid":1,"ts":1700000000000000.125,"dur":0.001}]'
+    assert stretches(read(tmp_path, text)) == [(0, "a", 0, 1), (0, "b", 2, 3)]
+
+
+def test_pairs_of_begin_and_end(tmp_path: Path) -> None:
+    events = [
+        pair("B", 0, "a"),
+        pair("B", 2, "b"),
+        pair("E", 3),
+        pair("E", 5, "a"),
+        pair("B", 1, "c", 2),
+        pair("E", 9, None, 2),
+    ]
+    assert stretches(read(tmp_path, events)) == [
+        (0, "a", 0, 2000),
+        (0, "a", 3000, 5000),
+        (0, "b", 2000, 3000),
+        (1, "c", 1000, 9000),
+    ]
+
+
+def test_a_slice_inside_another_suspends_it(tmp_path: Path) -> None:
+    events = [x("in", 4, 2), x("deep", 5, 1), x("out", 0, 10), x("in", 8, 2), x("next", 10, 1)]
+    recording = read(tmp_path, events)
+    assert recording.n_tasks == 5
+    assert recording.class_names == ("out", "in", "deep", "next")
+    assert stretches(recording) == [
+        (0, "deep", 5000, 6000),
+        (0, "in", 4000, 5000),
+        (0, "in", 6000, 6000),
+        (0, "in", 8000, 10000),
+        (0, "next", 10000, 11000),
+        (0, "out", 0, 4000),
+        (0, "out", 6000, 8000),
+        (0, "out", 10000, 10000),
+    ]
+    assert task_times(recording)[0, 0][3:] == (0, 10_000_000)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=50, deadline=None)
+def test_nested_slices_conserve_time(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    rng = random.Random(seed)
+    events: list[Event] = []
+
+    def fill(tid: int, low: int, high: int, depth: int) -> None:
+        """Put slices one after the other, and others inside them, some without length."""
+        at = low
+        while at <= high and rng.random() < 0.8:
+            start = rng.randint(at, high)
+            end = rng.randint(start, high)
+            events.append(x(rng.choice("abc"), start, end - start, tid))
+            if depth and end > start:
+                fill(tid, start, end, depth - 1)
+            at = end + (end == start)
+
+    for tid in range(3):
+        fill(tid, 0, 60, 2)
+    if not events:
+        return
+    rng.shuffle(events)
+    recording = read(tmp_path_factory.mktemp("nested"), events)
+    assert recording.details["set_aside"] == {}
+    assert recording.n_tasks == len(events)
+    covered: dict[int, set[int]] = {}
+    for event in events:
+        units = range(event["ts"], event["ts"] + event["dur"])
+        covered.setdefault(event["tid"], set()).update(units)
+    busy = sum(e - s for _, _, s, e in stretches(recording))
+    assert busy == 1000 * sum(len(units) for units in covered.values())
+
+
+def test_workers_are_named_and_sorted(tmp_path: Path) -> None:
+    def named(kind: str, tid: Any, value: Any, pid: int = 1) -> Event:
+        key = "sort_index" if kind.endswith("index") else "name"
+        return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {key: value}}
+
+    events = [
+        named("process_name", 0, "proc"),
+        named("thread_name", 10, "ten"),
+        named("thread_name", 2, "same"),
+        named("thread_name", 3, "same"),
+        named("thread_sort_index", 10, -1),
+        *(x("a", 0, 1, tid) for tid in (2, 3, 10, "text", 4)),
+    ]
+    recording = read(tmp_path, events)
+    assert recording.worker_names == (
+        "ten",
+        "proc/same (1/2)",
+        "proc/same (1/3)",
+        "1/4",
+        "1/text",
+    )
+    assert recording.worker_core.tolist() == [-1] * 5
+
+
+def test_other_events_are_counted_and_categories_chosen(tmp_path: Path) -> None:
+    events = [
+        {"ph": "C", "name": "c", "ts": 0, "pid": 1, "args": {"v": 1}},
+        {"ph": "s", "name": "f", "ts": 0, "pid": 1, "tid": 1, "id": 1},
+        x("a", 0, 1, cat="one,two"),
+        x("b", 2, 1, cat="three"),
+    ]
+    recording = read(tmp_path, events, category="two")
+    assert recording.class_names == ("a",)
+    assert recording.details["other_events"] == {"C": 1, "X": 1, "s": 1}
+
+
+SET_ASIDE = [
+    ([x("a", 0, None)], "X without dur"),
+    ([{k: v for k, v in x("a", 0, 1).items() if k != "dur"}], "X without dur"),
+    ([x("a", 5, -1)], "X with a dur below 0"),
+    ([pair("E", 3)], "E without its B"),
+    ([pair("B", 3, "b")], "B without its E"),
+    ([x("a", 9, 5), x("b", 12, 5)], "slice that begins inside another one of its thread"),
+]
+
+
+@pytest.mark.parametrize(("events", "reason"), SET_ASIDE)
+def test_what_cannot_be_placed_is_set_aside(
+    events: list[Event], reason: str, tmp_path: Path
+) -> None:
+    recording = read(tmp_path, [x("good", 20, 1, 7), *events])
+    assert recording.n_tasks == len(events)  # the good one, and all but one of the others
+    (counted,) = recording.details["set_aside"].items()
+    assert counted[0].startswith(reason)
+    assert counted[1] == 1
+    (warning,) = recording.details["warnings"]
+    place = f"{tmp_path / 't.json'}: event {len(events)}: {reason}"
+    assert warning.startswith(place)
+    assert warning.endswith("; 1 event set aside")
+
+
+def test_a_clock_that_goes_backwards_is_said(tmp_path: Path) -> None:
+    events = [pair("B", 10, "b"), pair("E", 12), pair("B", 0, "a"), pair("E", 10)]
+    recording = read(tmp_path, events)
+    assert stretches(recording) == [(0, "a", 0, 10000), (0, "b", 10000, 12000)]
+    (warning,) = recording.details["warnings"]
+    assert "t.json: event 2: the clock of thread 1/1 goes backwards; 1 times" in warning
+
+
+def test_an_end_before_its_beginning(tmp_path: Path) -> None:
+    recording = read(tmp_path, [x("good", 0, 1), pair("B", 10, "b"), pair("E", 5)])
+    assert recording.details["set_aside"] == {"B without its E": 1, "E without its B": 1}
+
+
+def without(key: str) -> Event:
+    return {k: v for k, v in x("a", 0, 1).items() if k != key}
+
+
+ERRORS = [
+    ([], "found no slices that are tasks"),
+    ('{"traceEvents": []}', "found no slices that are tasks"),
+    ("", "found an empty file"),
+    ("  \n", "found an empty file"),
+    ("{}", "traceEvents: missing"),
+    ('{"traceEvents": 3}', "traceEvents: missing"),
+    ("3", "found '3' at the beginning, accepted an array of events"),
+    ("nonsense", "found 'nonsense' at the beginning"),
+    ([x("a", 0, 1), 7], "event 1: found 7, accepted an object"),
+    ([without("ph")], "event 0: ph: found nothing, accepted a phase"),
+    ([x("a", 0, 1), without("ts")], "event 1: ts: found nothing, accepted a number of microsec"),
+    ([without("name")], "event 0: name: found nothing, accepted text"),
+    ([without("pid")], "event 0: pid: found nothing, accepted an integer or text"),
+    ([without("tid")], "event 0: tid: found nothing, accepted an integer or text"),
+    ([x("a", "soon", 1)], "event 0: ts: found 'soon', accepted a number of microseconds"),
+    ([x("a", True, 1)], "event 0: ts: found True"),
+    ([x("a", "nan", 1)], "event 0: ts: found 'nan'"),
+    ([x("a", "1e30", 1)], "event 0: ts: found '1e30'"),
+    ([x("a", 0, [1])], "event 0: dur: found [1]"),
+    ('[{"ph": "X", "ts": NaN}]', "1: event 0: found NaN, accepted numbers that JSON has"),
+    ('[{"ph": "C"},\n{"ph" "X"}]', "2: column 7: event 1: not JSON: Expecting ':'"),
+    ('{"displayTimeUnit": "s", "traceEvents": [' + json.dumps(x("a", 0, 1)) + "]}", "'s', accep"),
+    ([x("a", 0, 1), x("b", 10**14, 1)], "s apart"),
+    ("[" * 100_000, "nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("events", "message"), ERRORS)
+def test_wrong_files_are_errors_that_name_file_and_event(
+    events: Any, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TraceError, match=re.escape(message)) as caught:
+        read_chrome(written(tmp_path, events))
+    assert str(caught.value).startswith(f"{tmp_path / 't.json'}:")
+
+
+def test_every_way_to_cut_off_a_file(tmp_path: Path) -> None:
+    events = [x("a", 0.5, 1), x('b\\"\u00e9', 2, 1e-1, args={"k": [True, None, -1.5]})]
+    for whole in (json.dumps(events), json.dumps({"traceEvents": events, "x": "y"})):
+        first = whole.index("}, ") + 1
+        for cut in range(first, len(whole)):
+            recording = read(tmp_path, whole[:cut])
+            assert recording.n_tasks in (1, 2)
+            told = any("cut off" in text for text in recording.details["warnings"])
+            # An array may lack its bracket: then nothing tells that it is not complete.
+            between_events = whole[0] == "[" and whole[:cut].rstrip().endswith(("}", ","))
+            if recording.n_tasks == 1:
+                assert told or between_events, whole[:cut]
+            elif whole[0] == "{":
+                assert told, whole[:cut]
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(gzip.compress(json.dumps([x("a", 0, 1)] * 50).encode())[:-20])
+    with pytest.raises(TraceError, match=r"t\.json\.gz: found damaged or truncated gzip data"):
+        read_chrome(path)
+
+
+def test_the_format_is_recognised(tmp_path: Path) -> None:
+    path = written(tmp_path, [x("a", 0, 1)])
+    assert import_recording(path).details["format"] == "chrome"
+    export_recording(small_recording("heat"), tmp_path / "own.json")
+    assert import_recording(tmp_path / "own.json").details["format"] == "chrome"
+
+
+def own(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    path = tmp_path / "own.json"
+    export_recording(small_recording("cholesky"), path)
+    return path, json.loads(path.read_text())
+
+
+def test_our_own_file_cut_off_keeps_whole_tasks(tmp_path: Path) -> None:
+    path, _ = own(tmp_path)
+    expected = task_times(read_chrome(path))
+    text = path.read_text()
+    path.write_text(text[: len(text) * 2 // 3])
+    found = read_chrome(path)
+    got = task_times(found)
+    assert 0 < len(got) < len(expected)
+    assert all(expected[key] == value for key, value in got.items())
+    assert any("cut off" in warning for warning in found.details["warnings"])
+
+
+def test_our_own_file_shuffled_is_the_same(tmp_path: Path) -> None:
+    path, document = own(tmp_path)
+    expected = read_chrome(path)
+    random.Random(3).shuffle(document["traceEvents"])
+    path.write_text(json.dumps(document))
+    found = read_chrome(path)
+    assert task_times(found) == task_times(expected)
+    assert np.array_equal(found.trace.events["time_ps"], expected.trace.events["time_ps"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tid": 99}, "tid: found 99, accepted 1 to 6"),
+        ({"name": "gem"}, "name: found 'gem', accepted a class: "),
+        ({"args": {}}, "args: iteration: found nothing, accepted an integer"),
+        ({"args": {"iteration": 1, "task": 10**6}}, "args: task: found 1000000, accepted"),
+    ],
+)
+def test_our_own_file_with_wrong_events(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path, document = own(tmp_path)
+    number = next(
+        i for i, e in enumerate(document["traceEvents"]) if e.get("cat") == "task" and i > 100
+    )
+    document["traceEvents"][number].update(change)
+    path.write_text(json.dumps(document))
+    with pytest.raises(TraceError, match=re.escape(f"{path}: event {number}: {message}")):
+        read_chrome(path)
+
+
+def test_our_own_file_without_a_part_of_a_task(tmp_path: Path) -> None:
+    path, document = own(tmp_path)
+    events = document["traceEvents"]
+    last = max(i for i, e in enumerate(events) if e.get("cat") == "task")
+    events[last]["args"]["part"] = "first"
+    path.write_text(json.dumps(document))
+    found = read_chrome(path)
+    reason = "slice of a task whose beginning or end is not in the file"
+    assert found.details["set_aside"] == {reason: 1}
