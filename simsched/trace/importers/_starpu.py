@@ -191,7 +191,8 @@ def _executed(trace: StarpuTrace) -> pd.DataFrame:
         why = "".join(f"; {text}" for text in trace.aside.details()["warnings"][:1])
         raise TraceError(f"{trace.path}: found no task that was executed{left}{why}")
     first = rows["submit_ms"].fillna(rows["start_ms"])
-    keys = list(zip(first, rows["start_ms"], map(natural, rows["JobId"]), strict=True))
+    jobs = map(natural, rows["JobId"].tolist())
+    keys = list(zip(first.tolist(), rows["start_ms"].tolist(), jobs, strict=True))
     order = sorted(range(len(rows)), key=keys.__getitem__)
     return rows.iloc[order].reset_index(drop=True)
 
@@ -227,7 +228,7 @@ def _picoseconds(values_ms: pd.Series[float]) -> NDArray[np.int64]:
 
 def _workers(trace: StarpuTrace, tasks: pd.DataFrame) -> tuple[list[str], NDArray[np.int64]]:
     """Return the names of workers, naturally ordered, and each task's; adds the column ``kind``."""
-    keys = list(zip(tasks["rank"], tasks["WorkerId"], strict=True))
+    keys = list(zip(tasks["rank"].tolist(), tasks["WorkerId"].tolist(), strict=True))
     named = trace.worker_names
     label = {key: named.get(key, f"{key[0]}_worker{key[1]}") for key in dict.fromkeys(keys)}
     if len(set(label.values())) < len(label):
@@ -237,7 +238,7 @@ def _workers(trace: StarpuTrace, tasks: pd.DataFrame) -> tuple[list[str], NDArra
     node = tasks["MemoryNode"].where(tasks["MemoryNode"] != "", "0")
     kind: dict[tuple[str, str], str] = {}
     by_node: list[str] = []
-    for key, where in zip(keys, node, strict=True):
+    for key, where in zip(keys, node.tolist(), strict=True):
         match = WORKER_KIND.match(named.get(key, ""))
         if key in kind:
             continue
@@ -275,8 +276,8 @@ def _workload(
 ) -> Workload:
     """Return the graph that was executed."""
     path = trace.path
-    kept = {job: i for i, job in enumerate(tasks["JobId"])}
-    edges, loose = contract(_pairs(trace), kept, set(trace.rows["JobId"]), path)
+    kept = {job: i for i, job in enumerate(tasks["JobId"].tolist())}
+    edges, loose = contract(_pairs(trace), kept, set(trace.rows["JobId"].tolist()), path)
     first, second = (np.array([e[k] for e in edges], dtype=np.int64) for k in (0, 1))
     if loose:
         trace.aside.note(f"{path}: {loose} jobs that others depend on have no row")
@@ -297,7 +298,7 @@ def _workload(
     graph = build_graph(
         ops,
         kinds=kinds,
-        task_class=[number[name] for name in tasks["Name"]],
+        task_class=[number[name] for name in tasks["Name"].tolist()],
         class_names=class_names,
         successors=adjacency(first, second, len(tasks)),
         accessed=accessed,
@@ -322,7 +323,7 @@ def _workload(
 def _pairs(trace: StarpuTrace) -> Iterable[tuple[str, str]]:
     """Yield all dependencies: predecessor, successor."""
     rows = trace.rows[(trace.rows["Control"] == "") & (trace.rows["DependsOn"] != "")]
-    for job, before in zip(rows["JobId"], rows["DependsOn"], strict=True):
+    for job, before in zip(rows["JobId"].tolist(), rows["DependsOn"].tolist(), strict=True):
         for predecessor in before.split():
             yield predecessor, job
     yield from trace.pairs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ MAX_EDGES = 50_000_000
 SPEED = 1e9  #: operations per second that turn measured durations into operations
 ARCHITECTURE = re.compile(r"[a-z]+")
 MODE = re.compile(r"[RWSXC]+(-mpi)?")
+SCRATCH = (False, False)
 READS, WRITES = ("R", "X", "C"), ("W", "X", "C")
 
 
@@ -123,17 +125,16 @@ def handle_accesses(
     found: list[tuple[int, int, int, int]] = []
     wrong: list[int] = []
     scratch = 0
-    columns = (rows["rank"], rows["Handles"], rows["Modes"], rows["Sizes"], rows["line"])
+    columns = (rows[c].tolist() for c in ("rank", "Handles", "Modes", "Sizes", "line"))
     for task, (rank, handles, modes, amounts, line) in enumerate(zip(*columns, strict=True)):
-        lists = [text.split() for text in (handles, modes, amounts)]
-        count = len(lists[0])
-        numeric = all(text.isdecimal() and int(text) < 2**53 for text in lists[2])
-        modal = all(MODE.fullmatch(mode) for mode in lists[1])
-        if any(len(part) != count for part in lists[1:]) or not (numeric and modal):
+        uses = list(map(_use, modes.split()))
+        listed, amount_of = handles.split(), amounts.split()
+        numeric = all(text.isdecimal() and len(text) < 16 for text in amount_of)
+        if not numeric or None in uses or not len(listed) == len(uses) == len(amount_of):
             wrong.append(line)
             continue
-        for handle, mode, amount in zip(*lists, strict=True):
-            if mode.startswith("S"):
+        for handle, use, amount in zip(listed, uses, amount_of, strict=True):
+            if use == SCRATCH or use is None:
                 scratch += 1
                 continue
             block = block_of.setdefault((rank, handle), len(sizes))
@@ -141,9 +142,7 @@ def handle_accesses(
                 sizes.append(0)
             size = int(amount)
             sizes[block] = max(sizes[block], size)
-            reads = any(letter in mode for letter in READS)
-            writes = any(letter in mode for letter in WRITES)
-            found.append((task, block, size * reads, size * writes))
+            found.append((task, block, size * use[0], size * use[1]))
     if wrong:
         reason = "Handles, Modes and Sizes do not match; the task is kept without its accesses"
         first = f"{name}:{min(wrong)}"
@@ -152,10 +151,20 @@ def handle_accesses(
     renumbered: dict[int, int] = {}
     for entry in used:
         renumbered.setdefault(entry[1], len(renumbered))
-    listed = [(e[0], renumbered[e[1]], e[2], e[3]) for e in used]
-    columns_of = list(zip(*listed, strict=True)) or [(), (), (), ()]
+    numbered = [(e[0], renumbered[e[1]], e[2], e[3]) for e in used]
+    columns_of = list(zip(*numbered, strict=True)) or [(), (), (), ()]
     accessed = accesses(columns_of[0], columns_of[1], columns_of[2], columns_of[3], len(rows))
     return [sizes[b] for b in renumbered], accessed, scratch
+
+
+@cache
+def _use(mode: str) -> tuple[bool, bool] | None:
+    """Return whether a mode reads and writes, `SCRATCH` for neither, None if it is no mode."""
+    if not MODE.fullmatch(mode):
+        return None
+    if mode.startswith("S"):
+        return SCRATCH
+    return any(c in mode for c in READS), any(c in mode for c in WRITES)
 
 
 @dataclass
