@@ -275,11 +275,11 @@ class Rounds:
         """Return the links of all parts."""
         links = np.empty(int(ends[-1]), dtype=np.int32)
         begin, edges, vertices = 0, self.edges_before, self.tree.bounds
-        origin_place = self.place[self.graph.origin]
+        degree, origin_place = self.graph.degree, self.place[self.graph.origin]
         for part in range(self.parts):
             own = slice(vertices[part], vertices[part + 1])
             pieces = (
-                self.graph.degree[own],
+                degree[own],
                 self.constant[own],
                 origin_place[edges[part] : edges[part + 1]],
             )

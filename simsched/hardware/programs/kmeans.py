@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program, program
@@ -201,17 +202,18 @@ def _lloyd(
 ) -> NDArray[np.float64]:
     """Return the centres after some steps, with distances from scalar products."""
     points = coordinates.reshape(-1, dimensions)
-    found = points[:centres].copy()
+    found = points[:centres]
+    ones, order = np.ones(len(points)), np.arange(len(points) + 1)
     for _ in range(iterations):
-        offset = (found**2).sum(axis=1)
+        offset = (found**2).sum(axis=1)[:, None]
         nearest = np.concatenate(
             [
-                np.argmin(offset - 2.0 * (points[begin : begin + _CHUNK] @ found.T), axis=1)
+                np.argmin(offset - 2.0 * (found @ points[begin : begin + _CHUNK].T), axis=0)
                 for begin in range(0, len(points), _CHUNK)
             ]
         )
-        counts = np.bincount(nearest, minlength=centres)
-        for axis in range(dimensions):
-            sums = np.bincount(nearest, weights=points[:, axis], minlength=centres)
-            found[:, axis] = np.where(counts > 0, sums / np.maximum(counts, 1), found[:, axis])
+        belongs = sparse.csr_array((ones, nearest, order), shape=(len(points), centres))
+        counts = np.bincount(nearest, minlength=centres)[:, None]
+        sums = np.asarray(belongs.T @ points)
+        found = np.where(counts > 0, sums / np.maximum(counts, 1), found)
     return found

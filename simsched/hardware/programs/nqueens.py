@@ -9,7 +9,7 @@
 * *Bytes.* A leaf writes its count; a join reads its children's and writes its own.
 * *Operations.* Nodes of the search tree (ways to place queens in the first rows, whatever their
   number), which the builder counts exactly: those below and including its own for a leaf, one per
-  child for a join. The cost of a leaf varies by a factor of two or so around their average.
+  child for a join. With 14 queens and three rows, leaves have 8,148 to 32,518 of them.
 * *Initialisation.* Independent tasks clear 64 lines each.
 
 Numbers of solutions: 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184 for 4 to 15.

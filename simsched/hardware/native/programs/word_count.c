@@ -64,9 +64,8 @@ static void shuffle(const hw_call_t *call) {
         const int64_t end = first_word(call, reduce + 1);
         int32_t n_entries = 0;
         for (int64_t word = first_word(call, reduce); word < end; word++) {
-            if (table[word] > 0) {
-                bucket[++n_entries] = (entry_t){(int32_t)word, table[word]};
-            }
+            bucket[n_entries + 1] = (entry_t){(int32_t)word, table[word]}; /* the next one overwrites it if it is 0 */
+            n_entries += table[word] > 0;
         }
         bucket[0] = (entry_t){0, n_entries};
     }
