@@ -137,16 +137,7 @@ class CostTable:
         if footprint is not None:
             mine = _with_footprint(mine, footprint, where)
         if size_bytes is not None:
-            sizes = sorted({c.size_bytes for c in mine})
-            mine = [c for c in mine if c.size_bytes == size_bytes]
-            if not mine:
-                close = min(
-                    sizes, key=lambda size: abs(math.log(max(size, 1) / max(size_bytes, 1)))
-                )
-                raise ConfigurationError(
-                    f"{where}: found no samples for {size_bytes} bytes; the nearest is {close}; "
-                    f"accepted: {', '.join(map(str, sizes))}"
-                )
+            mine = _with_size(mine, size_bytes, where)
         if len({(c.mean_us, c.dev_us, c.samples) for c in mine}) > 1:
             listed = ", ".join(f"{c.footprint} ({c.size_bytes} bytes)" for c in mine)
             raise ConfigurationError(
@@ -174,6 +165,19 @@ def _with_footprint(costs: list[TaskCost], footprint: str, where: str) -> list[T
             f"accepted: {', '.join(known)}"
         )
     return [c for c in costs if c.footprint == footprint]
+
+
+def _with_size(costs: list[TaskCost], size_bytes: int, where: str) -> list[TaskCost]:
+    """Return the costs of a size."""
+    found = [c for c in costs if c.size_bytes == size_bytes]
+    if not found:
+        sizes = sorted({c.size_bytes for c in costs})
+        close = min(sizes, key=lambda size: abs(math.log(max(size, 1) / max(size_bytes, 1))))
+        raise ConfigurationError(
+            f"{where}: found no samples for {size_bytes} bytes; the nearest is {close}; "
+            f"accepted: {', '.join(map(str, sizes))}"
+        )
+    return found
 
 
 def read_codelet(path: Path, codelet: str) -> list[TaskCost]:

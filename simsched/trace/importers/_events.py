@@ -70,43 +70,48 @@ def make_trace(
     -----
     Events of one instant are ordered: ends, then tasks that become ready, then starts by worker.
     """
-    n_runs = len(task)
-    ready = np.full(n_runs, NONE, dtype=np.int64) if ready_ps is None else ready_ps
-    known = np.flatnonzero(ready >= 0)
-    instant = start_ps == end_ps
-    parts = [
-        (start_ps, task, worker, EventKind.TASK_START, np.full(n_runs, _START)),
-        (end_ps, task, worker, EventKind.TASK_END, np.where(instant, _START, _END)),
-        (
-            ready[known],
-            task[known],
-            np.full(len(known), NONE),
-            EventKind.TASK_READY,
-            np.full(len(known), _READY),
-        ),
-    ]
-    time = np.concatenate([part[0] for part in parts])
-    tasks = np.concatenate([part[1] for part in parts])
-    workers = np.concatenate([part[2] for part in parts])
-    kinds = np.concatenate([np.full(len(part[0]), int(part[3])) for part in parts])
-    phase = np.concatenate([part[4] for part in parts])
-    # A task of no length starts and ends before a longer one that starts at the same instant.
-    lasting = np.concatenate([~instant, ~instant, np.zeros(len(known), dtype=bool)])
-    order = np.lexsort((kinds, tasks, lasting, workers, phase, time))
-    n_given = n_runs if n_tasks is None else n_tasks
-    columns: dict[str, NDArray[np.int64]] = {
-        "time_ps": _framed(0, time[order], max(until_ps, int(end_ps.max()))),
-        "kind": _framed(EventKind.ITERATION_START, kinds[order], EventKind.ITERATION_END),
-        "worker": _framed(NONE, workers[order], NONE),
-        "task": _framed(NONE, tasks[order], NONE),
-        "iteration": np.zeros(len(order) + 2, dtype=np.int64),
-        "arg0": np.zeros(len(order) + 2, dtype=np.int64),
-        "arg1": np.zeros(len(order) + 2, dtype=np.int64),
+    ready = np.full(len(task), NONE, dtype=np.int64) if ready_ps is None else ready_ps
+    time, kind, workers, tasks = _in_order(task, worker, start_ps, end_ps, ready)
+    zeros = np.zeros(len(time) + 2, dtype=np.int64)
+    columns: dict[str, Int64Array] = {
+        "time_ps": _framed(0, time, max(until_ps, int(end_ps.max()))),
+        "kind": _framed(EventKind.ITERATION_START, kind, EventKind.ITERATION_END),
+        "worker": _framed(NONE, workers, NONE),
+        "task": _framed(NONE, tasks, NONE),
+        "iteration": zeros,
+        "arg0": zeros.copy(),
+        "arg1": zeros.copy(),
     }
-    columns["arg0"][0] = n_given
+    columns["arg0"][0] = len(task) if n_tasks is None else n_tasks
     pool = columns["kind"] == EventKind.TASK_READY
     columns["arg0"][pool] = columns["arg1"][pool] = NONE  # no pool is known
     return Trace({name: columns[name].astype(dtype) for name, dtype in EVENT_COLUMNS.items()})
+
+
+def _in_order(
+    task: Int64Array,
+    worker: Int64Array,
+    start_ps: Int64Array,
+    end_ps: Int64Array,
+    ready_ps: Int64Array,
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    """Return time, kind, worker and task of all events in the order in which they happened."""
+    n_runs, known = len(task), np.flatnonzero(ready_ps >= 0)
+    instant = start_ps == end_ps
+    nobody = np.full(len(known), NONE, dtype=np.int64)
+    time = np.concatenate([start_ps, end_ps, ready_ps[known]])
+    kind = np.repeat(
+        [EventKind.TASK_START, EventKind.TASK_END, EventKind.TASK_READY],
+        [n_runs, n_runs, len(known)],
+    ).astype(np.int64)
+    workers = np.concatenate([worker, worker, nobody])
+    tasks = np.concatenate([task, task, task[known]])
+    ends = np.where(instant, _START, _END)
+    phase = np.concatenate([np.full(n_runs, _START), ends, np.full(len(known), _READY)])
+    # A task of no length starts and ends before a longer one that starts at the same instant.
+    lasting = np.concatenate([~instant, ~instant, np.zeros(len(known), dtype=bool)])
+    order = np.lexsort((kind, tasks, lasting, workers, phase, time))
+    return time[order], kind[order], workers[order], tasks[order]
 
 
 def _framed(first: int, values: Int64Array, last: int) -> Int64Array:

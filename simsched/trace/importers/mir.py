@@ -64,15 +64,7 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     GraphError
         The file is wrong; see `simsched.workload.importers.mir.import_mir`.
     """
-    if clock is None:
-        raise ConfigurationError(
-            f"{path}: found times in cycles; accepted with the option clock, "
-            "for instance clock='2.1 GHz'"
-        )
-    try:
-        hertz = parse_frequency(clock)
-    except ValueError as error:
-        raise ConfigurationError(f"{path}: clock: {error}") from error
+    hertz = _hertz(path, clock)
     found = import_measured(path, format="mir")
     workload, measured = found.workload, found.measured
     leaves = workload.graph.leaves.astype(np.int64)
@@ -115,3 +107,16 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
             "warnings": [f"{path}: {reason}; {n} rows set aside" for reason, n in aside.items()],
         },
     )
+
+
+def _hertz(path: Path, clock: str | None) -> float:
+    """Return the frequency of the cycles."""
+    if clock is None:
+        raise ConfigurationError(
+            f"{path}: found times in cycles; accepted with the option clock, "
+            "for instance clock='2.1 GHz'"
+        )
+    try:
+        return parse_frequency(clock)
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: clock: {error}") from error

@@ -22,7 +22,6 @@ from __future__ import annotations
 import heapq
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,10 +90,6 @@ def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Reco
     start = start - start[placed].min()
     on = [str(names[task]) for task in placed.tolist()]
     workers, worker = _lanes(on, start[placed], start[placed] + length[placed])
-    notes = [f"{path}: {why}; {count} set aside" for why, count in aside.items()]
-    notes += _crowded(path, workers, machines)
-    if inferred:
-        notes.append(f"{path}: starts are inferred from the ends of predecessors, not measured")
     return Recording(
         name=workload.name,
         trace=make_trace(
@@ -110,7 +105,7 @@ def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Reco
             "starts": "inferred (earliest)" if inferred else "stated (executedAt)",
             "stated_makespan_s": stated,
             "set_aside": aside,
-            "warnings": notes,
+            "warnings": _warnings(path, aside, workers, machines, inferred),
         },
     )
 
@@ -229,11 +224,19 @@ def _lanes(
     return workers, np.array([index[key] for key in lane], dtype=np.int64)
 
 
-def _crowded(path: Path, workers: list[str], machines: dict[str, Any]) -> list[str]:
-    """Return remarks on machines that ran more tasks at once than they state cores."""
-    found = []
+def _warnings(
+    path: Path,
+    aside: dict[str, int],
+    workers: list[str],
+    machines: dict[str, float | None],
+    inferred: bool,
+) -> list[str]:
+    """Return remarks: tasks set aside, machines with more tasks at once than cores, inference."""
+    found = [f"{path}: {why}; {count} set aside" for why, count in aside.items()]
     for name, cores in machines.items():
         at_once = sum(worker.rpartition("/")[0] == name for worker in workers)
         if cores is not None and at_once > cores:
             found.append(f"{path}: {name} ran {at_once} tasks at once but states {cores:g} cores")
+    if inferred:
+        found.append(f"{path}: starts are inferred from the ends of predecessors, not measured")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
 import random
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import SimschedError, TraceError
-from simsched.trace.importers import import_recording, placed_tasks, worker_busy_ps
+from simsched.trace.importers import _starpu, import_recording, placed_tasks, worker_busy_ps
 from simsched.trace.recording import read_recording, write_recording
 
 MS = 10**9
@@ -352,6 +353,33 @@ def test_a_recording_survives_its_file(trace_rows, as_csv, write, content, tmp_p
     found = read_recording(tmp_path / "a.parquet")
     assert content(found) == content(recording)
     assert found.details == recording.details
+
+
+def test_workers_and_jobs_are_ordered_by_number(task, as_csv, write):
+    rows = [task(f"0_{n}", n, 1.0, 2.0) for n in (10, 9, 2)]
+    recording = import_recording(write("rec.tasks.csv", as_csv(rows)))
+    assert recording.worker_names == ("0_worker2", "0_worker9", "0_worker10")
+    assert recording.trace.events["task"].tolist() == [-1, 0, 1, 2, 0, 1, 2, -1]
+    assert doctest.testmod(_starpu) == (0, 1)
+
+
+def test_tasks_of_no_length_end_before_the_next_starts(task, as_csv, write, events_of):
+    rows = [
+        task("0_1", 0, 1.0, 2.0),
+        task("0_3", 0, 2.0, 2.0),
+        task("0_2", 0, 2.0, 3.0),
+    ]
+    recording = import_recording(write("rec.tasks.csv", as_csv(rows)))
+    assert recording.details["set_aside"] == {}
+    order = [(kind, number) for kind, _, _, number in events_of(recording)[1:-1]]
+    assert order == [
+        ("TASK_START", 0),
+        ("TASK_END", 0),
+        ("TASK_START", 2),
+        ("TASK_END", 2),
+        ("TASK_START", 1),
+        ("TASK_END", 1),
+    ]
 
 
 @pytest.mark.validation
