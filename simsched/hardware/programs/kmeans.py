@@ -205,10 +205,9 @@ def _lloyd(
     found = points[:centres]
     ones, order = np.ones(len(points)), np.arange(len(points) + 1)
     for _ in range(iterations):
-        offset = (found**2).sum(axis=1)[:, None]
         nearest = np.concatenate(
             [
-                np.argmin(offset - 2.0 * (found @ points[begin : begin + _CHUNK].T), axis=0)
+                _nearest(points[begin : begin + _CHUNK], found)
                 for begin in range(0, len(points), _CHUNK)
             ]
         )
@@ -217,3 +216,14 @@ def _lloyd(
         sums = np.asarray(belongs.T @ points)
         found = np.where(counts > 0, sums / np.maximum(counts, 1), found)
     return found
+
+
+def _nearest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> Int64Array:
+    """Return the nearest centre of each point, the first of several."""
+    nearest = np.zeros(len(points), dtype=np.int64)
+    least = np.full(len(points), np.inf)
+    for number, centre in enumerate(centres):
+        distance = centre @ centre - 2.0 * (points @ centre)
+        nearest[distance < least] = number
+        np.minimum(least, distance, out=least)
+    return nearest
