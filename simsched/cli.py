@@ -11,18 +11,18 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import simsched
+from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from simsched.workload import Workload
 
 app = typer.Typer(
     name="simsched",
@@ -386,40 +386,12 @@ def conformance(
         raise typer.Exit(1)
 
 
-@app.command()
-def export(
-    workload: Annotated[str, typer.Argument(help="A preset, a generator or a graph file.")],
-    file: Annotated[Path, typer.Argument(help="GraphML (.graphml) or DOT (.dot) file.")],
-) -> None:
-    """Write a workload's task graph to a file."""
-    from simsched.workload.importers import write_dot, write_graphml
-
-    writers = {".graphml": write_graphml, ".dot": write_dot}
-    if file.suffix not in writers:
-        accepted = "a name that ends in .graphml or .dot"
-        _fail(f"{file}: found the suffix {file.suffix!r}, accepted: {accepted}")
-    writers[file.suffix](_any_workload(workload), file)
-    sys.stdout.write(f"{file}\n")
-
-
+app.command("export", epilog="Example: simsched export measured.parquet --to chrome -o run.json")(
+    export_command
+)
 app.command("import", epilog="Example: simsched import trace_directory --output measured.parquet")(
     import_command
 )
-
-
-def _any_workload(name: str) -> Workload:
-    """Return the workload of a preset, generator or file."""
-    from simsched.experiment.inputs import GRAPH_SUFFIXES
-    from simsched.workload.importers import import_workload
-    from simsched.workload.presets import resolve_workload
-
-    is_file = Path(name).is_file() or name.endswith(GRAPH_SUFFIXES)
-    return import_workload(Path(name)) if is_file else resolve_workload(name)
-
-
-def _fail(message: str) -> NoReturn:
-    """Raise an error about the command line."""
-    raise ConfigurationError(message)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,10 @@ microseconds whatever ``displayTimeUnit`` says, and count from the first slice.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import groupby
@@ -35,6 +37,7 @@ PS_PER_US = 10**6
 UNITS = ("ms", "ns")
 HEAD = 65536
 LIMIT_PS = 2**62
+OWN_ARGS = ("task", "iteration", "part")
 NO_END = "X without dur"
 NEGATIVE = "X with a dur below 0"
 NO_BEGIN = "E without its B"
@@ -45,7 +48,7 @@ Thread = tuple[Any, Any]
 Row = tuple[int, int, int, int, int, int, int]
 
 
-@dataclass
+@dataclass(slots=True)
 class _Slice:
     """One slice; times in picoseconds as the file counts them."""
 
@@ -130,11 +133,11 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
         The file cannot be read, an event lacks a field or has a wrong one, or there are no slices.
         The message names the event, counted from 0.
     """
-    file = ChromeFile(path)
-    found = _Found(path)
-    for number, event in enumerate(file.events()):
-        own = category is None and _about(file) is not None
-        _take(found, number, event, "task" if own else category)
+    file, found = ChromeFile(path), _Found(path)
+    with _no_collection():
+        for number, event in enumerate(file.events()):
+            own = category is None and _about(file) is not None
+            _take(found, number, event, "task" if own else category)
     about = _about(file)
     unit = file.members.get("displayTimeUnit", "ms")
     if unit not in UNITS:
@@ -145,6 +148,18 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     if not found.slices:
         raise TraceError(f"{path}: found no slices that are tasks, accepted at least one")
     return _own(found, about) if about is not None else _foreign(found)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep Python from searching millions of events for cycles again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _about(file: ChromeFile) -> dict[str, Any] | None:
@@ -175,8 +190,8 @@ def _take(found: _Found, number: int, event: dict[str, Any], category: str | Non
     name = event.get("name", "" if phase == "E" else None)
     if not isinstance(name, str) or (not name and phase != "E"):
         raise TraceError(f"{where}: name: found {shown(event.get('name'))}, accepted text")
-    args = event.get("args")
-    args = args if isinstance(args, dict) else {}
+    given = event.get("args")
+    args = {k: given[k] for k in OWN_ARGS if k in given} if isinstance(given, dict) else {}
     if phase != "X":
         found.pairs.setdefault(thread, []).append((start, number, phase, args, name))
     elif event.get("dur") is None:

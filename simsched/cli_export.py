@@ -1,0 +1,130 @@
+"""The command that writes task graphs and runs in the formats of other programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simsched.errors import ConfigurationError, unknown_name
+
+if TYPE_CHECKING:
+    from simsched.workload import Workload
+
+RECORDING_SUFFIX = ".parquet"
+GRAPH_FORMATS = ("graphml", "dot")
+
+
+def export_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A run: a recording or events (.parquet), or a trace that can be imported. "
+            "A task graph: a preset, a generator or a graph file."
+        ),
+    ],
+    file: Annotated[Path | None, typer.Argument(help="The file; the same as --output.")] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="Of runs: chrome, graphml, paje, parquet. Of task graphs: graphml, dot. "
+            "By default from the file's suffix.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="Option of the format; may be repeated."),
+    ] = None,
+) -> None:
+    """Write a run or a task graph to a file that other programs open."""
+    if (file is None) == (output is None):
+        found = "neither" if file is None else "both"
+        raise ConfigurationError(f"export: found {found} of FILE and --output, accepted one")
+    target = file if file is not None else output
+    assert target is not None
+    if source.endswith(RECORDING_SUFFIX) or _means_a_run(to, target):
+        warnings = _export_run(Path(source), target, to, _options(assignments or []))
+    else:
+        if assignments:
+            raise ConfigurationError("--set: found with a task graph, accepted with a run")
+        warnings = []
+        _export_graph(source, target, to)
+    for warning in warnings:
+        sys.stderr.write(f"simsched: warning: {target}: {warning}\n")
+    sys.stdout.write(f"{target}\n")
+
+
+def _means_a_run(to: str | None, target: Path) -> bool:
+    """Say whether format or suffix are of runs only."""
+    from simsched.trace.exporters import exporters
+
+    known = exporters()
+    if to is not None:
+        if to not in known and to not in GRAPH_FORMATS:
+            raise ConfigurationError(
+                f"--to: {unknown_name('format', to, {*known, *GRAPH_FORMATS})}"
+            )
+        return to not in GRAPH_FORMATS
+    name = target.name.lower()
+    return any(name.endswith(f.suffixes) for n, f in known.items() if n not in GRAPH_FORMATS)
+
+
+def _options(assignments: list[str]) -> dict[str, object]:
+    """Return options given as ``NAME=NUMBER``."""
+    found: dict[str, object] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not name or not equals or not value.removeprefix("-").isdecimal():
+            raise ConfigurationError(f"--set: found {text!r}, accepted NAME=NUMBER")
+        if name in found:
+            raise ConfigurationError(f"--set: found {name} a second time")
+        found[name] = int(value)
+    return found
+
+
+def _export_run(
+    source: Path, target: Path, to: str | None, options: dict[str, object]
+) -> list[str]:
+    """Export a run; return what to warn of."""
+    from simsched.trace.exporters import export_recording, exporters, open_recording
+    from simsched.trace.importers import import_recording
+
+    if to is not None and to not in exporters():
+        raise ConfigurationError(f"--to: {unknown_name('format of runs', to, exporters())}")
+    if source.name.endswith(RECORDING_SUFFIX):
+        return export_recording(open_recording(source), target, to, **options)
+    recording = import_recording(source)
+    warnings: list[str] = recording.details["warnings"]
+    return [*warnings, *export_recording(recording, target, to, **options)]
+
+
+def _export_graph(source: str, target: Path, to: str | None) -> None:
+    """Export a task graph."""
+    from simsched.workload.importers import write_dot, write_graphml
+
+    writers = {"graphml": write_graphml, "dot": write_dot}
+    chosen = to if to is not None else target.suffix.removeprefix(".")
+    if chosen not in writers:
+        accepted = "a name that ends in .graphml or .dot"
+        raise ConfigurationError(
+            f"{target}: found the suffix {target.suffix!r}, accepted: {accepted} (for a run also "
+            ".json, .paje and .parquet)"
+        )
+    writers[chosen](_any_workload(source), target)
+
+
+def _any_workload(name: str) -> Workload:
+    """Return the workload of a preset, generator or file."""
+    from simsched.experiment.inputs import GRAPH_SUFFIXES
+    from simsched.workload.importers import import_workload
+    from simsched.workload.presets import resolve_workload
+
+    is_file = Path(name).is_file() or name.endswith(GRAPH_SUFFIXES)
+    return import_workload(Path(name)) if is_file else resolve_workload(name)

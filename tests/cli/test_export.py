@@ -1,0 +1,90 @@
+"""Runs and task graphs in the formats of other programs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from simsched.trace.exporters import open_recording
+
+from .conftest import Command
+
+
+@pytest.fixture
+def events(simsched: Command, experiment: Path, tmp_path: Path) -> Path:
+    """Events of one run as the command ``run`` keeps them."""
+    words = ("--set", "seeds=1", "--set", "policies=[cilk_a]", "--events", "-q", "-o", "out")
+    assert simsched("run", experiment, *words)[0] == 0
+    (file,) = (tmp_path / "out" / "events").glob("*.parquet")
+    return file
+
+
+def test_events_become_every_format_of_runs(
+    simsched: Command, events: Path, tmp_path: Path
+) -> None:
+    for words in (("--to", "chrome", "-o", "a.json"), ("-o", "a.json.gz"), ("a.paje",)):
+        code, output, _ = simsched("export", events, *words)
+        assert code == 0
+        assert output.strip() == words[-1]
+    document = json.loads((tmp_path / "a.json").read_text())
+    names = {e["args"]["name"] for e in document["traceEvents"] if e["name"] == "thread_name"}
+    assert names == {"worker 0", "worker 1", "worker 2", "worker 3", "iterations"}
+    assert (tmp_path / "a.paje").read_text().startswith("%EventDef")
+
+
+def test_a_chrome_trace_becomes_a_recording_and_paje(
+    simsched: Command, events: Path, tmp_path: Path
+) -> None:
+    simsched("export", events, "run.json")
+    assert simsched("export", "run.json", "again.parquet")[0] == 0
+    assert simsched("export", "run.json", "--to", "paje", "--output", "x.trace")[0] == 0
+    assert simsched("import", "run.json", "--output", "imported.parquet")[0] == 0
+    again, first = open_recording(tmp_path / "again.parquet"), open_recording(events)
+    assert again.worker_names == first.worker_names
+    assert again.n_tasks == first.n_tasks
+
+
+def test_what_is_left_out_is_a_warning(simsched: Command, events: Path) -> None:
+    simsched("export", events, "run.json")
+    cut = Path("run.json").read_text()
+    Path("cut.json").write_text(cut[: len(cut) // 2])
+    code, _, messages = simsched("export", "cut.json", "x.paje")
+    assert code == 0
+    assert re.search(r"simsched: warning: .*cut\.json: the file is cut off", messages)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("RUN",), "found neither of FILE and --output"),
+        (("RUN", "a.json", "-o", "b.json"), "found both of FILE and --output"),
+        (("RUN", "-o", "a.xyz"), r"a\.xyz: found the suffix '\.xyz', accepted: a name that ends"),
+        (("RUN", "--to", "crome", "-o", "a"), r"--to: unknown format.*'crome'; did you mean 'chro"),
+        (("RUN", "--to", "dot", "-o", "a"), "--to: unknown format of runs 'dot'"),
+        (("RUN", "-o", "a.graphml"), "found no task graph"),
+        (("RUN", "-o", "a.json", "--set", "bins=x"), "--set: found 'bins=x', accepted NAME=NUMBER"),
+        (("RUN", "-o", "a.json", "--set", "bin=1"), "option of format chrome 'bin'; did you mean"),
+        (("RUN", "-o", "a.json", "--set", "bins=0"), "bins: found 0, accepted 1 or more"),
+        (("none.parquet", "-o", "a.json"), r"none\.parquet: not a readable Parquet file"),
+        (("none.json", "-o", "a.paje"), r"none\.json: found no such file"),
+        (("heat_small", "-o", "a.dot", "--set", "bins=1"), "--set: found with a task graph"),
+        (("heat_small", "-o", "a.xyz"), r"found the suffix '\.xyz', accepted"),
+    ],
+)
+def test_wrong_words(
+    words: tuple[str, ...], message: str, simsched: Command, events: Path, tmp_path: Path
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    replaced = [events if word == "RUN" else word for word in words]
+    code, _, messages = simsched("export", *replaced)
+    assert code == 2
+    assert re.search(message, messages), messages
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_graph_by_name_of_its_format(simsched: Command, tmp_path: Path) -> None:
+    assert simsched("export", "cholesky_small", "--to", "graphml", "-o", "g.xml")[0] == 0
+    assert "<graphml" in (tmp_path / "g.xml").read_text()
