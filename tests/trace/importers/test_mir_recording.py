@@ -13,9 +13,9 @@ HEADER = (
     "task,parent,child_number,num_children,cpu_id,exec_cycles,work_cycles,overhead_cycles,"
     "creation_cycles,create_instant,exec_end_instant,outline_function\n"
 )
-#: A root that spawns two leaves, on cores 4 and 6; core 4 runs the root and the second leaf.
+#: A root that spawns two leaves, on cores 6 and 4; core 6 runs the root and the first leaf.
 ROWS = [
-    "1,0,1,2,4,300,100,200,0,0,1900,fib\n",
+    "1,0,1,2,6,700,100,600,0,0,1900,fib\n",
     "2,1,1,0,6,1000,1000,0,50,90,1300,fib\n",
     "3,1,2,0,4,500,500,0,50,150,1700,fib\n",
 ]
@@ -24,20 +24,21 @@ ROWS = [
 def test_leaves_are_placed_and_inner_tasks_counted(write, events_of):
     path = write("stats.csv", HEADER + "".join(ROWS))
     recording = import_recording(path, clock="2 GHz")
-    # Core 4 was active for 300 + 500 cycles up to 1,900: the run began by 300 at the latest.
-    assert recording.details["origin_cycles"] == 300
+    # Core 6 was active for 1,000 + 700 cycles up to 1,900, so the run began by 200; the first leaf
+    # started at 300.
+    assert recording.details["origin_cycles"] == 200
     assert events_of(recording) == [
         ("ITERATION_START", 0, -1, -1),
-        ("TASK_START", 0, 1, 1),
-        ("TASK_START", 450_000, 0, 2),
-        ("TASK_END", 500_000, 1, 1),
-        ("TASK_END", 700_000, 0, 2),
-        ("ITERATION_END", 800_000, -1, -1),
+        ("TASK_START", 50_000, 1, 1),
+        ("TASK_START", 500_000, 0, 2),
+        ("TASK_END", 550_000, 1, 1),
+        ("TASK_END", 750_000, 0, 2),
+        ("ITERATION_END", 850_000, -1, -1),
     ]
     assert recording.worker_names == ("core 4", "core 6")
     assert recording.worker_core.tolist() == [4, 6]
     assert recording.workload.graph.child.tolist() == [1, 2]
-    assert recording.details["core_busy_s"] == [4e-7, 5e-7]
+    assert recording.details["core_busy_s"] == [2.5e-7, 8.5e-7]
     ((reason, count),) = recording.details["set_aside"].items()
     assert reason.startswith("inner tasks")
     assert count == 1
