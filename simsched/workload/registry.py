@@ -180,7 +180,7 @@ def generator(
             raise ValueError(f"workload {name!r} is registered by {_place(taken.function)} already")
         summary = (inspect.getdoc(function) or "").partition("\n")[0]
         _registered[name] = WorkloadGenerator(
-            name, function, _parameters(function), summary, dict(small or {})
+            name, function, parameters_of(function), summary, dict(small or {})
         )
         return function
 
@@ -303,6 +303,31 @@ def check_parameter(chosen: WorkloadGenerator, key: str, value: object) -> objec
         raise ConfigurationError(f"workload {chosen.name}: {key}: {error}") from error
 
 
+def parameters_of(function: Callable[..., object]) -> dict[str, Parameter]:
+    """Return the keyword-only parameters of a function as its signature describes them.
+
+    Parameters
+    ----------
+    function : callable
+        Each keyword-only parameter has a type that the description of this module allows and a
+        default.
+
+    Raises
+    ------
+    ValueError
+        A parameter without a default or of another type.
+    """
+    hints = typing.get_type_hints(function, include_extras=True)
+    found = {}
+    for name, item in inspect.signature(function).parameters.items():
+        if item.kind is not item.KEYWORD_ONLY:
+            continue
+        if item.default is item.empty:
+            raise ValueError(f"{_place(function)}: parameter {name} has no default")
+        found[name] = _parameter(name, hints[name], item.default)
+    return found
+
+
 @cache
 def _discover() -> None:
     """Import every module of the generators and every entry point, once."""
@@ -320,22 +345,9 @@ def _discover() -> None:
             ) from error
 
 
-def _place(function: Generator) -> str:
+def _place(function: Callable[..., object]) -> str:
     """Return where a function is defined."""
     return f"{function.__module__}.{function.__qualname__}"
-
-
-def _parameters(function: Generator) -> dict[str, Parameter]:
-    """Return the keyword-only parameters of a function."""
-    hints = typing.get_type_hints(function, include_extras=True)
-    found = {}
-    for name, item in inspect.signature(function).parameters.items():
-        if item.kind is not item.KEYWORD_ONLY:
-            continue
-        if item.default is item.empty:
-            raise ValueError(f"{_place(function)}: parameter {name} has no default")
-        found[name] = _parameter(name, hints[name], item.default)
-    return found
 
 
 def _parameter(name: str, hint: Any, default: object) -> Parameter:

@@ -86,7 +86,7 @@ def cholesky(
     """
     n_tasks, tile_bytes = tiles * (tiles + 1) * (tiles + 2) // 6, tile_size**2 * element_bytes
     check_size("cholesky", tasks=n_tasks, data_bytes=4 * n_tasks * tile_bytes)
-    tasks = _enumerate(tiles)
+    tasks = enumerate_tasks(tiles)
     cubes = np.array([1.0 / 3.0, 1.0, 1.0, 2.0])[tasks.kind]
     source, target = _edges(tasks, tiles)
     successors = adjacency(source, target, n_tasks)
@@ -108,8 +108,16 @@ def cholesky(
 
 
 @dataclass(frozen=True)
-class _Tasks:
-    """All tasks in order: class, step k, and row i and column j of the tile written."""
+class Tasks:
+    """All tasks in order.
+
+    Parameters
+    ----------
+    kind : ndarray of int32, shape (n_tasks,)
+        Class, an index into `CLASSES`.
+    step, row, column : ndarray of int64, shape (n_tasks,)
+        Step k, and row i and column j of the tile written.
+    """
 
     kind: Int32Array
     step: Int64Array
@@ -117,8 +125,14 @@ class _Tasks:
     column: Int64Array
 
 
-def _enumerate(tiles: int) -> _Tasks:
-    """Return the tasks of all steps."""
+def enumerate_tasks(tiles: int) -> Tasks:
+    """Return the tasks of all steps.
+
+    Parameters
+    ----------
+    tiles : int
+        Tiles in a row of the matrix.
+    """
     rows, columns = np.tril_indices(tiles)  # row by row
     step_rows, step_columns, steps = [], [], []
     for step in range(tiles):
@@ -134,7 +148,7 @@ def _enumerate(tiles: int) -> _Tasks:
     kind = np.where(
         in_panel, np.where(row == step_of, _POTRF, _TRSM), np.where(row == column, _SYRK, _GEMM)
     )
-    return _Tasks(kind.astype(np.int32), step_of, row, column)
+    return Tasks(kind.astype(np.int32), step_of, row, column)
 
 
 def _number(step: Int64Array, row: Int64Array, column: Int64Array, tiles: int) -> Int64Array:
@@ -147,7 +161,7 @@ def _number(step: Int64Array, row: Int64Array, column: Int64Array, tiles: int) -
     return begin + np.where(column == step, row - step, update)
 
 
-def _edges(tasks: _Tasks, tiles: int) -> tuple[Int64Array, Int64Array]:
+def _edges(tasks: Tasks, tiles: int) -> tuple[Int64Array, Int64Array]:
     """Return the edges by ascending target."""
     step, row, column = tasks.step, tasks.row, tasks.column
     numbers = np.arange(len(step), dtype=np.int64)
@@ -170,7 +184,7 @@ def _bench_costs(kind: Int32Array) -> np.ndarray[tuple[int], np.dtype[np.float64
     return np.where(kind == _POTRF, ops / 3.0, ops)
 
 
-def _accesses(tasks: _Tasks, tile_bytes: int) -> Accesses:
+def _accesses(tasks: Tasks, tile_bytes: int) -> Accesses:
     """Return the accesses: tiles that are only read, then the task's own tile."""
     step, row, column = tasks.step, tasks.row, tasks.column
     touched = (

@@ -1,0 +1,97 @@
+"""Tiled Cholesky factorisation: the program of the workload ``cholesky``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from scipy.linalg import cholesky as factorise
+
+from simsched.hardware.program import Program, program
+from simsched.hardware.programs._checked import checked
+from simsched.hardware.programs._data import (
+    DOUBLE_BYTES,
+    fresh_array,
+    largest_error,
+    uniform,
+    with_classes,
+)
+from simsched.workload import make_workload
+from simsched.workload.generators.cholesky import CLASSES as TILE_CLASSES
+from simsched.workload.generators.cholesky import enumerate_tasks
+from simsched.workload.graph import FloatArray, Workload
+from simsched.workload.registry import Bounds
+
+CLASSES = (*TILE_CLASSES, "initialise")
+TOLERANCE = 1e-10  # an update that is left out changes elements by 1e-5 or more
+
+
+@program("cholesky", small={"tiles": 4, "tile_size": 13})
+@checked
+def cholesky(
+    *,
+    tiles: Annotated[int, Bounds(1, 1000)] = 24,
+    tile_size: Annotated[int, Bounds(1, 10_000)] = 96,
+    seed: Annotated[int, Bounds(0, 2**31)] = 0,
+) -> Program:
+    """Tiled Cholesky factorisation, right-looking, of a lower triangle in place, as dataflow.
+
+    Parameters
+    ----------
+    tiles : int
+        Tiles in a row of the matrix.
+    tile_size : int
+        Elements in a row of a tile; ``8 * tile_size**2 * tiles * (tiles + 1) / 2`` bytes.
+    seed : int
+        Of the matrix.
+
+    Notes
+    -----
+    Operations are floating-point operations, of the initialisation elements. The matrix is random
+    and diagonally dominant, hence positive definite.
+
+    References
+    ----------
+    Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for
+    multicore architectures*, Parallel Computing 35(1), 2009.
+    """
+    generated = make_workload(
+        "cholesky", {"tiles": tiles, "tile_size": tile_size, "init_ops_per_element": 1.0}
+    )
+    assert generated.init is not None
+    tasks = enumerate_tasks(tiles)
+    row, column = np.tril_indices(tiles)
+    lower = fresh_array(len(row), tile_size, tile_size)
+
+    def check() -> float:
+        order = tiles * tile_size
+        index = np.arange(order * order, dtype=np.int64).reshape(order, order)
+        made = np.tril(uniform(seed, index) - 0.5)
+        made[np.diag_indices(order)] += order
+        return largest_error(np.tril(_matrix(lower)), factorise(made, lower=True)) / TOLERANCE
+
+    return Program(
+        name="cholesky",
+        workload=Workload(
+            "cholesky",
+            with_classes(generated.graph, CLASSES),
+            init=with_classes(generated.init, CLASSES),
+        ),
+        args=np.stack((tasks.step, tasks.row, tasks.column), axis=1),
+        init_args=np.stack((np.zeros_like(row), row, column), axis=1),
+        arrays=(lower,),
+        block_array=np.zeros(len(row), dtype=np.int32),
+        block_offset_bytes=np.arange(len(row), dtype=np.int64) * (tile_size**2 * DOUBLE_BYTES),
+        check=check,
+        params=(tiles, tile_size, seed),
+    )
+
+
+def _matrix(lower: FloatArray) -> FloatArray:
+    """Return the tiles of a lower triangle, whose columns are contiguous, as a matrix."""
+    n_tiles, tile_size, _ = lower.shape
+    tiles = (int(np.sqrt(8 * n_tiles + 1)) - 1) // 2
+    matrix = np.zeros((tiles, tile_size, tiles, tile_size))
+    row, column = np.tril_indices(tiles)
+    matrix[row, :, column, :] = lower.transpose(0, 2, 1)
+    return matrix.reshape(tiles * tile_size, tiles * tile_size)

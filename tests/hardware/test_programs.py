@@ -1,0 +1,143 @@
+"""What every registered program keeps: graph, data, arguments and C table fit together."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simsched.errors import ConfigurationError
+from simsched.hardware.program import Program, make_program, program_names, small_params
+from simsched.workload.graph import TaskGraph
+
+from .serial import (
+    FLAGS,
+    NATIVE,
+    class_names,
+    compiler,
+    drawn,
+    execute_serially,
+    newest,
+    oldest,
+    source,
+)
+
+NAMES = program_names()
+
+
+def small(name: str) -> Program:
+    return make_program(name, small_params(name))
+
+
+def all_graphs(program: Program) -> list[TaskGraph]:
+    init = program.workload.init
+    return [program.workload.graph] if init is None else [init, program.workload.graph]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("order", [newest, oldest, drawn(1), drawn(2)], ids="abcd".__getitem__)
+def test_results_are_right_in_any_order(name: str, order: object) -> None:
+    del order
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_graphs_are_valid_and_named_like_the_program(name: str) -> None:
+    program = small(name)
+    program.workload.validate()
+    assert program.name == program.workload.name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_classes_are_those_of_the_table_in_c(name: str) -> None:
+    for graph in all_graphs(small(name)):
+        assert graph.class_names == class_names(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_class_has_tasks(name: str) -> None:
+    used: set[int] = set()
+    for graph in all_graphs(small(name)):
+        used |= set(graph.task_class.tolist())
+    assert used == set(range(len(class_names(name))))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_arguments_are_one_row_per_task(name: str) -> None:
+    program = small(name)
+    assert program.args.dtype == np.int64
+    assert program.args.ndim == 2
+    assert len(program.args) == program.workload.graph.n_tasks
+    if program.workload.init is not None:
+        assert program.init_args.dtype == np.int64
+        assert program.init_args.ndim == 2
+        assert len(program.init_args) == program.workload.init.n_tasks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_lie_in_their_arrays_and_do_not_overlap(name: str) -> None:
+    program = small(name)
+    sizes = program.workload.graph.block_bytes
+    assert program.block_array.dtype == np.int32
+    assert program.block_offset_bytes.dtype == np.int64
+    assert len(program.block_array) == len(program.block_offset_bytes) == len(sizes)
+    assert all(array.flags.c_contiguous and array.flags.writeable for array in program.arrays)
+    for number, array in enumerate(program.arrays):
+        own = np.flatnonzero(program.block_array == number)
+        own = own[np.argsort(program.block_offset_bytes[own], kind="stable")]
+        begin = program.block_offset_bytes[own]
+        end = begin + sizes[own]
+        assert np.all(begin[1:] >= end[:-1])
+        assert np.all(begin >= 0)
+        assert np.all(end <= array.nbytes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_block_is_accessed_and_initialised(name: str) -> None:
+    program = small(name)
+    graph, init = program.workload.graph, program.workload.init
+    every = np.arange(graph.n_blocks)
+    accessed = set(graph.access_block.tolist())
+    if init is not None:
+        written = np.zeros(init.n_blocks, dtype=np.int64)
+        np.add.at(written, init.access_block, init.written_bytes)
+        assert np.array_equal(written[written > 0], init.block_bytes[written > 0])
+        accessed |= set(init.access_block.tolist())
+    assert accessed == set(every.tolist())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tasks_that_work_have_operations_and_accesses(name: str) -> None:
+    program = small(name)
+    for graph in all_graphs(program):
+        moved = np.zeros(graph.n_tasks, dtype=np.int64)
+        owner = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+        np.add.at(moved, owner, graph.read_bytes + graph.written_bytes)
+        works = (graph.ops[0] > 0) | (graph.join_ops[0] > 0)
+        assert np.any(works)
+        assert np.all(moved[works] > 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_written_down(name: str) -> None:
+    parameters = small(name).workload.parameters
+    assert dict(small_params(name)).items() <= parameters.items()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_parameters_are_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="no_such_parameter"):
+        make_program(name, {"no_such_parameter": 1})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_programs_compile_without_warnings_and_keep_nothing(name: str, tmp_path: Path) -> None:
+    built = tmp_path / f"{name}.o"
+    subprocess.run([*compiler(), *FLAGS, "-c", str(source(name)), "-o", str(built)], check=True)
+    symbols = subprocess.run(["nm", str(built)], check=True, capture_output=True, text=True).stdout
+    assert not re.search(r" [bBdDC] (?!classes)", symbols.replace(" d .", " _ ."))
+    assert not re.search(r" U (malloc|calloc|realloc|free|rand)$", symbols, re.MULTILINE)
+
+
+def test_every_c_file_is_a_program() -> None:
+    assert {path.stem for path in (NATIVE / "programs").glob("*.c")} >= set(NAMES)
