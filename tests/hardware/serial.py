@@ -22,7 +22,7 @@ from simsched.hardware.program import Program
 from simsched.workload.graph import TaskGraph
 
 NATIVE = Path(programs.__file__).parent.parent / "native"
-FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE")
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{NATIVE}")
 
 Choice = Callable[[int], int]
 """Which of so many ready steps comes next; the newest is the last one."""

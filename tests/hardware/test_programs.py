@@ -24,6 +24,7 @@ from .serial import (
 )
 
 NAMES = program_names()
+WITH_DATA = [name for name in NAMES if name not in ("empty", "spin")]
 
 
 def small(name: str) -> Program:
@@ -35,10 +36,15 @@ def all_graphs(program: Program) -> list[TaskGraph]:
     return [program.workload.graph] if init is None else [init, program.workload.graph]
 
 
+ORDERS = {"newest": newest, "oldest": oldest, "drawn": drawn(1), "drawn again": drawn(2)}
+
+
+@pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("order", [newest, oldest, drawn(1), drawn(2)], ids="abcd".__getitem__)
-def test_results_are_right_in_any_order(name: str, order: object) -> None:
-    del order
+def test_results_are_right_in_any_valid_order(name: str, order: str) -> None:
+    program = small(name)
+    execute_serially(program, ORDERS[order])
+    assert program.check() <= 1.0
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -48,13 +54,13 @@ def test_graphs_are_valid_and_named_like_the_program(name: str) -> None:
     assert program.name == program.workload.name == name
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_DATA)
 def test_classes_are_those_of_the_table_in_c(name: str) -> None:
     for graph in all_graphs(small(name)):
         assert graph.class_names == class_names(name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_DATA)
 def test_every_class_has_tasks(name: str) -> None:
     used: set[int] = set()
     for graph in all_graphs(small(name)):
@@ -106,8 +112,8 @@ def test_every_block_is_accessed_and_initialised(name: str) -> None:
     assert accessed == set(every.tolist())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_tasks_that_work_have_operations_and_accesses(name: str) -> None:
+@pytest.mark.parametrize("name", WITH_DATA)
+def test_tasks_with_operations_have_accesses(name: str) -> None:
     program = small(name)
     for graph in all_graphs(program):
         moved = np.zeros(graph.n_tasks, dtype=np.int64)
@@ -118,7 +124,7 @@ def test_tasks_that_work_have_operations_and_accesses(name: str) -> None:
         assert np.all(moved[works] > 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITH_DATA)
 def test_parameters_are_written_down(name: str) -> None:
     parameters = small(name).workload.parameters
     assert dict(small_params(name)).items() <= parameters.items()
@@ -135,9 +141,9 @@ def test_programs_compile_without_warnings_and_keep_nothing(name: str, tmp_path:
     built = tmp_path / f"{name}.o"
     subprocess.run([*compiler(), *FLAGS, "-c", str(source(name)), "-o", str(built)], check=True)
     symbols = subprocess.run(["nm", str(built)], check=True, capture_output=True, text=True).stdout
-    assert not re.search(r" [bBdDC] (?!classes)", symbols.replace(" d .", " _ ."))
+    assert not re.search(r" [bBC] ", symbols)
     assert not re.search(r" U (malloc|calloc|realloc|free|rand)$", symbols, re.MULTILINE)
 
 
 def test_every_c_file_is_a_program() -> None:
-    assert {path.stem for path in (NATIVE / "programs").glob("*.c")} >= set(NAMES)
+    assert {path.stem for path in (NATIVE / "programs").glob("*.c")} == set(NAMES)

@@ -19,13 +19,8 @@ import numpy as np
 
 from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program
-from simsched.hardware.programs._data import (
-    DOUBLE_BYTES,
-    fresh_array,
-    largest_error,
-    uniform,
-    with_classes,
-)
+from simsched.hardware.programs._common import DOUBLE_BYTES, with_classes
+from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.row_sweep import RowSweep
 from simsched.workload.spawn_tree import (
@@ -189,11 +184,11 @@ def grid_program(
     rows, length = shape[0], shape[-1]
     columns = math.prod(shape[1:])
     tree = sweeps.tree(name, rows)
-    field = fresh_array(rows, 2, *shape[1:])
+    field = untouched((rows, 2, *shape[1:]), np.float64)
 
     def check() -> float:
         expected = _swept(shape, sweeps.iterations, stencil, seed)
-        return max(largest_error(field[:, copy], expected[copy]) for copy in (0, 1)) / TOLERANCE
+        return max(largest_error(field[:, copy], expected[copy], TOLERANCE) for copy in (0, 1))
 
     return Program(
         name=name,
@@ -213,7 +208,7 @@ def _swept(
     shape: tuple[int, ...], iterations: int, stencil: Stencil, seed: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return both copies after all sweeps."""
-    begin = uniform(seed, np.arange(math.prod(shape), dtype=np.int64)).reshape(shape)
+    begin = hashed_units(seed, math.prod(shape)).reshape(shape)
     copies = begin.copy(), begin.copy()
     copies[1][..., 0] -= RISE
     for iteration in range(1, iterations + 1):

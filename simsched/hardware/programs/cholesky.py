@@ -8,14 +8,8 @@ import numpy as np
 from scipy.linalg import cholesky as factorise
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._checked import checked
-from simsched.hardware.programs._data import (
-    DOUBLE_BYTES,
-    fresh_array,
-    largest_error,
-    uniform,
-    with_classes,
-)
+from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked, with_classes
+from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
 from simsched.workload import make_workload
 from simsched.workload.generators.cholesky import CLASSES as TILE_CLASSES
 from simsched.workload.generators.cholesky import enumerate_tasks
@@ -23,7 +17,7 @@ from simsched.workload.graph import FloatArray, Workload
 from simsched.workload.registry import Bounds
 
 CLASSES = (*TILE_CLASSES, "initialise")
-TOLERANCE = 1e-10  # an update that is left out changes elements by 1e-5 or more
+TOLERANCE = 1e-12  # of the largest element, about sqrt(n); a missing update changes 1e-7 of it
 
 
 @program("cholesky", small={"tiles": 4, "tile_size": 13})
@@ -32,7 +26,7 @@ def cholesky(
     *,
     tiles: Annotated[int, Bounds(1, 1000)] = 24,
     tile_size: Annotated[int, Bounds(1, 10_000)] = 96,
-    seed: Annotated[int, Bounds(0, 2**31)] = 0,
+    seed: Seed = 0,
 ) -> Program:
     """Tiled Cholesky factorisation, right-looking, of a lower triangle in place, as dataflow.
 
@@ -61,14 +55,13 @@ def cholesky(
     assert generated.init is not None
     tasks = enumerate_tasks(tiles)
     row, column = np.tril_indices(tiles)
-    lower = fresh_array(len(row), tile_size, tile_size)
+    lower = untouched((len(row), tile_size, tile_size), np.float64)
 
     def check() -> float:
         order = tiles * tile_size
-        index = np.arange(order * order, dtype=np.int64).reshape(order, order)
-        made = np.tril(uniform(seed, index) - 0.5)
+        made = np.tril(hashed_units(seed, order * order).reshape(order, order) - 0.5)
         made[np.diag_indices(order)] += order
-        return largest_error(np.tril(_matrix(lower)), factorise(made, lower=True)) / TOLERANCE
+        return largest_error(np.tril(_matrix(lower)), factorise(made, lower=True), TOLERANCE)
 
     return Program(
         name="cholesky",

@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._checked import checked
-from simsched.hardware.programs._data import DOUBLE_BYTES, fresh_array, largest_error, uniform
+from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked
+from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
 from simsched.hardware.programs._grid import TOLERANCE, Sweeps, rows_of
 from simsched.workload.graph import FloatArray
 from simsched.workload.registry import Bounds, Count
@@ -26,7 +26,7 @@ def sor(
     irregular: bool = False,
     omega: Annotated[float, Bounds(0.0, 2.0)] = 1.5,
     iterations: Count = 400,
-    seed: Annotated[int, Bounds(0, 2**31)] = 0,
+    seed: Seed = 0,
 ) -> Program:
     """Successive over-relaxation of a plate in two colours, swept by a spawn tree over rows.
 
@@ -62,16 +62,15 @@ def sor(
     half = (columns + 1) // 2
     sweeps = Sweeps(leaf_rows, irregular, 2 * iterations)
     tree = sweeps.tree("sor", rows)
-    field = fresh_array(rows, 2, half)
+    field = untouched((rows, 2, half), np.float64)
 
     def check() -> float:
-        expected = _relaxed(rows, columns, omega, iterations, seed)
-        errors = []
+        found = np.empty((rows, 2 * half))
         for parity in (0, 1):
             for column in (0, 1):
-                found = field[parity::2, (parity + column) % 2, : (columns - column + 1) // 2]
-                errors.append(largest_error(found, expected[parity::2, column::2]))
-        return max(errors) / TOLERANCE
+                found[parity::2, column::2] = field[parity::2, (parity + column) % 2]
+        expected = _relaxed(rows, columns, omega, iterations, seed)
+        return largest_error(found[:, :columns], expected, TOLERANCE)
 
     return Program(
         name="sor",
@@ -89,7 +88,7 @@ def sor(
 
 def _relaxed(rows: int, columns: int, omega: float, iterations: int, seed: int) -> FloatArray:
     """Return the plate after all iterations."""
-    plate = uniform(seed, np.arange(rows * columns, dtype=np.int64)).reshape(rows, columns)
+    plate = hashed_units(seed, rows * columns).reshape(rows, columns)
     for _ in range(iterations):
         for colour in (0, 1):
             for first in range(0, rows - 2, CHECKED_ROWS):

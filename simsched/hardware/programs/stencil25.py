@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._checked import checked
+from simsched.hardware.programs._common import Seed, checked
 from simsched.hardware.programs._grid import Stencil, Sweeps, grid_program, neighbours
-from simsched.workload.registry import Bounds, Count
+from simsched.workload.registry import Count
 
 RADIUS = 4
 # Second derivative, exact for polynomials of degree 9: elements 0, 1, 2, 3 and 4 away.
@@ -27,7 +25,7 @@ def stencil25(
     leaf_rows: Count = 8,
     irregular: bool = False,
     iterations: Count = 120,
-    seed: Annotated[int, Bounds(0, 2**31)] = 0,
+    seed: Seed = 0,
 ) -> Program:
     """Twenty-five-point stencil in a volume, swept by a spawn tree over its rows, which are layers.
 

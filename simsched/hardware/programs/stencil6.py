@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._checked import checked
+from simsched.hardware.programs._common import Seed, checked
 from simsched.hardware.programs._grid import Stencil, Sweeps, grid_program, neighbours
-from simsched.workload.registry import Bounds, Count
+from simsched.workload.registry import Count
 
 WEIGHT = 1.0 / 6.0
 
@@ -24,7 +22,7 @@ def stencil6(
     leaf_rows: Count = 8,
     irregular: bool = False,
     iterations: Count = 300,
-    seed: Annotated[int, Bounds(0, 2**31)] = 0,
+    seed: Seed = 0,
 ) -> Program:
     """Six-point stencil in a volume, swept by a spawn tree over its rows, which are layers.
 

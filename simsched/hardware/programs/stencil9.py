@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._checked import checked
+from simsched.hardware.programs._common import Seed, checked
 from simsched.hardware.programs._grid import Stencil, Sweeps, grid_program
-from simsched.workload.registry import Bounds, Count
+from simsched.workload.registry import Count
 
 EDGE, CORNER = 4.0 / 20.0, 1.0 / 20.0
 
@@ -21,7 +19,7 @@ def stencil9(
     leaf_rows: Count = 8,
     irregular: bool = False,
     iterations: Count = 500,
-    seed: Annotated[int, Bounds(0, 2**31)] = 0,
+    seed: Seed = 0,
 ) -> Program:
     """Nine-point stencil on a plane, swept by a spawn tree over rows.
 

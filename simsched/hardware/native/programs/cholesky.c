@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "../program.h"
-#include "draws.h"
+#include "counted.h"
 #include "product.h"
 
 enum { TILES, TILE_SIZE, SEED };  /* params: tiles in a row of the matrix, elements in a row of a tile */
@@ -112,8 +112,8 @@ static void initialise(const hw_call_t *call)
     double *tile = tile_of(call, call->args[ROW], call->args[COLUMN]);
     for (int64_t column = first_column; column < first_column + size; column++)
         for (int64_t row = first_row; row < first_row + size; row++, tile++) {
-            uint64_t index = (uint64_t)(row * order + column);
-            *tile = row < column ? 0.0 : hw_uniform((uint64_t)call->params[SEED], index) - 0.5;
+            int64_t index = row * order + column;
+            *tile = row < column ? 0.0 : hashed_unit(call->params[SEED], index) - 0.5;
             if (row == column)
                 *tile += (double)order;
         }

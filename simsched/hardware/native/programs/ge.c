@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "../program.h"
-#include "draws.h"
+#include "counted.h"
 #include "product.h"
 
 enum { SIZE, STRIDE, PIVOT_ROWS, SEED };  /* params: order, elements from one row to the next, rows of a step */
@@ -61,7 +61,7 @@ static void initialise(const hw_call_t *call)
     for (int64_t row = call->args[ROW_FIRST]; row < call->args[ROW_LAST]; row++) {
         double *elements = (double *)call->arrays[0] + row * stride;
         for (int64_t column = 0; column < size; column++)
-            elements[column] = hw_uniform((uint64_t)call->params[SEED], (uint64_t)(row * size + column)) - 0.5;
+            elements[column] = hashed_unit(call->params[SEED], row * size + column) - 0.5;
         for (int64_t column = size; column < stride; column++)
             elements[column] = 0.0;
         elements[row] += (double)size;

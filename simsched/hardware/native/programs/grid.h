@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "../program.h"
-#include "draws.h"
+#include "counted.h"
 
 enum { GRID_ROWS, GRID_LINES, GRID_LENGTH, GRID_SEED }; /* params */
 enum { GRID_RISE, GRID_WEIGHTS };                       /* constants: rise in one iteration, weights of the stencil */
@@ -59,7 +59,7 @@ static inline void grid_initialise(const hw_call_t *call)
     for (int64_t row = call->args[GRID_FIRST]; row < call->args[GRID_LAST]; row++) {
         double *even = grid_row(call, row, 0), *odd = grid_row(call, row, 1);
         for (int64_t i = 0; i < elements; i++)
-            even[i] = odd[i] = hw_uniform((uint64_t)call->params[GRID_SEED], (uint64_t)(row * elements + i));
+            even[i] = odd[i] = hashed_unit(call->params[GRID_SEED], row * elements + i);
         for (int64_t i = 0; i < elements; i += length)
             odd[i] -= call->constants[GRID_RISE];
     }

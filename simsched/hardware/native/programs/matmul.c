@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "../program.h"
-#include "draws.h"
+#include "counted.h"
 #include "product.h"
 
 enum { TILES, TILE_SIZE, SEED };  /* params: tiles in a row, elements in a row of a tile */
@@ -39,9 +39,9 @@ static void initialise(const hw_call_t *call)
     const int64_t elements = call->params[TILE_SIZE] * call->params[TILE_SIZE];
     const int64_t matrix = call->args[INIT_MATRIX], first = call->args[INIT_TILE] * elements;
     double *tile = (double *)call->arrays[matrix] + first;
-    uint64_t seed = (uint64_t)(2 * call->params[SEED] + matrix);
+    const int64_t seed = 2 * call->params[SEED] + matrix;
     for (int64_t i = 0; i < elements; i++)
-        tile[i] = matrix == RESULT ? 0.0 : hw_uniform(seed, (uint64_t)(first + i)) - 0.5;
+        tile[i] = matrix == RESULT ? 0.0 : hashed_unit(seed, first + i) - 0.5;
 }
 
 static const hw_class_t classes[] = {

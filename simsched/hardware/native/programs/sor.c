@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "../program.h"
-#include "draws.h"
+#include "counted.h"
 
 enum { ROWS, COLUMNS, SEED }; /* params */
 enum { KEPT, SHARE };         /* constants: 1 - omega, omega / 4 */
@@ -52,7 +52,7 @@ static void initialise(const hw_call_t *call)
             double *own = row_of_colour(call, row, colour);
             int64_t first = row * columns + ((row + colour) & 1);
             for (int64_t k = 0; k < half(call); k++)
-                own[k] = hw_uniform((uint64_t)call->params[SEED], (uint64_t)(first + 2 * k));
+                own[k] = hashed_unit(call->params[SEED], first + 2 * k);
         }
 }
 

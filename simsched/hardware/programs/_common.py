@@ -1,4 +1,4 @@
-"""What all programs do with their parameters: check them and write them down."""
+"""What dense programs share: checked parameters and classes numbered as in C."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Annotated
+
+import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.hardware.program import Program
-from simsched.workload.registry import parameters_of
+from simsched.workload.graph import TaskGraph
+from simsched.workload.registry import Bounds, parameters_of
+
+DOUBLE_BYTES = 8
+Seed = Annotated[int, Bounds(0, 2**30 - 1)]
 
 
 def checked(build: Callable[..., Program]) -> Callable[..., Program]:
@@ -29,8 +36,9 @@ def checked(build: Callable[..., Program]) -> Callable[..., Program]:
         given = dict(defaults)
         for key, value in params.items():
             if key not in accepted:
-                what = f"parameter of program {name}:"
-                raise ConfigurationError(unknown_name(what, key, accepted))
+                raise ConfigurationError(
+                    unknown_name(f"parameter of program {name}", key, accepted)
+                )
             try:
                 given[key] = accepted[key].check(value)
             except ValueError as error:
@@ -41,3 +49,17 @@ def checked(build: Callable[..., Program]) -> Callable[..., Program]:
 
     build_checked.__signature__ = inspect.signature(build)  # type: ignore[attr-defined]
     return build_checked
+
+
+def with_classes(graph: TaskGraph, classes: tuple[str, ...]) -> TaskGraph:
+    """Return a graph whose classes are numbered as in the program's table.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Its classes all occur in `classes`.
+    classes : tuple of str
+        Names in the order of the table in C.
+    """
+    numbers = np.array([classes.index(name) for name in graph.class_names], dtype=np.int32)
+    return replace(graph, task_class=numbers[graph.task_class], class_names=classes)
