@@ -1,4 +1,4 @@
-"""What programs share: their blocks and accesses, checked parameters, counted runs, random data.
+"""What programs with counted runs share: blocks, accesses, random data, checks.
 
 Array 0 of each program that uses :class:`ProgramData` counts how often each task has run. A missing
 task and one that ran twice are found in this way even where the result hides them (sorting twice
@@ -19,7 +19,6 @@ from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program
 from simsched.workload.builder import Accesses, accesses
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
-from simsched.workload.registry import Bounds, Parameter
 
 INFINITE_ERROR = math.inf
 
@@ -55,38 +54,21 @@ def untouched(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     return np.frombuffer(pages, dtype=kind, count=count).reshape(shape)
 
 
-def check_number(
-    program: str, parameter: str, found: object, low: float, high: float, kind: type = int
-) -> None:
-    """Refuse a parameter that is no number of its kind or out of range.
+def refusal(program: str, parameter: str, found: object, accepted: str) -> ConfigurationError:
+    """Return the error for a parameter that does not fit to the others.
 
     Parameters
     ----------
     program, parameter : str
-        Names for the message.
+        Names.
     found : object
         The value.
-    low, high : float
-        Smallest and largest accepted value.
-    kind : type
-        ``int`` by default, or ``float``, which accepts whole numbers too.
-
-    Raises
-    ------
-    ConfigurationError
-        Names the parameter, what was found and what is accepted.
-
-    Examples
-    --------
-    >>> check_number("fft", "points", 0, 2, 64)
-    Traceback (most recent call last):
-    ...
-    simsched.errors.ConfigurationError: program fft: points: found 0, accepted a whole number, 2 to 64
-    """  # noqa: E501 - the message is one line
-    try:
-        Parameter(parameter, kind, None, Bounds(low, high)).check(found)
-    except ValueError as error:
-        raise ConfigurationError(f"program {program}: {parameter}: {error}") from error
+    accepted : str
+        What would be accepted.
+    """
+    return ConfigurationError(
+        f"program {program}: {parameter}: found {found!r}, accepted {accepted}"
+    )
 
 
 class AccessList:

@@ -20,21 +20,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program
-from simsched.hardware.programs._counted import AccessList, ProgramData, check_number, untouched
-from simsched.workload.builder import MAX_INDEX, Accesses, build_graph, merge_accesses
+from simsched.hardware.programs._counted import AccessList, ProgramData, refusal, untouched
+from simsched.workload.builder import Accesses, build_graph, merge_accesses
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
+from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 
 LINE_BYTES = 64
-MAX_VERTICES = 2**26
 MAX_PARTS = 4096
+
+Vertices = Annotated[int, Bounds(2, 2**26)]
+PartVertices = Annotated[int, Bounds(1, 2**26)]
+Skew = Annotated[float, Bounds(0, 0.9)]
+Rounds = Annotated[int, Bounds(1, 10**6)]
 
 
 class Edges(NamedTuple):
@@ -118,34 +123,8 @@ def random_edges(
     return Edges(origin, place[place < vertices][np.minimum(rank, vertices - 1)])
 
 
-def check_vertex_parameters(program: str, given: dict[str, object], lowest_degree: int) -> None:
-    """Refuse parameters that a program over vertices does not accept.
-
-    Parameters
-    ----------
-    program : str
-        Name for the message.
-    given : dict
-        The arguments: vertices, degree, skew, part_vertices, popular_run, seed.
-    lowest_degree : int
-        Smallest accepted `degree`.
-
-    Raises
-    ------
-    ConfigurationError
-        The first that is wrong.
-    """
-    check_number(program, "vertices", given["vertices"], 2, MAX_VERTICES)
-    check_number(program, "degree", given["degree"], lowest_degree, 1000, float)
-    check_number(program, "skew", given["skew"], 0, 0.9, float)
-    least = -(-int(str(given["vertices"])) // MAX_PARTS)
-    check_number(program, "part_vertices", given["part_vertices"], 2 * least - 1, MAX_VERTICES)
-    check_number(program, "popular_run", given["popular_run"], 1, MAX_VERTICES)
-    check_number(program, "seed", given["seed"], 0, MAX_INDEX)
-
-
 @dataclass(frozen=True)
-class Rounds:
+class VertexProgram:
     """A program in synchronous rounds over the vertices of a graph.
 
     Parameters
@@ -201,7 +180,6 @@ class Rounds:
         self,
         iterations: int,
         *,
-        parameters: dict[str, object],
         result_error: Callable[[NDArray[Any]], float],
         params: tuple[int, ...] = (),
         constants: tuple[float, ...] = (),
@@ -212,8 +190,6 @@ class Rounds:
         ----------
         iterations : int
             Number of rounds.
-        parameters : dict
-            What the program was built with.
         result_error : callable
             Error of the values after the last round, given by vertex.
         params, constants : tuple of int and of float
@@ -243,7 +219,7 @@ class Rounds:
         args[leaves, 2] = np.concatenate(([0], ends[:-1]))
         args[leaves, 3] = 2 * self.stride * np.arange(self.parts)
         return data.program(
-            Workload(self.name, graph, iterations, init, parameters),
+            Workload(self.name, graph, iterations, init),
             args=args,
             init_args=args,
             functions=(frozenset({"initialise", self.leaf}), frozenset()),
@@ -315,12 +291,24 @@ class Rounds:
         )
 
 
-def divide_vertices(vertices: int, part_vertices: int) -> SpawnTree:
+def divide_vertices(program: str, vertices: int, part_vertices: int) -> SpawnTree:
     """Return the spawn tree that halves the vertices until parts are small enough.
 
     Parameters
     ----------
+    program : str
+        Name for the message.
     vertices, part_vertices : int
         Number of vertices, and the most that a part has.
+
+    Raises
+    ------
+    ConfigurationError
+        More parts than pairs of them can be listed.
     """
+    least = 2 * -(-vertices // MAX_PARTS) - 1
+    if part_vertices < least:
+        raise refusal(
+            program, "part_vertices", part_vertices, f"{least} or more for {vertices} vertices"
+        )
     return divide_in_halves.grow(vertices, max(part_vertices + 1, 2))

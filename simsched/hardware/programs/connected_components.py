@@ -19,38 +19,45 @@ components and related problems*, IPDPS 2014 (spreading of labels).
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._counted import check_number, exact
+from simsched.hardware.programs._common import Seed, checked
+from simsched.hardware.programs._counted import exact, refusal
 from simsched.hardware.programs._vertices import (
     Edges,
+    PartVertices,
     PulledGraph,
     Rounds,
-    check_vertex_parameters,
+    Skew,
+    VertexProgram,
+    Vertices,
     divide_vertices,
     pulled,
     random_edges,
 )
+from simsched.workload.registry import Bounds, Count
 
 
 @program(
     "connected_components",
     small={"vertices": 3000, "part_vertices": 200, "popular_run": 50},
 )
+@checked
 def connected_components(
     *,
-    vertices: int = 2**19,
-    degree: float = 2.0,
-    skew: float = 0.5,
-    popular_run: int = 1024,
-    part_vertices: int = 2**13,
-    iterations: int | None = None,
-    seed: int = 0,
+    vertices: Vertices = 2**19,
+    degree: Annotated[float, Bounds(0, 1000)] = 2.0,
+    skew: Skew = 0.5,
+    popular_run: Count = 1024,
+    part_vertices: PartVertices = 2**13,
+    iterations: Rounds | None = None,
+    seed: Seed = 0,
 ) -> Program:
     """Labels of connected components, by spreading the smallest.
 
@@ -71,29 +78,23 @@ def connected_components(
     seed : int
         Seed of the graph.
     """
-    parameters: dict[str, object] = dict(locals())
-    check_vertex_parameters("connected_components", parameters, 0)
     edges = random_edges(seed, vertices, degree, 0, skew, popular_run).both_ways()
     graph = pulled(edges, vertices)
     needed = _rounds_needed(graph)
     rounds = needed + 1 if iterations is None else iterations
-    check_number("connected_components", "iterations", rounds, 1, 10**6)
     if rounds < needed:
-        raise ConfigurationError(
-            f"program connected_components: iterations: found {rounds}, "
-            f"accepted {needed} or more for this graph"
-        )
-    spread = Rounds(
+        accepted = f"{needed} or more for this graph"
+        raise refusal("connected_components", "iterations", rounds, accepted)
+    spread = VertexProgram(
         "connected_components",
         "spread",
-        divide_vertices(vertices, part_vertices),
+        divide_vertices("connected_components", vertices, part_vertices),
         graph,
         np.arange(vertices, dtype=np.int32),
         np.int32,
     )
     return spread.program(
         rounds,
-        parameters=parameters | {"iterations": rounds},
         result_error=lambda found: exact(found, _smallest_labels(edges, vertices)),
     )
 

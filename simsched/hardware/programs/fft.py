@@ -30,23 +30,26 @@ task scheduling for heterogeneous computing*, IEEE TPDS 13(3), 2002 (this graph)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program, program
+from simsched.hardware.programs._common import Seed, checked
 from simsched.hardware.programs._counted import (
     AccessList,
     ProgramData,
-    check_number,
     hashed_units,
     largest_error,
+    refusal,
     untouched,
 )
-from simsched.workload.builder import MAX_INDEX, adjacency, build_graph
+from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
+from simsched.workload.registry import Bounds
 
 CLASSES = ("initialise", "combine", "transform")
 _INITIALISE, _COMBINE, _TRANSFORM = range(3)
@@ -55,8 +58,13 @@ TOLERANCE = 1e-13  # of the largest result, for each of log2(n) steps
 
 
 @program("fft", small={"points": 2048, "block_points": 128, "iterations": 2})
+@checked
 def fft(
-    *, points: int = 2**20, block_points: int = 2**14, iterations: int = 10, seed: int = 0
+    *,
+    points: Annotated[int, Bounds(2, 2**30)] = 2**20,
+    block_points: Annotated[int, Bounds(1, 2**30)] = 2**14,
+    iterations: Annotated[int, Bounds(1, 10**6)] = 10,
+    seed: Seed = 0,
 ) -> Program:
     """Fast Fourier transform of a random signal.
 
@@ -71,11 +79,8 @@ def fft(
     seed : int
         Seed of the signal.
     """
-    parameters: dict[str, object] = dict(locals())
     _check_power("points", points, 2, 2**30)
     _check_power("block_points", block_points, max(1, points >> 14), points)
-    check_number("fft", "iterations", iterations, 1, 10**6)
-    check_number("fft", "seed", seed, 0, MAX_INDEX)
     tasks = _enumerate(points // block_points)
     n_blocks = points // block_points
     data = ProgramData(n_blocks, len(tasks.low))
@@ -98,13 +103,15 @@ def fft(
     def result_error() -> float:
         signal = hashed_units(seed, 2 * points).view(np.complex128) - (0.5 + 0.5j)
         wanted = np.fft.fft(signal)[_bit_reversed(points)]
-        return largest_error(found_points, wanted, TOLERANCE * np.log2(points))
+        return largest_error(
+            found_points.view(np.float64), wanted.view(np.float64), TOLERANCE * math.log2(points)
+        )
 
     init_args = np.zeros((n_blocks, 4), dtype=np.int64)
     init_args[:, 0] = block_points * np.arange(n_blocks)
     args = block_points * np.stack((tasks.low, tasks.distance, tasks.root, tasks.first), axis=1)
     return data.program(
-        Workload("fft", graph, iterations, init, parameters),
+        Workload("fft", graph, iterations, init),
         args=args,
         init_args=init_args,
         functions=(frozenset(CLASSES), frozenset()),
@@ -114,12 +121,10 @@ def fft(
 
 
 def _check_power(parameter: str, found: int, low: int, high: int) -> None:
-    """Refuse what is not a power of two within bounds."""
-    check_number("fft", parameter, found, low, high)
-    if found & (found - 1):
-        raise ConfigurationError(
-            f"program fft: {parameter}: found {found}, accepted a power of two"
-        )
+    """Refuse what is not a power of two or out of bounds."""
+    if found & (found - 1) or not low <= found <= high:
+        accepted = f"a power of two, {low} to {high}"
+        raise refusal("fft", parameter, found, accepted)
 
 
 @dataclass(frozen=True)

@@ -25,22 +25,25 @@ Lloyd, *Least squares quantization in PCM*, IEEE Transactions on Information The
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program, program
+from simsched.hardware.programs._common import Seed, checked
 from simsched.hardware.programs._counted import (
     AccessList,
     ProgramData,
-    check_number,
     hashed_units,
     largest_error,
+    refusal,
     untouched,
 )
-from simsched.workload.builder import MAX_INDEX, Accesses, Adjacency, build_graph
+from simsched.workload.builder import Accesses, Adjacency, build_graph
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
+from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 
 CLASSES = ("divide", "initialise", "place", "assign", "reduce", "move")
@@ -53,14 +56,15 @@ _CHUNK = 2**14
     "kmeans",
     small={"points": 2000, "dimensions": 3, "centres": 5, "leaf_points": 150, "iterations": 3},
 )
+@checked
 def kmeans(
     *,
-    points: int = 2**17,
-    dimensions: int = 8,
-    centres: int = 16,
-    leaf_points: int = 2**11,
-    iterations: int = 30,
-    seed: int = 0,
+    points: Annotated[int, Bounds(2, 2**31)] = 2**17,
+    dimensions: Annotated[int, Bounds(1, 1024)] = 8,
+    centres: Annotated[int, Bounds(1, 1024)] = 16,
+    leaf_points: Annotated[int, Bounds(1, 2**31)] = 2**11,
+    iterations: Annotated[int, Bounds(1, 10**6)] = 30,
+    seed: Seed = 0,
 ) -> Program:
     """k-means by Lloyd's iteration on uniform points.
 
@@ -77,18 +81,12 @@ def kmeans(
     seed : int
         Seed of the points.
     """
-    parameters: dict[str, object] = dict(locals())
-    check_number("kmeans", "points", points, 2, 2**31)
-    check_number("kmeans", "dimensions", dimensions, 1, 1024)
-    check_number("kmeans", "centres", centres, 1, min(points, 1024))
-    check_number("kmeans", "leaf_points", leaf_points, max(1, points >> 16), points - 1)
-    check_number("kmeans", "iterations", iterations, 1, 10**6)
-    check_number("kmeans", "seed", seed, 0, MAX_INDEX)
-    if points * dimensions >= 2**32:
-        raise ConfigurationError(
-            f"program kmeans: dimensions: found {dimensions}, "
-            f"accepted 1 to {(2**32 - 1) // points} for {points} points"
-        )
+    least = max(1, points >> 16)
+    if not least <= leaf_points < points:
+        accepted = f"{least} to {points - 1} for {points} points"
+        raise refusal("kmeans", "leaf_points", leaf_points, accepted)
+    if centres > points:
+        raise refusal("kmeans", "centres", centres, f"1 to {points} for {points} points")
     tree = divide_in_halves.grow(points, leaf_points + 1)
     slot = -(-centres * (dimensions + 1) // 8) * 8
     data = ProgramData(tree.n_tasks + 1, tree.n_tasks)
@@ -101,9 +99,7 @@ def kmeans(
     )
     graph = _graph(tree, centres, dimensions, data, (own, centre_block, slots))
     args = _arguments(tree)
-    workload = Workload(
-        "kmeans", graph, iterations, _init(tree, data, own, centre_block), parameters
-    )
+    workload = Workload("kmeans", graph, iterations, _init(tree, data, own, centre_block))
     return data.program(
         workload,
         args=args,

@@ -18,20 +18,27 @@ without its balancing).
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._counted import check_number, exact
+from simsched.hardware.programs._common import Seed, checked
+from simsched.hardware.programs._counted import exact
 from simsched.hardware.programs._vertices import (
     Edges,
+    PartVertices,
     Rounds,
-    check_vertex_parameters,
+    Skew,
+    VertexProgram,
+    Vertices,
     divide_vertices,
     pulled,
     random_edges,
 )
 from simsched.workload.draws import stream
+from simsched.workload.registry import Bounds, Count
 
 MAX_LABELS = 256
 
@@ -46,16 +53,17 @@ MAX_LABELS = 256
         "iterations": 3,
     },
 )
+@checked
 def label_propagation(
     *,
-    vertices: int = 2**17,
-    degree: float = 8.0,
-    skew: float = 0.6,
-    popular_run: int = 1024,
-    part_vertices: int = 2**11,
-    labels: int = 16,
-    iterations: int = 40,
-    seed: int = 0,
+    vertices: Vertices = 2**17,
+    degree: Annotated[float, Bounds(0, 1000)] = 8.0,
+    skew: Skew = 0.6,
+    popular_run: Count = 1024,
+    part_vertices: PartVertices = 2**11,
+    labels: Annotated[int, Bounds(1, MAX_LABELS)] = 16,
+    iterations: Rounds = 40,
+    seed: Seed = 0,
 ) -> Program:
     """Label propagation: every vertex takes its neighbours' most frequent label.
 
@@ -78,23 +86,18 @@ def label_propagation(
     seed : int
         Seed of the graph and the first labels.
     """
-    parameters: dict[str, object] = dict(locals())
-    check_vertex_parameters("label_propagation", parameters, 0)
-    check_number("label_propagation", "labels", labels, 1, MAX_LABELS)
-    check_number("label_propagation", "iterations", iterations, 1, 10**6)
     edges = random_edges(seed, vertices, degree, 0, skew, popular_run).both_ways()
     first = stream(seed, "labels").integers(0, labels, vertices, dtype=np.int32)
-    rounds = Rounds(
+    program = VertexProgram(
         "label_propagation",
         "vote",
-        divide_vertices(vertices, part_vertices),
+        divide_vertices("label_propagation", vertices, part_vertices),
         pulled(edges, vertices),
         first,
         np.int32,
     )
-    return rounds.program(
+    return program.program(
         iterations,
-        parameters=parameters,
         result_error=lambda found: exact(found, _votes(edges, first, labels, iterations)),
         params=(labels,),
     )

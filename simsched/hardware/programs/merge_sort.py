@@ -1,4 +1,4 @@
-"""Merge sort of random 64-bit keys: a spawn tree with work in its leaves and joins.
+"""Merge sort of random doubles: a spawn tree with work in its leaves and joins.
 
 With n keys:
 
@@ -20,19 +20,23 @@ Cormen, Leiserson, Rivest and Stein, *Introduction to algorithms*, 3rd edition, 
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from simsched.hardware.program import Program, program
+from simsched.hardware.programs._common import Seed, checked
 from simsched.hardware.programs._counted import (
     AccessList,
     ProgramData,
-    check_number,
     exact,
-    hashed_keys,
+    hashed_units,
+    refusal,
     untouched,
 )
-from simsched.workload.builder import MAX_INDEX, Accesses, build_graph, overlaps
+from simsched.workload.builder import Accesses, build_graph, overlaps
 from simsched.workload.graph import Int64Array, Workload
+from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 
 CLASSES = ("divide", "initialise", "merge", "sort")
@@ -41,10 +45,15 @@ KEY_BYTES = 8
 
 
 @program("merge_sort", small={"keys": 5000, "leaf_keys": 300, "iterations": 2})
+@checked
 def merge_sort(
-    *, keys: int = 2**21, leaf_keys: int = 2**14, iterations: int = 2, seed: int = 0
+    *,
+    keys: Annotated[int, Bounds(1, 2**32)] = 2**21,
+    leaf_keys: Annotated[int, Bounds(1, 2**32)] = 2**14,
+    iterations: Annotated[int, Bounds(1, 10**6)] = 2,
+    seed: Seed = 0,
 ) -> Program:
-    """Merge sort of random 64-bit keys.
+    """Merge sort of random doubles.
 
     Parameters
     ----------
@@ -57,18 +66,16 @@ def merge_sort(
     seed : int
         Seed of the keys.
     """
-    parameters: dict[str, object] = dict(locals())
-    check_number("merge_sort", "keys", keys, 1, 2**32)
-    check_number("merge_sort", "leaf_keys", leaf_keys, max(1, keys >> 20), 2**32)
-    check_number("merge_sort", "iterations", iterations, 1, 10**6)
-    check_number("merge_sort", "seed", seed, 0, MAX_INDEX)
+    least = keys >> 20
+    if leaf_keys < least:
+        raise refusal("merge_sort", "leaf_keys", leaf_keys, f"{least} or more for {keys} keys")
     tree = divide_in_halves.grow(keys, max(leaf_keys + 1, 2))
     data = ProgramData(tree.n_tasks, tree.n_tasks)
     ends = KEY_BYTES * tree.bounds[1:]
-    sorted_keys = untouched(keys, np.uint64)
+    sorted_keys = untouched(keys, np.float64)
     blocks = tuple(
         data.add(array, ends)
-        for array in (untouched(keys, np.uint64), sorted_keys, untouched(keys, np.uint64))
+        for array in (untouched(keys, np.float64), sorted_keys, untouched(keys, np.float64))
     )
     first_touch = AccessList()
     for own in blocks:
@@ -94,11 +101,11 @@ def merge_sort(
     )
     args = _ranges(tree)
     return data.program(
-        Workload("merge_sort", graph, iterations, init, parameters),
+        Workload("merge_sort", graph, iterations, init),
         args=args,
         init_args=args,
         functions=(frozenset({"initialise", "sort"}), frozenset({"merge"})),
-        result_error=lambda: exact(sorted_keys, np.sort(hashed_keys(seed, keys))),
+        result_error=lambda: exact(sorted_keys, np.sort(hashed_units(seed, keys))),
         params=(seed,),
     )
 

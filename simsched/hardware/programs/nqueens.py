@@ -26,21 +26,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
+from simsched.hardware.programs._common import checked
 from simsched.hardware.programs._counted import (
     INFINITE_ERROR,
     AccessList,
     ProgramData,
-    check_number,
     exact,
+    refusal,
     untouched,
 )
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
+from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import Pieces, SpawnTree, grow
 
 CLASSES = ("initialise", "place", "search")
@@ -112,7 +115,13 @@ def empty_board() -> Placements:
 
 
 @program("nqueens", small={"queens": 8, "prefix_rows": 3, "iterations": 2})
-def nqueens(*, queens: int = 14, prefix_rows: int = 3, iterations: int = 2) -> Program:
+@checked
+def nqueens(
+    *,
+    queens: Annotated[int, Bounds(1, 15)] = 14,
+    prefix_rows: Annotated[int, Bounds(0, 6)] = 3,
+    iterations: Annotated[int, Bounds(1, 10**6)] = 2,
+) -> Program:
     """Solutions of the n queens puzzle, by a spawn tree over the first rows.
 
     Parameters
@@ -124,10 +133,9 @@ def nqueens(*, queens: int = 14, prefix_rows: int = 3, iterations: int = 2) -> P
     iterations : int
         How often everything is counted.
     """
-    parameters: dict[str, object] = dict(locals())
-    check_number("nqueens", "queens", queens, 1, len(SOLUTIONS) - 1)
-    check_number("nqueens", "prefix_rows", prefix_rows, 0, min(queens, 6))
-    check_number("nqueens", "iterations", iterations, 1, 10**6)
+    if prefix_rows > queens:
+        accepted = f"0 to {queens} for {queens} queens"
+        raise refusal("nqueens", "prefix_rows", prefix_rows, accepted)
     search = _search_tree(queens, prefix_rows)
     n_tasks = search.tree.n_tasks
     begins = np.arange(0, n_tasks, _LINES_PER_INIT_TASK, dtype=np.int64)
@@ -142,9 +150,7 @@ def nqueens(*, queens: int = 14, prefix_rows: int = 3, iterations: int = 2) -> P
         return leaves if counts[0] == SOLUTIONS[queens] else INFINITE_ERROR
 
     return data.program(
-        Workload(
-            "nqueens", _graph(search, blocks), iterations, _init(begins, ends, blocks), parameters
-        ),
+        Workload("nqueens", _graph(search, blocks), iterations, _init(begins, ends, blocks)),
         args=search.args,
         init_args=np.stack((begins, ends, ends, ends), axis=1),
         functions=(frozenset({"initialise", "search"}), frozenset({"place"})),

@@ -17,20 +17,27 @@ suite*, arXiv:1508.03619, 2015 (pulling).
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._counted import check_number, largest_error
+from simsched.hardware.programs._common import Seed, checked
+from simsched.hardware.programs._counted import largest_error
 from simsched.hardware.programs._vertices import (
     Edges,
+    PartVertices,
     Rounds,
-    check_vertex_parameters,
+    Skew,
+    VertexProgram,
+    Vertices,
     divide_vertices,
     pulled,
     random_edges,
 )
+from simsched.workload.registry import Bounds, Count, Fraction
 
 TOLERANCE = 1e-11
 
@@ -39,16 +46,17 @@ TOLERANCE = 1e-11
     "pagerank",
     small={"vertices": 3000, "part_vertices": 200, "popular_run": 50, "iterations": 3},
 )
+@checked
 def pagerank(
     *,
-    vertices: int = 2**18,
-    degree: float = 16.0,
-    skew: float = 0.6,
-    popular_run: int = 1024,
-    part_vertices: int = 2**12,
-    damping: float = 0.85,
-    iterations: int = 20,
-    seed: int = 0,
+    vertices: Vertices = 2**18,
+    degree: Annotated[float, Bounds(1, 1000)] = 16.0,
+    skew: Skew = 0.6,
+    popular_run: Count = 1024,
+    part_vertices: PartVertices = 2**12,
+    damping: Fraction = 0.85,
+    iterations: Rounds = 20,
+    seed: Seed = 0,
 ) -> Program:
     """PageRank by pulling, on a random graph.
 
@@ -71,16 +79,12 @@ def pagerank(
     seed : int
         Seed of the graph.
     """
-    parameters: dict[str, object] = dict(locals())
-    check_vertex_parameters("pagerank", parameters, 1)
-    check_number("pagerank", "damping", damping, 0, 1, float)
-    check_number("pagerank", "iterations", iterations, 1, 10**6)
     edges = random_edges(seed, vertices, degree, 1, skew, popular_run)
     out_degree = np.bincount(edges.origin, minlength=vertices)
-    rounds = Rounds(
+    program = VertexProgram(
         "pagerank",
         "rank",
-        divide_vertices(vertices, part_vertices),
+        divide_vertices("pagerank", vertices, part_vertices),
         pulled(edges, vertices),
         out_degree.astype(np.int32),
         np.float64,
@@ -90,9 +94,8 @@ def pagerank(
         wanted = _power_iteration(edges, out_degree, damping, iterations)
         return largest_error(share * out_degree, wanted, TOLERANCE)
 
-    return rounds.program(
+    return program.program(
         iterations,
-        parameters=parameters,
         result_error=result_error,
         constants=(1.0 / vertices, (1.0 - damping) / vertices, damping),
     )

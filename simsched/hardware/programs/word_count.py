@@ -11,14 +11,14 @@ with probability proportional to ``k^-skew`` (Zipf), ranks shuffled. With M map 
 * *Blocks.* M parts of the text, and of the identical array that is filled in beforehand and copied
   by the initialisation; M tables of 4 V bytes; M R buckets with room for all words of a reduce
   task, 8 bytes each; R totals, 8 bytes per word. All are padded to lines of 64 bytes.
-* *Bytes.* A map reads its text and writes its table, and reads and writes a counter for each word,
-  once per word that occurs. A shuffle reads its table and writes one entry of 8 bytes per word that
-  occurs in it, and a header for each bucket. A reduce reads its buckets, reads and writes its
+* *Bytes.* A map reads its text, and reads and writes a counter for each different word in it. A
+  shuffle reads and clears its table and writes one entry of 8 bytes per word that occurs in it, and
+  a header for each bucket. A reduce reads its buckets, clears their headers, reads and writes its
   totals. The text is known beforehand, so these numbers are exact.
-* *Operations.* Words counted and counters cleared in a map; V counters looked at in a shuffle;
-  entries added and totals cleared in a reduce.
-* *Initialisation.* One independent task per part copies the text. Tables, buckets and totals are
-  first touched by the tasks that write them.
+* *Operations.* Words counted in a map; V counters looked at in a shuffle; entries added and totals
+  cleared in a reduce.
+* *Initialisation.* One independent task per part copies the text and clears the table. Buckets and
+  totals are first touched by the tasks that write them.
 
 References
 ----------
@@ -30,21 +30,24 @@ systems*, HPCA 2007 (program WordCount in shared memory).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
+from simsched.hardware.programs._common import Seed, checked
 from simsched.hardware.programs._counted import (
     AccessList,
     ProgramData,
-    check_number,
     exact,
+    refusal,
     untouched,
 )
-from simsched.workload.builder import MAX_INDEX, Accesses, adjacency, build_graph
+from simsched.workload.builder import Accesses, adjacency, build_graph
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
+from simsched.workload.registry import Bounds, Count
 
 CLASSES = ("initialise", "map", "shuffle", "reduce")
 _INITIALISE, _MAP, _SHUFFLE, _REDUCE = range(4)
@@ -56,15 +59,16 @@ _CHUNK = 2**20
     "word_count",
     small={"words": 20_000, "vocabulary": 700, "maps": 7, "reduces": 3, "iterations": 2},
 )
+@checked
 def word_count(
     *,
-    words: int = 2**23,
-    vocabulary: int = 2**15,
-    skew: float = 1.0,
-    maps: int = 64,
-    reduces: int = 16,
-    iterations: int = 20,
-    seed: int = 0,
+    words: Count = 2**23,
+    vocabulary: Annotated[int, Bounds(1, 2**24)] = 2**15,
+    skew: Annotated[float, Bounds(0, 3)] = 1.0,
+    maps: Annotated[int, Bounds(1, 4096)] = 64,
+    reduces: Annotated[int, Bounds(1, 4096)] = 16,
+    iterations: Annotated[int, Bounds(1, 10**6)] = 20,
+    seed: Seed = 0,
 ) -> Program:
     """Word count as map, shuffle and reduce.
 
@@ -83,14 +87,10 @@ def word_count(
     seed : int
         Seed of the text.
     """
-    parameters: dict[str, object] = dict(locals())
-    check_number("word_count", "words", words, 1, 2**31 - 1)
-    check_number("word_count", "vocabulary", vocabulary, 1, 2**24)
-    check_number("word_count", "skew", skew, 0, 3, float)
-    check_number("word_count", "maps", maps, 1, min(words, 4096))
-    check_number("word_count", "reduces", reduces, 1, min(vocabulary, 4096))
-    check_number("word_count", "iterations", iterations, 1, 10**6)
-    check_number("word_count", "seed", seed, 0, MAX_INDEX)
+    if maps > words:
+        raise refusal("word_count", "maps", maps, f"1 to {words} for {words} words")
+    if reduces > vocabulary:
+        raise refusal("word_count", "reduces", reduces, f"1 to {vocabulary} for this vocabulary")
     given = _zipf_text(seed, words, vocabulary, skew)
     job = _Job(vocabulary, reduces, np.arange(maps + 1, dtype=np.int64) * words // maps)
     data = ProgramData(maps, job.n_tasks)
@@ -107,7 +107,6 @@ def word_count(
         _graph(job, data, blocks, job.entries(given)),
         iterations,
         _init(job, data, blocks),
-        parameters,
     )
     part = np.stack((np.arange(maps, dtype=np.int64), job.cuts[:-1], job.cuts[1:]), axis=1)
     own = np.zeros((reduces, 3), dtype=np.int64)
@@ -224,9 +223,10 @@ def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     every = np.arange(job.maps, dtype=np.int64)
     accessed = AccessList()
     accessed.add(every, blocks.given, read=data.block_bytes[blocks.given])
-    accessed.add(every, blocks.text, written=data.block_bytes[blocks.text])
+    for own in (blocks.text, blocks.tables):
+        accessed.add(every, own, written=data.block_bytes[own])
     return build_graph(
-        np.diff(job.cuts),
+        np.diff(job.cuts) + job.table_stride,
         task_class=np.full(job.maps, _INITIALISE),
         class_names=CLASSES,
         accessed=accessed.grouped(job.maps),
@@ -243,7 +243,7 @@ def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -
     target = np.concatenate((shuffled, np.tile(reduced, job.maps)))
     ops = np.concatenate(
         (
-            np.diff(job.cuts) + job.vocabulary,
+            np.diff(job.cuts),
             np.full(job.maps, job.vocabulary),
             entries.sum(axis=0) + job.total_stride,
         )
@@ -267,12 +267,13 @@ def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array
     counters = 4 * job.vocabulary
     found = AccessList()
     found.add(mapped, blocks.text, read=bytes_of[blocks.text])
-    found.add(mapped, blocks.tables, read=4 * entries.sum(axis=1), written=counters)
-    found.add(shuffled, blocks.tables, read=counters)
+    touched = 4 * entries.sum(axis=1)
+    found.add(mapped, blocks.tables, read=touched, written=touched)
+    found.add(shuffled, blocks.tables, read=counters, written=counters)
     moved = ENTRY_BYTES * (entries + 1)
     bucket = blocks.buckets.reshape(job.maps, job.reduces)
     found.add(shuffled[:, None], bucket, written=moved)
-    found.add(reduced[:, None], bucket.T, read=moved.T)
+    found.add(reduced[:, None], bucket.T, read=moved.T, written=ENTRY_BYTES)
     totals = bytes_of[blocks.totals]
     found.add(reduced, blocks.totals, read=totals, written=totals)
     return found.grouped(job.n_tasks)

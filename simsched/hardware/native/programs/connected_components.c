@@ -4,7 +4,8 @@
  */
 #include "vertices.h"
 
-static void initialise(const hw_call_t *call) {
+static void initialise(const hw_call_t *call)
+{
     int32_t *label = (int32_t *)call->arrays[3] + call->args[3];
     const int64_t stride = call->params[1];
 
@@ -17,7 +18,8 @@ static void initialise(const hw_call_t *call) {
     }
 }
 
-static void spread(const hw_call_t *call) {
+static void spread(const hw_call_t *call)
+{
     const part_t part = part_of(call);
     const int32_t *old = (const int32_t *)call->arrays[3] + old_copy(call);
     int32_t *label = (int32_t *)call->arrays[3] + new_values(call);

@@ -10,14 +10,16 @@
  * Every function of such a program counts its run in array 0: one slot per task of the initialisation, of which there
  * are params[0], then one per task of the graph. A slot belongs to one task, hence no two workers write it at a time.
  */
-static inline void count_run(const hw_call_t *call) {
+static inline void count_run(const hw_call_t *call)
+{
     int64_t *counts = call->arrays[0];
 
     counts[(call->iteration == 0 ? 0 : call->params[0]) + call->task] += 1;
 }
 
 /* The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
-static inline uint64_t hash64(uint64_t key) {
+static inline uint64_t hash64(uint64_t key)
+{
     key += UINT64_C(0x9E3779B97F4A7C15);
     key = (key ^ (key >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     key = (key ^ (key >> 27)) * UINT64_C(0x94D049BB133111EB);
@@ -25,12 +27,14 @@ static inline uint64_t hash64(uint64_t key) {
 }
 
 /* Random bits number `index` of a seed below 2^31. */
-static inline uint64_t hashed_key(int64_t seed, int64_t index) {
+static inline uint64_t hashed_key(int64_t seed, int64_t index)
+{
     return hash64(((uint64_t)seed << 32) + (uint64_t)index);
 }
 
 /* Random number `index` of a seed, in [0, 1). */
-static inline double hashed_unit(int64_t seed, int64_t index) {
+static inline double hashed_unit(int64_t seed, int64_t index)
+{
     return (double)(hashed_key(seed, index) >> 11) * 0x1p-53;
 }
 

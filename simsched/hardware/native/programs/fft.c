@@ -18,7 +18,8 @@ typedef struct {
     double re, im;
 } complex_t;
 
-static void initialise(const hw_call_t *call) {
+static void initialise(const hw_call_t *call)
+{
     const int64_t n = call->params[1], first = call->args[0];
     const complex_t *given = (const complex_t *)call->arrays[GIVEN_ROOTS] + first;
     complex_t *signal = (complex_t *)call->arrays[SIGNAL] + first, *work = (complex_t *)call->arrays[WORK] + first;
@@ -35,7 +36,8 @@ static void initialise(const hw_call_t *call) {
 
 /* Writes to `out` the sums of two inputs and, `distance` later, their differences times the roots. */
 static inline void butterflies(const complex_t *in, complex_t *out, const complex_t *roots, int64_t count,
-                               int64_t distance) {
+                               int64_t distance)
+{
     for (int64_t i = 0; i < count; i++) {
         const complex_t a = in[i], b = in[i + distance], root = roots[i];
         const double re = a.re - b.re, im = a.im - b.im;
@@ -44,11 +46,13 @@ static inline void butterflies(const complex_t *in, complex_t *out, const comple
     }
 }
 
-static const complex_t *input_of(const hw_call_t *call) {
+static const complex_t *input_of(const hw_call_t *call)
+{
     return (const complex_t *)call->arrays[call->args[3] ? SIGNAL : WORK] + call->args[0];
 }
 
-static void combine(const hw_call_t *call) {
+static void combine(const hw_call_t *call)
+{
     const complex_t *roots = (const complex_t *)call->arrays[ROOTS] + call->args[2];
 
     count_run(call);
@@ -57,7 +61,8 @@ static void combine(const hw_call_t *call) {
 }
 
 /* Transforms one block to the end. */
-static void transform(const hw_call_t *call) {
+static void transform(const hw_call_t *call)
+{
     const int64_t n = call->params[1];
     const complex_t *in = input_of(call), *roots = call->arrays[ROOTS];
     complex_t *work = (complex_t *)call->arrays[WORK] + call->args[0];

@@ -14,7 +14,8 @@ enum { POINTS = 1, CENTRES = 2, SUMS = 3 }; /* arrays */
  * two children
  */
 
-static void initialise(const hw_call_t *call) {
+static void initialise(const hw_call_t *call)
+{
     const int64_t dimensions = call->params[3];
     double *points = call->arrays[POINTS];
 
@@ -25,7 +26,8 @@ static void initialise(const hw_call_t *call) {
 }
 
 /* The centres start at the first points. */
-static void place_centres(const hw_call_t *call) {
+static void place_centres(const hw_call_t *call)
+{
     double *centres = call->arrays[CENTRES];
 
     count_run(call);
@@ -34,11 +36,13 @@ static void place_centres(const hw_call_t *call) {
     }
 }
 
-static double *slot_of(const hw_call_t *call, int64_t slot) {
+static double *slot_of(const hw_call_t *call, int64_t slot)
+{
     return (double *)call->arrays[SUMS] + slot * call->params[4];
 }
 
-static int64_t nearest_centre(const double *point, const double *centres, int64_t n_centres, int64_t dimensions) {
+static int64_t nearest_centre(const double *point, const double *centres, int64_t n_centres, int64_t dimensions)
+{
     double least = 0.0;
     int64_t nearest = 0;
 
@@ -56,7 +60,8 @@ static int64_t nearest_centre(const double *point, const double *centres, int64_
     return nearest;
 }
 
-static void assign(const hw_call_t *call) {
+static void assign(const hw_call_t *call)
+{
     const int64_t n_centres = call->params[2], dimensions = call->params[3];
     const double *points = call->arrays[POINTS], *centres = call->arrays[CENTRES];
     double *sums = slot_of(call, call->args[0]);
@@ -75,7 +80,8 @@ static void assign(const hw_call_t *call) {
     }
 }
 
-static void add_children(const hw_call_t *call) {
+static void add_children(const hw_call_t *call)
+{
     double *sums = slot_of(call, call->args[0]);
     const double *left = slot_of(call, call->args[1]), *right = slot_of(call, call->args[2]);
 
@@ -84,13 +90,15 @@ static void add_children(const hw_call_t *call) {
     }
 }
 
-static void reduce(const hw_call_t *call) {
+static void reduce(const hw_call_t *call)
+{
     count_run(call);
     add_children(call);
 }
 
 /* A centre without points stays. */
-static void move_centres(const hw_call_t *call) {
+static void move_centres(const hw_call_t *call)
+{
     const int64_t dimensions = call->params[3];
     const double *sums = slot_of(call, call->args[0]);
     double *centres = call->arrays[CENTRES];

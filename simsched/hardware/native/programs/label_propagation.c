@@ -8,7 +8,8 @@
 
 enum { MAX_LABELS = 256 }; /* as in label_propagation.py */
 
-static void initialise(const hw_call_t *call) {
+static void initialise(const hw_call_t *call)
+{
     int32_t *label = (int32_t *)call->arrays[3] + call->args[3];
     const int64_t stride = call->params[1];
 
@@ -21,7 +22,8 @@ static void initialise(const hw_call_t *call) {
     }
 }
 
-static int32_t most_frequent(const int32_t *votes, int32_t n_labels) {
+static int32_t most_frequent(const int32_t *votes, int32_t n_labels)
+{
     int32_t best = 0;
 
     for (int32_t label = 1; label < n_labels; label++) {
@@ -32,7 +34,8 @@ static int32_t most_frequent(const int32_t *votes, int32_t n_labels) {
     return best;
 }
 
-static void vote(const hw_call_t *call) {
+static void vote(const hw_call_t *call)
+{
     const int32_t n_labels = (int32_t)call->params[2];
     const part_t part = part_of(call);
     const int32_t *old = (const int32_t *)call->arrays[3] + old_copy(call);

@@ -12,7 +12,8 @@ enum { SLOT = 8 }; /* numbers of a slot: a cache line, of which the first is use
  * attack; of an inner task: its slot, the first of its children's, how many they are
  */
 
-static void initialise(const hw_call_t *call) {
+static void initialise(const hw_call_t *call)
+{
     int64_t *slots = call->arrays[1];
 
     count_run(call);
@@ -21,7 +22,8 @@ static void initialise(const hw_call_t *call) {
     }
 }
 
-static int64_t solutions(uint32_t all, uint32_t columns, uint32_t left, uint32_t right) {
+static int64_t solutions(uint32_t all, uint32_t columns, uint32_t left, uint32_t right)
+{
     int64_t count = 0;
 
     if (columns == all) {
@@ -34,7 +36,8 @@ static int64_t solutions(uint32_t all, uint32_t columns, uint32_t left, uint32_t
     return count;
 }
 
-static void search(const hw_call_t *call) {
+static void search(const hw_call_t *call)
+{
     int64_t *slots = call->arrays[1];
 
     count_run(call);
@@ -42,7 +45,8 @@ static void search(const hw_call_t *call) {
                                             (uint32_t)call->args[3]);
 }
 
-static void add_up(const hw_call_t *call) {
+static void add_up(const hw_call_t *call)
+{
     int64_t *slots = call->arrays[1];
     int64_t sum = 0;
 

@@ -7,7 +7,8 @@
 
 /* constants: 0 the rank of every vertex at the start, 1 the rank that no edge brings, 2 the damping factor */
 
-static void initialise(const hw_call_t *call) {
+static void initialise(const hw_call_t *call)
+{
     double *share = (double *)call->arrays[3] + call->args[3];
     const int64_t stride = call->params[1];
 
@@ -20,7 +21,8 @@ static void initialise(const hw_call_t *call) {
     }
 }
 
-static void rank(const hw_call_t *call) {
+static void rank(const hw_call_t *call)
+{
     const part_t part = part_of(call);
     const double *old = (const double *)call->arrays[3] + old_copy(call);
     double *share = (double *)call->arrays[3] + new_values(call);

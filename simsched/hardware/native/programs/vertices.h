@@ -16,7 +16,8 @@ typedef struct {
     const int32_t *degree, *constant, *source;
 } part_t;
 
-static inline part_t part_of(const hw_call_t *call) {
+static inline part_t part_of(const hw_call_t *call)
+{
     const int64_t n_vertices = call->args[0];
     const int32_t *links = (const int32_t *)call->arrays[2] + call->args[2];
 
@@ -24,17 +25,20 @@ static inline part_t part_of(const hw_call_t *call) {
 }
 
 /* Where the old values begin, for places in links; new ones are in the other copy. */
-static inline int64_t old_copy(const hw_call_t *call) {
+static inline int64_t old_copy(const hw_call_t *call)
+{
     return (call->iteration + 1) % 2 * call->params[1];
 }
 
 /* Where the new values of the part begin. */
-static inline int64_t new_values(const hw_call_t *call) {
+static inline int64_t new_values(const hw_call_t *call)
+{
     return call->args[3] + call->iteration % 2 * call->params[1];
 }
 
 /* Copies the links of the part. */
-static inline void copy_links(const hw_call_t *call) {
+static inline void copy_links(const hw_call_t *call)
+{
     const int64_t n_links = 2 * call->args[0] + call->args[1];
     const int32_t *given = (const int32_t *)call->arrays[1] + call->args[2];
     int32_t *links = (int32_t *)call->arrays[2] + call->args[2];

@@ -2,6 +2,8 @@
  * Word count in three steps: map tasks count the words of their part of the text in a table of their own, shuffle tasks
  * sort the entries of one table into a bucket per reduce task, reduce tasks add up the buckets of their words.
  *
+ * Shuffles and reduces clear what they have read, so that one that comes too early finds nothing.
+ *
  * A word is a number below the size of the vocabulary; each reduce task has a range of words.
  */
 #include "counted.h"
@@ -18,45 +20,51 @@ typedef struct {
     int32_t word, count;
 } entry_t;
 
-static int32_t *table_of(const hw_call_t *call, int64_t map) {
+static int32_t *table_of(const hw_call_t *call, int64_t map)
+{
     return (int32_t *)call->arrays[TABLES] + map * call->params[2];
 }
 
 /* The first entry of a bucket holds the number of the others. */
-static entry_t *bucket_of(const hw_call_t *call, int64_t map, int64_t reduce) {
+static entry_t *bucket_of(const hw_call_t *call, int64_t map, int64_t reduce)
+{
     return (entry_t *)call->arrays[BUCKETS] + (map * call->params[4] + reduce) * call->params[5];
 }
 
-static int64_t first_word(const hw_call_t *call, int64_t reduce) {
+static int64_t first_word(const hw_call_t *call, int64_t reduce)
+{
     return call->params[1] * reduce / call->params[4];
 }
 
-static void initialise(const hw_call_t *call) {
+static void initialise(const hw_call_t *call)
+{
     const int32_t *given = call->arrays[GIVEN];
-    int32_t *text = call->arrays[TEXT];
+    int32_t *text = call->arrays[TEXT], *table = table_of(call, call->args[0]);
 
     count_run(call);
+    for (int64_t word = 0; word < call->params[2]; word++) {
+        table[word] = 0;
+    }
     for (int64_t i = call->args[1]; i < call->args[2]; i++) {
         text[i] = given[i];
     }
 }
 
-static void map(const hw_call_t *call) {
+static void map(const hw_call_t *call)
+{
     const int32_t *text = call->arrays[TEXT];
     int32_t *table = table_of(call, call->args[0]);
 
     count_run(call);
-    for (int64_t word = 0; word < call->params[1]; word++) {
-        table[word] = 0;
-    }
     for (int64_t i = call->args[1]; i < call->args[2]; i++) {
         table[text[i]]++;
     }
 }
 
-static void shuffle(const hw_call_t *call) {
+static void shuffle(const hw_call_t *call)
+{
     const int64_t map = call->args[0], n_reduces = call->params[4];
-    const int32_t *table = table_of(call, map);
+    int32_t *table = table_of(call, map);
 
     count_run(call);
     for (int64_t reduce = 0; reduce < n_reduces; reduce++) {
@@ -66,12 +74,14 @@ static void shuffle(const hw_call_t *call) {
         for (int64_t word = first_word(call, reduce); word < end; word++) {
             bucket[n_entries + 1] = (entry_t){(int32_t)word, table[word]}; /* the next one overwrites it if it is 0 */
             n_entries += table[word] > 0;
+            table[word] = 0;
         }
         bucket[0] = (entry_t){0, n_entries};
     }
 }
 
-static void reduce(const hw_call_t *call) {
+static void reduce(const hw_call_t *call)
+{
     const int64_t reduce = call->args[0], first = first_word(call, reduce);
     int64_t *totals = (int64_t *)call->arrays[TOTALS] + reduce * call->params[6];
 
@@ -80,10 +90,11 @@ static void reduce(const hw_call_t *call) {
         totals[i] = 0;
     }
     for (int64_t map = 0; map < call->params[3]; map++) {
-        const entry_t *bucket = bucket_of(call, map, reduce);
+        entry_t *bucket = bucket_of(call, map, reduce);
         for (int32_t i = 1; i <= bucket[0].count; i++) {
             totals[bucket[i].word - first] += bucket[i].count;
         }
+        bucket[0].count = 0;
     }
 }
 
