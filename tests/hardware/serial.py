@@ -12,6 +12,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def entries(name: str) -> list[Any]:
     return [found.classes[number] for number in range(found.n_classes)]
 
 
+@dataclass(frozen=True)
+class Step:
+    """A body or a join that is about to be executed by `run()`."""
+
+    iteration: int
+    graph: TaskGraph
+    task: int
+    is_join: bool
+    run: Callable[[], object]
+
+
 def execute_serially(
     program: Program,
     choose: Choice,
@@ -116,6 +128,13 @@ def execute_serially(
     ignore_edges : bool
         Whether tasks start without waiting for their predecessors.
     """
+    for step in steps(program, choose, ignore_edges=ignore_edges):
+        for _ in range(1 if times is None else times(step.iteration, step.task)):
+            step.run()
+
+
+def steps(program: Program, choose: Choice, *, ignore_edges: bool = False) -> Iterator[Step]:
+    """Yield everything that C does for a program; the parameters are those of an execution."""
     classes = entries(program.name)
     arrays = (ctypes.c_void_p * len(program.arrays))(*(a.ctypes.data for a in program.arrays))
     params = (ctypes.c_int64 * len(program.params))(*program.params)
@@ -137,8 +156,8 @@ def execute_serially(
                 task,
                 0,
             )
-            for _ in range(1 if times is None else times(iteration, task)):
-                Function(address)(ctypes.byref(call))
+            run = functools.partial(Function(address), ctypes.byref(call))
+            yield Step(iteration, graph, task, is_join, run)
 
 
 def graphs(program: Program) -> Iterator[tuple[int, TaskGraph, np.ndarray]]:

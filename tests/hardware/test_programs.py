@@ -14,6 +14,7 @@ from simsched.workload.graph import TaskGraph
 from .serial import (
     FLAGS,
     NATIVE,
+    Step,
     class_names,
     compiler,
     drawn,
@@ -21,6 +22,7 @@ from .serial import (
     newest,
     oldest,
     source,
+    steps,
 )
 
 NAMES = program_names()
@@ -122,6 +124,70 @@ def test_tasks_with_operations_have_accesses(name: str) -> None:
         works = (graph.ops[0] > 0) | (graph.join_ops[0] > 0)
         assert np.any(works)
         assert np.all(moved[works] > 0)
+
+
+def accessed_blocks(step: Step) -> dict[int, tuple[int, int]]:
+    """Return the bytes that a step reads and writes in each block that it accesses."""
+    graph, task = step.graph, step.task
+    begin, join, end = graph.access_ptr[task], graph.join_access[task], graph.access_ptr[task + 1]
+    found: dict[int, tuple[int, int]] = {}
+    for access in range(join, end) if step.is_join else range(begin, join):
+        block = int(graph.access_block[access])
+        read, written = found.get(block, (0, 0))
+        found[block] = (
+            read + int(graph.read_bytes[access]),
+            written + int(graph.written_bytes[access]),
+        )
+    return found
+
+
+def bytes_of_blocks(program: Program) -> list[np.ndarray]:
+    """Return the bytes of each block, as views."""
+    flat = [array.reshape(-1).view(np.uint8) for array in program.arrays]
+    sizes = program.workload.graph.block_bytes
+    places = zip(program.block_array, program.block_offset_bytes, sizes, strict=True)
+    return [flat[array][offset : offset + size] for array, offset, size in places]
+
+
+@pytest.mark.parametrize("name", WITH_DATA)
+def test_steps_change_what_their_accesses_write(name: str) -> None:
+    program = small(name)
+    blocks = bytes_of_blocks(program)
+    for step in steps(program, newest):
+        accessed = accessed_blocks(step)
+        before = [block.copy() for block in blocks]
+        step.run()
+        for number, (old, new) in enumerate(zip(before, blocks, strict=True)):
+            changed = np.count_nonzero(old != new)
+            where = (step.iteration, step.task, step.is_join, number)
+            assert changed <= accessed.get(number, (0, 0))[1], where
+
+
+@pytest.mark.parametrize("name", WITH_DATA)
+def test_steps_need_nothing_but_their_accesses(name: str) -> None:
+    """What a step does not access may hold anything: the result is the same."""
+    program = small(name)
+    blocks = bytes_of_blocks(program)
+    poison = [
+        0 if program.arrays[array].dtype.kind in "iu" else 255 for array in program.block_array
+    ]
+    for step in steps(program, newest):
+        accessed = accessed_blocks(step)
+        before = [array.copy() for array in program.arrays]
+        step.run()
+        expected = [block.copy() for block in blocks]
+        for array, old in zip(program.arrays, before, strict=True):
+            array[...] = old
+        for number, block in enumerate(blocks):
+            if number not in accessed:
+                block[...] = poison[number]
+        step.run()
+        for number, block in enumerate(blocks):
+            if number in accessed:
+                where = (step.iteration, step.task, step.is_join, number)
+                assert np.array_equal(block, expected[number]), where
+            else:
+                block[...] = expected[number]
 
 
 @pytest.mark.parametrize("name", WITH_DATA)
