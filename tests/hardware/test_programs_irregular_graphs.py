@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program, make_program, small_params
+from simsched.machine.synthetic import make_machine
+from simsched.policy.random_stealing import RandomStealing
 from simsched.workload.graph import TaskGraph
 
 VALUE_BYTES = {"connected_components": 4, "label_propagation": 4, "pagerank": 8}
@@ -130,6 +133,21 @@ def test_fft_has_half_n_log_n_butterflies(points: int, block: int) -> None:
     assert graph.ops.sum() == points // 2 * (points.bit_length() - 1)
     assert graph.written_bytes.sum() == 16 * points * (steps + 1)
     assert graph.read_bytes.sum() == 16 * points * (steps + 1) + 16 * block * graph.n_tasks
+
+
+@pytest.mark.parametrize(
+    "name", ["fft", "kmeans", "merge_sort", "nqueens", "pagerank", "word_count"]
+)
+def test_both_engines_simulate_the_same_run(name: str) -> None:
+    workload = small(name).workload
+    machine = make_machine(caches=(("L2", 32768, 20e9, 9000, 1),), remote_latency_ps=1000)
+    native, simpy = (
+        simulate(machine, workload, RandomStealing(), backend=backend)
+        for backend in ("native", "simpy")
+    )
+    assert native.summary.makespan_ps == simpy.summary.makespan_ps
+    work = workload.graph.ops.sum() + workload.graph.join_ops.sum()
+    assert native.makespan_s >= work * workload.iterations / (4 * 1e9)
 
 
 def test_a_seed_determines_the_data() -> None:
