@@ -24,6 +24,7 @@ from .runs import busy_s, hides_a_lock_wait, random_run, small_recording, small_
 
 SEEDS = st.integers(0, 10**6)
 NS = 1e-9
+ENDING_PARTS = ("whole", "last")
 #: What each phase must have, beside "ph", "pid" and "tid".
 REQUIRED = {
     "M": {"name": str, "args": dict},
@@ -101,6 +102,8 @@ def flow_violations(events: list[dict[str, Any]]) -> list[str]:
     for key, pair in ends.items():
         if [event["ph"] for event in pair] != ["s", "f"] or pair[1]["bp"] != "e":
             found.append(f"flow {key}: {pair}")
+    if len({key[2] for key in ends}) < len(ends):
+        found.append("flows share an id")
     return found
 
 
@@ -185,7 +188,19 @@ def test_a_run_is_drawn_with_names_arrows_and_bandwidth(tmp_path: Path) -> None:
     assert {e["name"] for e in events if e.get("cat") == "runtime"} >= {"pop", "steal"}
     counters = [e for e in events if e["ph"] == "C"]
     assert {e["name"] for e in counters} == {f"bandwidth {n.name}" for n in run.machine.nodes}
-    assert carried(counters, run.makespan_s) == pytest.approx(run.summary.node_bytes.sum(), 1e-6)
+    for index, node in enumerate(run.machine.nodes):
+        own = [e for e in counters if e["name"] == f"bandwidth {node.name}"]
+        moved = run.summary.node_bytes[:, :, index].sum()
+        assert carried(own, run.makespan_s) == pytest.approx(moved, 1e-6)
+        assert own[-1]["args"] == {"bytes_per_s": 0}
+    ends = {
+        (e["tid"], ns(e["ts"]) + ns(e["dur"])) for e in tasks if e["args"]["part"] in ENDING_PARTS
+    }
+    starts = {(e["tid"], ns(e["ts"])) for e in tasks}
+    for event in events:
+        if event.get("cat") == "dependence":
+            moment = event["tid"], ns(event["ts"]) + (event["ph"] == "s")
+            assert moment in (ends if event["ph"] == "s" else starts)
 
 
 def carried(counters: list[dict[str, Any]], end_s: float) -> float:
@@ -211,9 +226,12 @@ def test_dependences_are_limited_and_the_file_says_so(tmp_path: Path) -> None:
     assert len(flows) == 7
 
 
-def test_gzip_by_name_and_the_same_bytes_every_time(tmp_path: Path) -> None:
+def test_gzip_by_name_and_the_same_bytes_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recording = small_recording("heat")
-    for name in ("a.json", "a.json.gz", "b.json.gz"):
+    for year, name in enumerate(("a.json", "a.json.gz", "b.json.gz")):
+        monkeypatch.setattr("time.time", lambda year=year: 1e9 + year * 3e7)
         export_recording(recording, tmp_path / name)
     packed = (tmp_path / "a.json.gz").read_bytes()
     assert gzip.decompress(packed) == (tmp_path / "a.json").read_bytes()

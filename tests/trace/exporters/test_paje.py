@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from simsched.errors import ConfigurationError
 from simsched.trace.exporters import export_recording, recording_of
+from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 
-from .runs import busy_s, hides_a_lock_wait, random_run, small_recording, small_run
+from .runs import busy_s, hides_a_lock_wait, random_run, small_recording, small_run, task_times
 
 TYPES = {"date", "string", "double", "int", "hex", "color"}
 WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -33,8 +34,10 @@ class Paje:
     names: dict[str, str] = field(default_factory=dict)
     container: dict[str, str] = field(default_factory=dict)
     alive: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
     links: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
     arrows: list[tuple[str, str, str]] = field(default_factory=list)
+    began: list[tuple[str, float]] = field(default_factory=list)
     states: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))
     variables: dict[str, list[tuple[float, float]]] = field(
         default_factory=lambda: defaultdict(list)
@@ -100,7 +103,7 @@ class Paje:
         assert row["Alias"] not in self.container
         parent = row["Container"]
         assert self.parents[row["Type"]] == ("0" if parent == "0" else self.container[parent])
-        self.container[row["Alias"]] = row["Type"]
+        self.container[row["Alias"]], self.names[row["Alias"]] = row["Type"], row["Name"]
         self.alive.add(row["Alias"])
 
     def DestroyContainer(self, row: dict[str, str]) -> None:  # noqa: N802
@@ -124,7 +127,8 @@ class Paje:
     def StartLink(self, row: dict[str, str]) -> None:  # noqa: N802
         self.fits(row, "link")
         assert self.container[row["StartContainer"]] == self.ends[row["Type"]][0]
-        assert (row["Type"], row["Key"]) not in self.links
+        assert row["Key"] not in self.keys
+        self.keys.add(row["Key"])
         self.links[row["Type"], row["Key"]] = self.now, row["StartContainer"]
 
     def EndLink(self, row: dict[str, str]) -> None:  # noqa: N802
@@ -133,6 +137,7 @@ class Paje:
         began, source = self.links.pop((row["Type"], row["Key"]))
         assert began <= self.now
         self.arrows.append((row["Type"], source, row["EndContainer"]))
+        self.began.append((source, began))
 
     def seconds_in(self, worker: int, kind: str) -> float:
         steps = self.states[f"W{worker}"]
@@ -168,13 +173,34 @@ def test_a_run_has_states_links_and_variables(tmp_path: Path) -> None:
     kinds = [kind for kind, _, _ in found.arrows]
     assert kinds.count("LD") == workload.graph.n_edges * workload.iterations
     assert 0 < kinds.count("LS") <= run.summary.steals.sum()
-    total = 0.0
-    for steps in found.variables.values():
-        assert steps[-1][1] == 0
-        times, rates = (np.array(column) for column in zip(*steps, strict=True))
-        total += float((np.diff(times) * rates[:-1]).sum())
-    assert total == pytest.approx(run.summary.node_bytes.sum(), 1e-6)
+    for index, node in enumerate(run.machine.nodes):
+        container = next(a for a in found.variables if found.names[a] == node.name)
+        times, rates = (np.array(c) for c in zip(*found.variables[container], strict=True))
+        moved = run.summary.node_bytes[:, :, index].sum()
+        assert (np.diff(times) * rates[:-1]).sum() == pytest.approx(moved, 1e-6)
+        assert rates[-1] == 0
+    ends = {(f"W{w1}", end / 1e12) for _, _, w1, _, end in task_times(recording_of(run)).values()}
+    starts = [moment for moment, kind in zip(found.began, kinds, strict=True) if kind == "LD"]
+    assert set(starts) <= ends
     assert found.now == pytest.approx(run.makespan_s)
+
+
+def test_the_parent_goes_on_after_a_spawn(tmp_path: Path) -> None:
+    recording = small_recording("heat")
+    rows = [
+        (0, EventKind.TASK_START, 0, 0, 0, 0),
+        (10, EventKind.SPAWN, 0, 0, 1, 1),
+        (15, EventKind.TASK_READY, 0, 1, 0, 0),
+        (18, EventKind.ACCESS, 0, 0, 0, 64),
+        (30, EventKind.TASK_END, 0, 0, 0, 0),
+        (40, EventKind.ITERATION_END, -1, -1, 0, 0),
+    ]
+    table = np.array([(t * 10**9, k, w, task, 1, a, b) for t, k, w, task, a, b in rows])
+    columns = {n: table[:, i].astype(d) for i, (n, d) in enumerate(EVENT_COLUMNS.items())}
+    export_recording(replace(recording, trace=Trace(columns)), tmp_path / "x.paje")
+    found = Paje().read(tmp_path / "x.paje")
+    values = [(round(time * 1e3), value) for time, value in found.states["W0"]]
+    assert values[1:] == [(0, "C0"), (10, "R1"), (18, "C0"), (30, "I")]
 
 
 def test_what_is_left_out_is_said_in_the_file(tmp_path: Path) -> None:

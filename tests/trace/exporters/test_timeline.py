@@ -125,3 +125,51 @@ def test_a_trace_without_tasks_has_no_intervals() -> None:
     found = timeline(trace((5, EventKind.TIMER, -1, -1, 0, 0)))
     assert len(found.intervals) == 0
     assert found.end_ps == 5
+
+
+def test_costs_end_where_the_next_thing_begins() -> None:
+    start, spawn, ready = EventKind.TASK_START, EventKind.SPAWN, EventKind.TASK_READY
+    rows = timeline(
+        trace(
+            (0, start, 0, 0, 0, 0),
+            (10, spawn, 0, 0, 1, 1),
+            (15, ready, 0, 1, 0, 0),
+            (18, spawn, 0, 0, 2, 1),  # after a wait for a lock
+            (21, ready, 0, 2, 0, 0),
+            (25, EventKind.ACCESS, 0, 0, 7, 64),  # another one, then the join
+            (40, EventKind.TASK_END, 0, 0, 0, 0),
+            (40, ready, 0, 3, 0, 0),
+            (44, EventKind.PARK, 0, -1, 0, 0),
+            (50, start, 1, 4, 0, 0),
+            (60, spawn, 1, 4, 5, 1),
+            (65, ready, 1, 5, 0, 0),  # then a join that only computes
+            (80, EventKind.TASK_END, 1, 4, 0, 0),
+        )
+    ).intervals
+    spans = zip(rows.activity, rows.start_ps, rows.end_ps, rows.inside, strict=True)
+    assert [(Activity(a).name, int(b), int(e), bool(i)) for a, b, e, i in spans] == [
+        ("TASK", 0, 40, False),
+        ("SPAWN", 10, 18, True),
+        ("SPAWN", 18, 25, True),
+        ("RELEASE", 40, 44, False),
+        ("TASK", 50, 80, False),
+        ("SPAWN", 60, 65, True),
+    ]
+    assert rows.extra[0] == 64
+    assert rows.arg[1:3].tolist() == [1, 2]
+
+
+def test_steals_that_cost_nothing_are_kept() -> None:
+    rows = timeline(
+        trace(
+            (5, EventKind.ACQUIRE, 0, 3, 2, 0),
+            (5, EventKind.STEAL, 0, 3, 2, 1),
+            (5, EventKind.TASK_START, 0, 3, 0, 0),
+            (9, EventKind.TASK_END, 0, 3, 0, 0),
+            (9, EventKind.ACQUIRE, 0, 4, (1 << 32) + 1, 0),
+            (9, EventKind.STEAL, 0, 4, 1, 2),
+        )
+    ).intervals
+    steals = rows.chosen(rows.activity == Activity.STEAL)
+    assert steals.arg.tolist() == [2, -1]  # the second pool belongs to a domain
+    assert steals.extra.tolist() == [1, 2]
