@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from simsched.errors import ConfigurationError, unknown_name
+from simsched.policy.base import Policy
+from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.work_sharing import WorkSharing
 
 #: Accepted values of each field of a mode; the runtime numbers them in this order.
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -55,3 +58,72 @@ class Mode:
     def number(self, name: str) -> int:
         """Return the value of a field as the runtime numbers it."""
         return CHOICES[name].index(getattr(self, name))
+
+
+#: Placements of the simulator that the runtime has, by their name there.
+_PLACEMENTS = {"first_touch": "first_touch", "interleave": "interleave", "even": "bind"}
+
+
+def mode_of(policy: Policy) -> Mode:
+    """Return the mode in which the runtime schedules as a simulated policy does.
+
+    Parameters
+    ----------
+    policy : Policy
+        A `RandomStealing` or `WorkSharing` (among their presets: cilk, cilk_a, pfws, task_sharing).
+
+    Raises
+    ------
+    ConfigurationError
+        The runtime cannot do what the policy does.
+    """
+    if isinstance(policy, RandomStealing):
+        _require(policy, "steal_take", "oldest")
+        _require(policy, "roots", "round_robin")
+        placement = _placement(policy, policy.placement)
+        return Mode(order=policy.spawn, placement=placement, own_take=policy.local_take)
+    if isinstance(policy, WorkSharing):
+        _require(policy, "take", "oldest")
+        placement = _placement(policy, policy.placement)
+        return Mode(order="parent_first", pools="central", placement=placement)
+    raise ConfigurationError(
+        f"policy {policy.name}: the task runtime cannot schedule like that; "
+        "accepted: random_stealing, work_sharing and their presets"
+    )
+
+
+def policy_of(mode: Mode) -> Policy:
+    """Return the simulated policy that schedules as a mode does: the inverse of :func:`mode_of`.
+
+    Raises
+    ------
+    ConfigurationError
+        There is none: for nearest victims and for child first with a central queue.
+    """
+    placement = next(name for name, own in _PLACEMENTS.items() if own == mode.placement)
+    if mode.pools == "central" and mode.order == "parent_first":
+        return WorkSharing(placement=placement)
+    if mode.pools == "deques" and mode.victims == "random":
+        return RandomStealing(spawn=mode.order, local_take=mode.own_take, placement=placement)
+    raise ConfigurationError(
+        f"mode: order {mode.order}, pools {mode.pools}, victims {mode.victims}: "
+        "no simulated policy schedules like that"
+    )
+
+
+def _require(policy: Policy, name: str, accepted: str) -> None:
+    """Raise unless a parameter of a policy has the value that the runtime implements."""
+    found = getattr(policy, name)
+    if found != accepted:
+        raise ConfigurationError(
+            f"policy {policy.name}: parameter {name}: found {found!r}, "
+            f"accepted on hardware: {accepted!r}"
+        )
+
+
+def _placement(policy: Policy, name: str) -> str:
+    """Return the runtime's name of a placement."""
+    if name not in _PLACEMENTS:
+        where = f"policy {policy.name} on hardware"
+        raise ConfigurationError(f"{where}: {unknown_name('placement', name, _PLACEMENTS)}")
+    return _PLACEMENTS[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Sequence
@@ -12,14 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, HardwareError, unknown_name
-from simsched.hardware.conversion import ready_roots, to_trace
+from simsched.errors import ConfigurationError, HardwareError
+from simsched.hardware.conversion import to_trace
 from simsched.hardware.mode import Mode
-from simsched.hardware.outcome import Job, Outcome, PreparedGraph
+from simsched.hardware.outcome import Job, Outcome
+from simsched.hardware.placement import blocks_on_nodes, place_blocks
+from simsched.hardware.preparation import prepare, record_bound
 from simsched.hardware.program import Program
-from simsched.hardware.topology import allowed_cores
+from simsched.hardware.topology import (
+    Topology,
+    allowed_cores,
+    distance_classes,
+    processor_name,
+    read_topology,
+    victim_groups,
+)
 from simsched.trace.recording import Recording
-from simsched.workload.graph import TaskGraph
 
 MAX_WORKERS = 4096
 
@@ -77,9 +84,11 @@ def execute(
     pinned = _pinned(workers, cores)
     if not 0 <= seed < 2**64:
         raise ConfigurationError(f"seed: found {seed}, accepted 0 to 2**64 - 1")
-    init, graph = _prepared(program, binding.program_classes())
-    n_records = _record_bound(program) if trace else 0
-    victims = _victims(pinned)
+    topology = read_topology()
+    init, graph = prepare(program, binding.program_classes())
+    n_records = record_bound(program) if trace else 0
+    victims = _flat(victim_groups(topology, pinned, nearest=mode.victims == "nearest"))
+    placed = place_blocks(program, mode.placement, topology.nodes, binding)
     job = Job(
         program=program.name,
         arrays=program.arrays,
@@ -99,7 +108,24 @@ def execute(
         n_records=n_records,
         n_expected=min(n_records, n_records * 5 // (4 * len(pinned))),
     )
-    return _recording(program, mode, pinned, seed, binding.run(job))
+    outcome = binding.run(job)
+    placed["blocks"] = blocks_on_nodes(program, topology.nodes, binding)
+    about = {"mode": asdict(mode), "seed": seed, "placement": placed, **_host(topology, pinned)}
+    return _recording(program, mode, pinned, about, outcome, distance_classes(topology, pinned))
+
+
+def _host(topology: Topology, pinned: list[int]) -> dict[str, Any]:
+    """Return what a recording says about the host and the places of its workers."""
+    return {
+        "host": {
+            "system": platform.platform(),
+            "machine": platform.machine(),
+            "processor": processor_name(),
+            "hardware_threads": len(topology.sites),
+            "memory_nodes": list(topology.nodes),
+        },
+        "worker_sites": [asdict(topology.sites[core]) for core in pinned],
+    }
 
 
 def _binding() -> Any:
@@ -124,116 +150,29 @@ def _pinned(workers: int | None, cores: Sequence[int] | None) -> list[int]:
     return [chosen[w % len(chosen)] for w in range(count)]
 
 
-def _victims(
-    pinned: list[int],
+def _flat(
+    groups: list[list[list[int]]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the victims of all workers in groups; see :class:`Job`."""
-    n = len(pinned)
-    group_ptr = np.arange(n + 1, dtype=np.int32)
-    victim_ptr = np.arange(n + 1, dtype=np.int32) * np.int32(n - 1)
-    victim = np.array([v for w in range(n) for v in range(n) if v != w], np.int32)
-    return group_ptr, victim_ptr, victim
-
-
-def _prepared(
-    program: Program, classes: dict[str, tuple[str, ...]]
-) -> tuple[PreparedGraph | None, PreparedGraph]:
-    """Check a program and return its graphs for the runtime."""
-    workload = program.workload
-    workload.validate()
-    if program.name not in classes:
-        raise HardwareError(unknown_name("program in C", program.name, classes))
-    _check_arrays(program)
-    known = classes[program.name]
-    init = None
-    if workload.init is not None:
-        init = _prepared_graph(program.name, "init_args", workload.init, program.init_args, known)
-    return init, _prepared_graph(program.name, "args", workload.graph, program.args, known)
-
-
-def _prepared_graph(
-    name: str, what: str, graph: TaskGraph, args: Any, known: tuple[str, ...]
-) -> PreparedGraph:
-    """Check the classes and arguments of a graph."""
-    for each in graph.class_names:
-        if each not in known:
-            raise HardwareError(f"program {name}: {unknown_name('class', each, known)}")
-    if not isinstance(args, np.ndarray) or args.dtype != np.int64 or args.ndim != 2:
-        raise HardwareError(f"program {name}: {what}: accepted an array of int64 with two axes")
-    if len(args) != graph.n_tasks:
-        raise HardwareError(
-            f"program {name}: {what}: found {len(args)} rows, accepted {graph.n_tasks}, "
-            "one per task"
-        )
-    numbers = np.array([known.index(each) for each in graph.class_names], np.int32)
-    return PreparedGraph(
-        graph, numbers[graph.task_class], ready_roots(graph), np.ascontiguousarray(args)
-    )
-
-
-def _check_arrays(program: Program) -> None:
-    """Check the data of a program and that its blocks lie inside of them."""
-    each: Any
-    for i, each in enumerate(program.arrays):
-        where = f"program {program.name}: array {i}"
-        if not isinstance(each, np.ndarray) or each.dtype.kind not in "biufc":
-            raise HardwareError(f"{where}: accepted an array of numbers")
-        if not (each.flags.c_contiguous and each.flags.writeable and each.flags.aligned):
-            raise HardwareError(
-                f"{where}: accepted a contiguous, aligned array that can be written"
-            )
-    size = program.workload.graph.block_bytes
-    for name, dtype in (("block_array", np.int32), ("block_offset_bytes", np.int64)):
-        column = getattr(program, name)
-        if column.dtype != dtype or column.shape != size.shape:
-            raise HardwareError(
-                f"program {program.name}: {name}: found {column.dtype} of shape {column.shape}, "
-                f"accepted {np.dtype(dtype)} of shape {size.shape}"
-            )
-    room = np.array([array.nbytes for array in program.arrays], np.int64)
-    array, offset = program.block_array, program.block_offset_bytes
-    known = (array >= 0) & (array < len(room))
-    inside = known & (offset >= 0)
-    if len(room):
-        inside &= offset + size <= room[np.where(known, array, 0)]
-    if not inside.all():
-        block = int(np.argmin(inside))
-        raise HardwareError(
-            f"program {program.name}: block {block}: {size[block]} bytes at {offset[block]} of "
-            f"array {array[block]} are not inside of it"
-        )
-
-
-def _record_bound(program: Program) -> int:
-    """Return how many records one worker can make at most, if it executes everything."""
-
-    def bound(graph: TaskGraph) -> int:
-        n, spawned = graph.n_tasks, len(graph.child)
-        parents = int(np.count_nonzero(np.diff(graph.child_ptr)))
-        # Spawned, pushed, taken, started, ended; continuations pushed, taken, resumed; suspended
-        # and resumed; idle before what is taken; start and end of the iteration.
-        return 5 * n + 3 * spawned + 2 * parents + (n + spawned) + 4
-
-    workload = program.workload
-    once = 0 if workload.init is None else bound(workload.init)
-    return once + workload.iterations * bound(workload.graph)
+    """Return the groups of victims of all workers as arrays; see :class:`Job`."""
+    group_ptr = np.cumsum([0, *(len(own) for own in groups)])
+    victim_ptr = np.cumsum([0, *(len(group) for own in groups for group in own)])
+    victim = [v for own in groups for group in own for v in group]
+    return group_ptr.astype(np.int32), victim_ptr.astype(np.int32), np.array(victim, np.int32)
 
 
 def _recording(
-    program: Program, mode: Mode, pinned: list[int], seed: int, outcome: Outcome
+    program: Program,
+    mode: Mode,
+    pinned: list[int],
+    about: dict[str, Any],
+    outcome: Outcome,
+    distance: NDArray[np.int32],
 ) -> Recording:
     """Return the outcome of a run as a recording."""
     workload = program.workload
     seconds = outcome.ps_per_tick * 1e-12
-    distance = np.ones((len(pinned), len(pinned)), np.int32)
     details = {
-        "mode": asdict(mode),
-        "seed": seed,
-        "host": {
-            "system": platform.platform(),
-            "processor": platform.machine(),
-            "cores": os.cpu_count(),
-        },
+        **about,
         "clock": "tsc" if outcome.is_tsc else "clock_monotonic",
         "lost_events": sum(each.lost_records for each in outcome.workers),
         "iteration_s": (np.diff(outcome.iteration_ticks, axis=1)[:, 0] * seconds).tolist(),
@@ -245,9 +184,10 @@ def _recording(
         "processor_events": [each.events for each in outcome.workers],
         "processor_events_error": outcome.workers[0].events_error,
     }
+    central = mode.pools == "central"
     return Recording(
         name=program.name,
-        trace=to_trace(outcome, workload, central=mode.pools == "central", distance=distance),
+        trace=to_trace(outcome, workload, central=central, distance=distance),
         task_class=workload.graph.task_class,
         class_names=workload.graph.class_names,
         worker_names=tuple(f"worker {w}" for w in range(len(pinned))),

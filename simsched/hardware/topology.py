@@ -1,10 +1,218 @@
-"""Cores of this host, their caches and memory nodes, as Linux describes them."""
+"""Hardware threads of this host, what they share, and its memory nodes, as Linux describes them."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import HardwareError
+
+SYSTEM = Path("/sys/devices/system")
+#: What two hardware threads may share, the nearest first.
+SHARED = ("core", "l2", "l3", "node", "socket")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a hardware thread is: numbers of what it belongs to, equal for threads that share it.
+
+    Parameters
+    ----------
+    core, l2, l3, node, socket : int
+        Core, caches of the second and third level (the core, if there is none), memory node and
+        socket.
+    """
+
+    core: int
+    l2: int
+    l3: int
+    node: int
+    socket: int
+
+    def closeness(self, other: Site) -> int:
+        """Return how many of `SHARED` two threads share."""
+        return sum(getattr(self, name) == getattr(other, name) for name in SHARED)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Hardware threads and memory nodes of a host.
+
+    Parameters
+    ----------
+    sites : dict of int to Site
+        The hardware threads that are on line, by the number that the system gives them.
+    nodes : tuple of int
+        Nodes that have memory, ascending.
+    node_distance : dict of (int, int) to int
+        Distance between nodes as the firmware states it, 10 being the node itself.
+    """
+
+    sites: dict[int, Site]
+    nodes: tuple[int, ...]
+    node_distance: dict[tuple[int, int], int]
+
+    def distance(self, thread: int, other: int) -> int:
+        """Return the distance class of two threads as :meth:`Machine.thread_distance` has them.
+
+        Notes
+        -----
+        0 is the same core, 1 the same node, and then one class for each distance between nodes.
+        """
+        one, two = self.sites[thread], self.sites[other]
+        if one.core == two.core:
+            return 0
+        if one.node == two.node:
+            return 1
+        classes = sorted({d for (a, b), d in self.node_distance.items() if a != b})
+        between = self.node_distance.get((one.node, two.node), 0)
+        return 2 + classes.index(between) if between in classes else 2
 
 
 def allowed_cores() -> list[int]:
     """Return the hardware threads on which this process may run, ascending."""
     return sorted(os.sched_getaffinity(0))
+
+
+def processor_name() -> str:
+    """Return what the processor calls itself, nothing where it does not tell."""
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name":
+            return value.strip()
+    return ""
+
+
+def read_topology(system: Path = SYSTEM) -> Topology:
+    """Return the topology of this host.
+
+    Parameters
+    ----------
+    system : Path
+        The folder with `cpu` and `node`.
+
+    Raises
+    ------
+    HardwareError
+        A file has another content than Linux documents.
+
+    Notes
+    -----
+    What is not described, as in many containers, is taken to be different for every thread (cores,
+    caches) or the same for all (sockets, nodes).
+    """
+    try:
+        node_of = {}
+        for folder in _numbered(system / "node", "node"):
+            for thread in parse_list(_text(folder / "cpulist")):
+                node_of[thread] = _number(folder, "node")
+        threads = [_number(folder, "cpu") for folder in _numbered(system / "cpu", "cpu")]
+        online = parse_list(_text(system / "cpu" / "online")) or threads
+        sites = {t: _site(system / "cpu" / f"cpu{t}", t, node_of.get(t, 0)) for t in online}
+        nodes = parse_list(_text(system / "node" / "has_memory")) or [0]
+        return Topology(sites, tuple(nodes), _node_distances(system / "node"))
+    except ValueError as error:
+        raise HardwareError(f"{system}: not understood: {error}") from error
+
+
+def victim_groups(
+    topology: Topology, cores: Sequence[int], *, nearest: bool
+) -> list[list[list[int]]]:
+    """Return for each worker the groups of workers from which it tries to steal, in order.
+
+    Parameters
+    ----------
+    topology : Topology
+        The host.
+    cores : sequence of int
+        Hardware thread of each worker.
+    nearest : bool
+        Those that share most come first; otherwise all are in one group.
+
+    Notes
+    -----
+    Nearness is the number of things shared (core, caches, node, socket), which gives the same order
+    whether nodes are parts of sockets or consist of several. Workers on one hardware thread are the
+    nearest of all.
+    """
+    groups: list[list[list[int]]] = []
+    for worker, core in enumerate(cores):
+        others = [w for w in range(len(cores)) if w != worker]
+        by_closeness: dict[int, list[int]] = {}
+        for other in others:
+            close = 0
+            if nearest:
+                close = topology.sites[core].closeness(topology.sites[cores[other]])
+                close += core == cores[other]
+            by_closeness.setdefault(close, []).append(other)
+        groups.append([by_closeness[c] for c in sorted(by_closeness, reverse=True)])
+    return groups
+
+
+def distance_classes(topology: Topology, cores: Sequence[int]) -> NDArray[np.int32]:
+    """Return the distance class of each pair of workers; shape (n_workers, n_workers)."""
+    known = {(a, b): topology.distance(a, b) for a in set(cores) for b in set(cores)}
+    return np.array([[known[a, b] for b in cores] for a in cores], np.int32)
+
+
+def parse_list(text: str) -> list[int]:
+    """Return the numbers of a list as the kernel writes it.
+
+    Examples
+    --------
+    >>> parse_list("0-2,8")
+    [0, 1, 2, 8]
+    >>> parse_list("")
+    []
+    """
+    numbers: list[int] = []
+    for part in text.split(",") if text else []:
+        first, _, last = part.partition("-")
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
+
+
+def _site(folder: Path, thread: int, node: int) -> Site:
+    """Return where one hardware thread is; things are numbered by their first thread."""
+    siblings = parse_list(_text(folder / "topology" / "thread_siblings_list")) or [thread]
+    core = min(siblings)
+    shared = {}
+    for index in _numbered(folder / "cache", "index"):
+        if _text(index / "type") != "Instruction":
+            threads = parse_list(_text(index / "shared_cpu_list")) or [core]
+            shared[_text(index / "level")] = min(threads)
+    socket = _text(folder / "topology" / "physical_package_id")
+    return Site(core, shared.get("2", core), shared.get("3", core), node, int(socket or 0))
+
+
+def _node_distances(folder: Path) -> dict[tuple[int, int], int]:
+    """Return the distances between all nodes."""
+    nodes = sorted(_number(node, "node") for node in _numbered(folder, "node"))
+    return {
+        (a, b): int(distance)
+        for a in nodes
+        for b, distance in zip(nodes, _text(folder / f"node{a}" / "distance").split(), strict=False)
+    }
+
+
+def _numbered(folder: Path, prefix: str) -> list[Path]:
+    """Return the entries whose names are the prefix and a number."""
+    return sorted(p for p in folder.glob(f"{prefix}[0-9]*") if p.name[len(prefix) :].isdigit())
+
+
+def _number(path: Path, prefix: str) -> int:
+    """Return the number in the name of an entry."""
+    return int(path.name.removeprefix(prefix))
+
+
+def _text(path: Path) -> str:
+    """Return the content of a file, nothing if there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

@@ -87,3 +87,9 @@ cdef extern from "runtime.h" nogil:
     hw_result_t hw_run_result(const hw_run_t *)
     const hw_counters_t *hw_run_counters(const hw_run_t *, int32_t)
     const hw_records_t *hw_run_records(const hw_run_t *, int32_t)
+
+
+cdef extern from "memory.h" nogil:
+    size_t hw_page_bytes()
+    int hw_pages_bind(void *, size_t, int, bint)
+    int hw_pages_locate(void **, size_t, int *)

@@ -1,6 +1,9 @@
 """Types of the compiled binding."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from simsched.hardware.outcome import Job, Outcome
 
@@ -8,3 +11,6 @@ RECORD: np.dtype[np.void]
 
 def program_classes() -> dict[str, tuple[str, ...]]: ...
 def run(job: Job) -> Outcome: ...
+def page_bytes() -> int: ...
+def bind_pages(array: NDArray[Any], first: int, last: int, node: int, strictly: bool) -> int: ...
+def locate_pages(array: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.int32]: ...

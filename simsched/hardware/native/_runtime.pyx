@@ -172,3 +172,41 @@ cdef object _worker(const hw_run_t *r, int worker):
         events={name: int(count) for name, count in counts.items() if count >= 0},
         events_error=os.strerror(c.events_error) if c.events_error else "",
     )
+
+
+def page_bytes():
+    """Return the size of a page."""
+    return hw_page_bytes()
+
+
+def bind_pages(array, int64_t first, int64_t last, int node, bint strictly):
+    """Put the pages that begin in bytes `first` to `last` - 1 of an array on a node.
+
+    Returns the number of pages; raises OSError.
+    """
+    cdef size_t page = hw_page_bytes()
+    cdef size_t data = <size_t>cnp.PyArray_DATA(<cnp.ndarray?>array)
+    cdef size_t begin, end
+    if not 0 <= first <= last <= array.nbytes:
+        raise ValueError(f"bytes {first} to {last} of an array with {array.nbytes}")
+    begin = (data + <size_t>first + page - 1) // page * page
+    end = min((data + <size_t>last + page - 1) // page, (data + <size_t>array.nbytes) // page) * page
+    if begin >= end:
+        return 0
+    error = hw_pages_bind(<void *>begin, end - begin, node, strictly)
+    if error:
+        raise OSError(error, os.strerror(error))
+    return (end - begin) // page
+
+
+def locate_pages(array, offsets):
+    """Return the node of the page at each offset, -1 for pages that nobody has touched."""
+    cdef cnp.ndarray places = np.ascontiguousarray(offsets, np.uintp) + <size_t>cnp.PyArray_DATA(<cnp.ndarray?>array)
+    cdef cnp.ndarray nodes = np.full(len(places), -1, np.intc)
+    cdef size_t n = len(places)
+    if len(places) and not 0 <= np.min(offsets) <= np.max(offsets) < array.nbytes:
+        raise ValueError(f"offsets: accepted 0 to {array.nbytes - 1}")
+    error = hw_pages_locate(<void **>cnp.PyArray_DATA(places), n, <int *>cnp.PyArray_DATA(nodes))
+    if error:
+        raise OSError(error, os.strerror(error))
+    return nodes

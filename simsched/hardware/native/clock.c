@@ -4,7 +4,7 @@
 #include <cpuid.h>
 #endif
 
-enum { CALIBRATION_NS = 20 * 1000 * 1000 };
+enum { CALIBRATION_NS = 5 * 1000 * 1000 };
 
 /* Tells whether the counter runs at one rate in all states and can be read in order. */
 static bool has_invariant_counter(void)

@@ -98,9 +98,9 @@ static int32_t end(hw_worker_t *worker, int32_t task)
     if (parent != HW_NONE && hw_count_down(&run->tasks[parent].outstanding) == 0)
         resumed = parent;
     worker->counters.tasks++;
-    /* Own counter. Release: who sees the sum complete sees the results of all tasks. */
+    /* Relaxed: own counter, of which others only need the number; results are passed on at the barrier. */
     int64_t ended = atomic_load_explicit(&worker->ended, memory_order_relaxed);
-    atomic_store_explicit(&worker->ended, ended + 1, memory_order_release);
+    atomic_store_explicit(&worker->ended, ended + 1, memory_order_relaxed);
     return resumed;
 }
 

@@ -1,0 +1,33 @@
+#include "memory.h"
+
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { BITS = 8 * sizeof(unsigned long) };
+
+size_t hw_page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+int hw_pages_bind(void *pages, size_t bytes, int node, bool strictly)
+{
+    unsigned long mask[HW_MAX_NODES / BITS] = {0};
+    if (node < 0 || node >= HW_MAX_NODES)
+        return EINVAL;
+    mask[node / BITS] = 1ul << (node % BITS);
+    long status = syscall(SYS_mbind, pages, bytes, strictly ? MPOL_BIND : MPOL_PREFERRED, mask,
+                          (unsigned long)HW_MAX_NODES + 1, MPOL_MF_MOVE);
+    return status == 0 ? 0 : errno;
+}
+
+int hw_pages_locate(void *const *pages, size_t n, int *nodes)
+{
+    if (syscall(SYS_move_pages, 0, n, pages, NULL, nodes, 0) != 0)
+        return errno;
+    for (size_t i = 0; i < n; i++)
+        nodes[i] = nodes[i] < 0 ? HW_NONE : nodes[i];
+    return 0;
+}
