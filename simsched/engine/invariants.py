@@ -11,8 +11,8 @@ from collections import Counter
 import numpy as np
 
 from simsched.engine.run import Run
-from simsched.trace.schema import EventKind
-from simsched.workload.graph import TaskGraph
+from simsched.trace.schema import EventKind, Trace
+from simsched.workload.graph import TaskGraph, Workload
 
 Row = tuple[int, int, int, int, int, int, int]
 
@@ -33,19 +33,41 @@ def trace_violations(run: Run) -> list[str]:
         A run with its event trace.
     """
     assert run.trace is not None
-    events = run.trace.events
-    rows: list[Row] = list(zip(*(events[name].tolist() for name in events), strict=True))
+    return [
+        *execution_violations(run.trace, run.workload),
+        *_flow_violations(run, _rows(run.trace)),
+    ]
+
+
+def execution_violations(trace: Trace, workload: Workload) -> list[str]:
+    """Return a sentence for every broken rule of order: what also holds for measured runs.
+
+    Checked are: time never goes back; every task starts and ends once in every iteration, after its
+    predecessors and its creation, and ends after its children; a worker is in one task at a time.
+
+    Parameters
+    ----------
+    trace : Trace
+        All events of a run.
+    workload : Workload
+        What was executed.
+    """
+    rows = _rows(trace)
     found = []
     if any(rows[i][0] > rows[i + 1][0] for i in range(len(rows) - 1)):
         found.append("time goes back")
     for number in sorted({row[4] for row in rows}):
-        graph = run.workload.init if number == 0 else run.workload.graph
+        graph = workload.init if number == 0 else workload.graph
         assert graph is not None
         own = [row for row in rows if row[4] == number]
         found += [f"iteration {number}: {text}" for text in _order_violations(graph, own)]
-    found += _occupancy_violations(rows)
-    found += _flow_violations(run, rows)
-    return found
+    return found + _occupancy_violations(rows)
+
+
+def _rows(trace: Trace) -> list[Row]:
+    """Return the events as tuples."""
+    events = trace.events
+    return list(zip(*(events[name].tolist() for name in events), strict=True))
 
 
 def _order_violations(graph: TaskGraph, rows: list[Row]) -> list[str]:

@@ -1,0 +1,57 @@
+"""Programs from random workloads, and the modes in which they are run."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simsched.hardware.mode import CHOICES, Mode
+from simsched.hardware.program import Program
+from simsched.workload.graph import TaskGraph, Workload
+from tests.engine.instances import random_workload
+
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the task runtime needs Linux")
+
+MODES = [
+    Mode(order=order, pools=pools, victims=victims, own_take=own_take)
+    for order, pools, victims, own_take in itertools.product(
+        CHOICES["order"], CHOICES["pools"], CHOICES["victims"], CHOICES["own_take"]
+    )
+    if pools == "deques" or (victims, own_take) == ("random", "newest")
+]
+
+
+def mode_name(mode: Mode) -> str:
+    parts = [mode.order, mode.pools]
+    return "-".join(parts if mode.pools == "central" else [*parts, mode.victims, mode.own_take])
+
+
+def program_of(workload: Workload, *, task_class: str = "empty", arg: int = 0) -> Program:
+    """Return a program that executes a workload with tasks of `spin`; blocks lie in one array."""
+
+    def named(graph: TaskGraph) -> TaskGraph:
+        arrival = np.zeros(graph.n_tasks, np.int64)
+        return replace(graph, class_names=(task_class,), arrival_ps=arrival)
+
+    init = None if workload.init is None else named(workload.init)
+    workload = replace(workload, graph=named(workload.graph), init=init)
+    size = workload.graph.block_bytes
+    n_init = 0 if init is None else init.n_tasks
+    return Program(
+        name="spin",
+        workload=workload,
+        args=np.full((workload.graph.n_tasks, 1), arg, np.int64),
+        init_args=np.full((n_init, 1), arg, np.int64),
+        arrays=(np.zeros(max(1, int(size.sum())), np.uint8),),
+        block_array=np.zeros(len(size), np.int32),
+        block_offset_bytes=np.cumsum(size) - size,
+        check=lambda: 0.0,
+    )
+
+
+def random_program(seed: int, *, arg: int = 0) -> Program:
+    return program_of(random_workload(seed), task_class="spin", arg=arg)
