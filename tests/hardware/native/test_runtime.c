@@ -9,7 +9,7 @@
 
 #include "support.h"
 
-enum { MAX_TASKS = 200, MAX_LINKS = 4 * MAX_TASKS, MAX_WORKERS = 4, N_SEEDS = 12, N_ITERATIONS = 3 };
+enum { MAX_TASKS = 200, MAX_LINKS = 4 * MAX_TASKS, MAX_WORKERS = 4, N_SEEDS = 6, N_ITERATIONS = 3 };
 
 typedef struct {
     int64_t child_ptr[MAX_TASKS + 1], succ_ptr[MAX_TASKS + 1], pred_ptr[MAX_TASKS + 1];
