@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simsched import load_machine, make_policy, simulate
 from simsched.errors import ConfigurationError
 from simsched.hardware.program import Program, make_program, program_names, small_params
 from simsched.workload.graph import TaskGraph
@@ -209,6 +210,17 @@ def test_programs_compile_without_warnings_and_keep_nothing(name: str, tmp_path:
     symbols = subprocess.run(["nm", str(built)], check=True, capture_output=True, text=True).stdout
     assert not re.search(r" [bBC] ", symbols)
     assert not re.search(r" U (malloc|calloc|realloc|free|rand)$", symbols, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_simulators_replay_the_same_graph(name: str) -> None:
+    workload = small(name).workload
+    machine = load_machine("amd_4x_opteron8380")
+    native, twin = (
+        simulate(machine, workload, make_policy("cilk"), backend=backend)
+        for backend in ("native", "simpy")
+    )
+    assert native.makespan_s == twin.makespan_s > 0
 
 
 def test_every_c_file_is_a_program() -> None:
