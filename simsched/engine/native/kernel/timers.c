@@ -4,7 +4,8 @@ int ssk_timers_alloc(ssk_timers_t *self, const ssk_allocator_t *allocator, int32
 {
     self->size = 1;
     self->n_set = 0;
-    self->firing = SSK_NONE;
+    self->firing = self->front = SSK_NONE;
+    self->front_time = SSK_NO_TIMER;
     self->worker = NULL;
     while (self->size < n_workers)
         self->size *= 2;
@@ -30,14 +31,12 @@ void ssk_timers_free(ssk_timers_t *self, const ssk_allocator_t *allocator)
     self->worker = NULL;
 }
 
-void ssk_timers_set(ssk_timers_t *self, int32_t worker, int64_t time)
+/* Sets the time of a leaf. */
+static void set_leaf(ssk_timers_t *self, int32_t worker, int64_t time)
 {
     int64_t *times = self->time;
     int32_t *workers = self->worker;
     uint32_t i = (uint32_t)self->size + (uint32_t)worker;
-    if (worker == self->firing)
-        self->firing = SSK_NONE;
-    self->n_set += (time != SSK_NO_TIMER) - (times[i] != SSK_NO_TIMER);
     times[i] = time;
     while (i > 1) {
         uint32_t sibling = i ^ 1;
@@ -54,6 +53,28 @@ void ssk_timers_set(ssk_timers_t *self, int32_t worker, int64_t time)
     }
 }
 
+void ssk_timers_set(ssk_timers_t *self, int32_t worker, int64_t time)
+{
+    bool was_in_tree = self->time[self->size + worker] != SSK_NO_TIMER;
+    self->n_set += (time != SSK_NO_TIMER) - (was_in_tree || worker == self->front);
+    if (worker == self->firing)
+        self->firing = SSK_NONE;
+    if (worker == self->front) {
+        self->front = SSK_NONE;
+        self->front_time = SSK_NO_TIMER;
+    }
+    if (was_in_tree || time == SSK_NO_TIMER || !ssk_timers_is_before(time, worker, self->time[1], self->worker[1]) ||
+        ssk_timers_is_before(self->front_time, self->front, time, worker)) {
+        if (was_in_tree || time != SSK_NO_TIMER)
+            set_leaf(self, worker, time);
+        return;
+    }
+    if (self->front >= 0)
+        set_leaf(self, self->front, self->front_time);
+    self->front = worker;
+    self->front_time = time;
+}
+
 int ssk_timers_verify(const ssk_timers_t *self)
 {
     int32_t n_set = 0;
@@ -62,6 +83,8 @@ int ssk_timers_verify(const ssk_timers_t *self)
         if (self->time[i] != self->time[winner] || self->worker[i] != self->worker[winner])
             return SSK_ERR_INVARIANT;
     }
+    if (self->front >= 0 ? self->time[self->size + self->front] != SSK_NO_TIMER : self->front_time != SSK_NO_TIMER)
+        return SSK_ERR_INVARIANT;
     for (int32_t worker = 0; worker < self->size; worker++) {
         n_set += ssk_timers_has(self, worker);
         if (self->worker[self->size + worker] != worker)

@@ -8,11 +8,15 @@
  *
  * Ties need no rank: all workers below a left child are smaller than those below its sibling, so the left child wins.
  *
+ * A new timer that comes before all others stays in front of the tree. Where most workers wait for memory, the few
+ * timers are short costs and latencies, and mostly the one that was set last is the next to fire.
+ *
  * The first timer is taken with ssk_timers_fire() and ssk_timers_settle() around its handling, because who handles it
  * mostly sets the same timer again.
  *
  * Invariants: time[i] == min(time[2 i], time[2 i + 1]) for inner nodes, and worker[i] is where it comes from; a leaf
- * without a timer has SSK_NO_TIMER; n_set is the number of leaves that have one.
+ * without a timer has SSK_NO_TIMER, as has the leaf of front, and front_time when front is -1; n_set is the number of
+ * timers.
  */
 #ifndef SSK_TIMERS_H
 #define SSK_TIMERS_H
@@ -26,6 +30,8 @@ typedef struct {
     int32_t *worker; /* which leaf has won */
     int32_t size;    /* power of two */
     int32_t n_set;
+    int32_t front;   /* worker whose timer is not in the tree, -1 */
+    int64_t front_time;
     int32_t firing;  /* worker whose timer is being handled and has not been set anew, -1 */
 } ssk_timers_t;
 
@@ -39,19 +45,31 @@ void ssk_timers_set(ssk_timers_t *self, int32_t worker, int64_t time);
 /* Time of the first timer, SSK_NO_TIMER when none is set. */
 static inline int64_t ssk_timers_first(const ssk_timers_t *self)
 {
-    return self->time[1];
+    return ssk_min(self->front_time, self->time[1]);
 }
 
 static inline bool ssk_timers_has(const ssk_timers_t *self, int32_t worker)
 {
-    return self->time[self->size + worker] != SSK_NO_TIMER;
+    return self->time[self->size + worker] != SSK_NO_TIMER || worker == self->front;
 }
 
-/* Returns the worker of the first timer, which stays until it is set or ssk_timers_settle() removes it. */
+static inline bool ssk_timers_is_before(int64_t time, int32_t worker, int64_t other_time, int32_t other)
+{
+    return time < other_time || (time == other_time && worker < other);
+}
+
+/* Returns the worker of the first timer, which is taken out now or, from the tree, when it is set or settled. */
 static inline int32_t ssk_timers_fire(ssk_timers_t *self)
 {
-    self->firing = self->worker[1];
-    return self->firing;
+    int32_t worker = self->front;
+    if (!ssk_timers_is_before(self->front_time, worker, self->time[1], self->worker[1])) {
+        self->firing = self->worker[1];
+        return self->firing;
+    }
+    self->front = SSK_NONE;
+    self->front_time = SSK_NO_TIMER;
+    self->n_set--;
+    return worker;
 }
 
 static inline void ssk_timers_settle(ssk_timers_t *self)
