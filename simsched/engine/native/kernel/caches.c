@@ -22,16 +22,18 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
         return SSK_OK;
     size_t n_instances = (size_t)self->n_instances, n_blocks = (size_t)problem->n_blocks;
     self->resident = ssk_new(allocator, n_instances, sizeof(*self->resident));
-    self->newest = ssk_new(allocator, n_instances, sizeof(*self->newest));
-    self->oldest = ssk_new(allocator, n_instances, sizeof(*self->oldest));
     self->holder = ssk_new(allocator, n_blocks, sizeof(*self->holder));
     self->table = ssk_new(allocator, initial, sizeof(*self->table));
-    if (!self->resident || !self->newest || !self->oldest || !self->holder || !self->table)
+    self->entries = ssk_new(allocator, n_instances + 1, sizeof(*self->entries));
+    if (!self->resident || !self->holder || !self->table || !self->entries)
         return SSK_ERR_MEMORY;
+    self->end = self->n_instances;
+    self->n_entries = self->capacity = n_instances + 1;
+    for (int32_t i = 0; i <= self->end; i++)
+        self->entries[i].newer = self->entries[i].older = i;
+    for (size_t block = 0; block < n_blocks; block++)
+        self->holder[block] = self->end;
     self->table_mask = initial - 1;
-    memset(self->newest, -1, n_instances * sizeof(*self->newest));
-    memset(self->oldest, -1, n_instances * sizeof(*self->oldest));
-    memset(self->holder, -1, n_blocks * sizeof(*self->holder));
     memset(self->table, -1, initial * sizeof(*self->table));
     return SSK_OK;
 }
@@ -43,8 +45,6 @@ void ssk_caches_free(ssk_caches_t *self)
         return;
     ssk_delete(allocator, self->first_instance);
     ssk_delete(allocator, self->resident);
-    ssk_delete(allocator, self->newest);
-    ssk_delete(allocator, self->oldest);
     ssk_delete(allocator, self->holder);
     ssk_delete(allocator, self->entries);
     ssk_delete(allocator, self->table);
@@ -121,17 +121,17 @@ static int grow_table(ssk_caches_t *self)
 static void unlink_from_instance(ssk_caches_t *self, int32_t entry)
 {
     const ssk_cached_t *e = &self->entries[entry];
-    *(e->newer >= 0 ? &self->entries[e->newer].older : &self->newest[e->instance]) = e->older;
-    *(e->older >= 0 ? &self->entries[e->older].newer : &self->oldest[e->instance]) = e->newer;
+    self->entries[e->newer].older = e->older;
+    self->entries[e->older].newer = e->newer;
 }
 
 static void link_as_newest(ssk_caches_t *self, int32_t entry)
 {
-    ssk_cached_t *e = &self->entries[entry];
-    e->newer = -1;
-    e->older = self->newest[e->instance];
-    *(e->older >= 0 ? &self->entries[e->older].newer : &self->oldest[e->instance]) = entry;
-    self->newest[e->instance] = entry;
+    ssk_cached_t *e = &self->entries[entry], *instance = &self->entries[e->instance];
+    e->newer = e->instance;
+    e->older = instance->older;
+    self->entries[e->older].newer = entry;
+    instance->older = entry;
 }
 
 /* Removes an entry from everything and frees it. */
@@ -141,8 +141,7 @@ static void drop(ssk_caches_t *self, int32_t entry)
     table_remove(self, entry);
     unlink_from_instance(self, entry);
     *(e->previous >= 0 ? &self->entries[e->previous].following : &self->holder[e->block]) = e->following;
-    if (e->following >= 0)
-        self->entries[e->following].previous = e->previous;
+    self->entries[e->following].previous = e->previous;
     self->resident[e->instance] -= e->n_bytes;
     e->instance = SSK_NONE;
     e->following = self->free_entry;
@@ -154,7 +153,7 @@ static void drop(ssk_caches_t *self, int32_t entry)
 static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *entry_ret)
 {
     int status = SSK_OK;
-    if (2 * (self->n_live + 1) > self->table_mask + 1)
+    if (4 * (self->n_live + 1) > self->table_mask + 1)
         status = grow_table(self);
     if (status == SSK_OK && self->free_entry < 0)
         status = ssk_grow(self->allocator, &self->entries, &self->capacity, self->n_entries + 1,
@@ -172,8 +171,7 @@ static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *
     e->block = block;
     e->previous = -1;
     e->following = self->holder[block];
-    if (e->following >= 0)
-        self->entries[e->following].previous = entry;
+    self->entries[e->following].previous = entry;
     self->holder[block] = entry;
     link_as_newest(self, entry);
     table_insert(self, entry);
@@ -193,7 +191,7 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
         return SSK_OK;
     int32_t entry = find(self, instance, block);
     if (entry >= 0) {
-        if (self->newest[instance] != entry) {
+        if (self->entries[instance].older != entry) {
             unlink_from_instance(self, entry);
             link_as_newest(self, entry);
         }
@@ -208,7 +206,7 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
         self->resident[instance] += footprint - held;
         self->entries[entry].n_bytes = footprint;
         while (self->resident[instance] > capacity)
-            drop(self, self->oldest[instance]);
+            drop(self, self->entries[instance].newer);
     }
     return SSK_OK;
 }
@@ -256,7 +254,7 @@ void ssk_caches_invalidate(ssk_caches_t *self, int32_t worker, int32_t block)
 {
     if (self->problem->n_levels == 0)
         return;
-    for (int32_t entry = self->holder[block]; entry >= 0;) {
+    for (int32_t entry = self->holder[block]; entry != self->end;) {
         int32_t following = self->entries[entry].following;
         if (!uses(self, worker, self->entries[entry].instance))
             drop(self, entry);
@@ -271,21 +269,21 @@ int ssk_caches_verify(const ssk_caches_t *self)
         return SSK_OK;
     for (int32_t level = 0; level < self->problem->n_levels; level++) {
         for (int32_t i = 0; i < self->problem->n_cache_instances[level]; i++) {
-            int32_t instance = self->first_instance[level] + i, newer = -1;
+            int32_t instance = self->first_instance[level] + i, newer = instance;
             int64_t sum = 0;
-            for (int32_t e = self->newest[instance]; e >= 0; newer = e, e = self->entries[e].older) {
+            for (int32_t e = self->entries[instance].older; e != instance; newer = e, e = self->entries[e].older) {
                 if (self->entries[e].instance != instance || self->entries[e].newer != newer ||
                     find(self, instance, self->entries[e].block) != e || ++in_lists > self->n_live)
                     return SSK_ERR_INVARIANT;
                 sum += self->entries[e].n_bytes;
             }
-            if (self->oldest[instance] != newer || sum != self->resident[instance] ||
+            if (self->entries[instance].newer != newer || sum != self->resident[instance] ||
                 sum > self->problem->cache_capacity_bytes[level])
                 return SSK_ERR_INVARIANT;
         }
     }
     for (int32_t block = 0; block < self->problem->n_blocks; block++)
-        for (int32_t e = self->holder[block]; e >= 0; e = self->entries[e].following)
+        for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following)
             if (self->entries[e].block != block || ++in_blocks > self->n_live)
                 return SSK_ERR_INVARIANT;
     for (size_t place = 0; place <= self->table_mask; place++)

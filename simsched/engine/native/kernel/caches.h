@@ -6,8 +6,12 @@
  * links its entries from most to least recently used, and each block links its holders, so that a write can drop all
  * other copies without looking at instances that hold none.
  *
+ * The list of an instance is a ring through entry number `instance`, which stands for the instance itself, and lists of
+ * blocks end in one common entry, `end`: linking and unlinking need no question whether there is a neighbour. What is
+ * looked up is mostly either new or where it should be: the table is sparse, so that a search mostly ends at once.
+ *
  * Invariants: resident[i] is the sum of the entries of instance i and at most its capacity; every entry is in the
- * table, in the list of its instance and in the list of its block, exactly once; the table is at most half full.
+ * table, in the ring of its instance and in the list of its block, exactly once; the table is at most a quarter full.
  */
 #ifndef SSK_CACHES_H
 #define SSK_CACHES_H
@@ -17,7 +21,7 @@
 typedef struct {
     int64_t n_bytes;
     int32_t instance, block;
-    int32_t newer, older;         /* in the list of the instance */
+    int32_t newer, older;         /* in the ring of the instance; of the instance itself: the oldest, the newest */
     int32_t previous, following;  /* in the list of the block; `following` also links free entries */
 } ssk_cached_t;
 
@@ -25,12 +29,12 @@ typedef struct {
     const ssk_problem_t *problem;
     const ssk_allocator_t *allocator;
     int32_t n_instances;
+    int32_t end;                /* entry behind the last of every list of a block */
     int32_t *first_instance;    /* per level: number of its first instance */
     int64_t *resident;          /* per instance */
-    int32_t *newest, *oldest;   /* per instance */
     int32_t *holder;            /* per block: first entry of its list */
     ssk_cached_t *entries;
-    size_t n_entries, capacity; /* entries in use or in the free list */
+    size_t n_entries, capacity; /* entries in use, in the free list, or standing for something */
     int32_t free_entry;
     int32_t *table;             /* entry or -1 */
     size_t n_live, table_mask;
