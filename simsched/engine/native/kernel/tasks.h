@@ -1,7 +1,7 @@
 /*
  * Task states of one iteration, one entry per task in each array.
  *
- * Memory per task: 21 bytes, plus 4 when tasks have parents, plus 4 when some pool group marks domains as active, plus
+ * Memory per task: 17 bytes, plus 4 when tasks have parents, plus 4 when some pool group marks domains as active, plus
  * 4 once a task has been preempted.
  */
 #ifndef SSK_TASKS_H
