@@ -80,7 +80,7 @@ def execute(
     (ACCESS, FLOW_END, FIRST_TOUCH) are not made up; the accesses are in the recording's graph.
     """
     mode = mode or Mode()
-    binding = _binding()
+    binding = compiled_runtime()
     pinned = _pinned(workers, cores)
     if not 0 <= seed < 2**64:
         raise ConfigurationError(f"seed: found {seed}, accepted 0 to 2**64 - 1")
@@ -128,7 +128,7 @@ def _host(topology: Topology, pinned: list[int]) -> dict[str, Any]:
     }
 
 
-def _binding() -> Any:
+def compiled_runtime() -> Any:
     """Return the compiled runtime."""
     if sys.platform != "linux":
         raise HardwareError(f"the task runtime needs Linux, found {sys.platform}")

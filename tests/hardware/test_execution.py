@@ -11,8 +11,10 @@ from simsched.engine.invariants import execution_violations
 from simsched.engine.run import simulate
 from simsched.hardware import preparation, runtime
 from simsched.hardware.mode import Mode, policy_of
+from simsched.hardware.outcome import Job
 from simsched.hardware.program import Program, make_program
 from simsched.hardware.runtime import execute
+from simsched.hardware.topology import read_topology, victim_groups
 from simsched.machine.synthetic import make_machine
 from simsched.trace.recording import Recording, read_recording, write_recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind
@@ -51,6 +53,13 @@ def check_counts(program: Program, recording: Recording) -> None:
     assert recording.details["lost_events"] == 0
     assert len(recording.details["iteration_s"]) == len(executed)
     assert recording.trace.events["time_ps"][0] == 0
+    ends = {number: 0 for number, _ in graphs(program)}
+    iteration = column(recording, "iteration", EventKind.TASK_END)
+    for number, time in zip(
+        iteration, column(recording, "time_ps", EventKind.TASK_END), strict=True
+    ):
+        ends[int(number)] = max(ends[int(number)], int(time))
+    assert column(recording, "time_ps", EventKind.ITERATION_END).tolist() == list(ends.values())
 
 
 def check_pools(recording: Recording) -> None:
@@ -222,3 +231,24 @@ def test_workers_are_pinned_in_turn() -> None:
     assert recording.worker_core.tolist() == [*cores, *cores, cores[0]]
     one = execute(program, cores=[cores[-1]])
     assert one.worker_core.tolist() == [cores[-1]]
+
+
+@pytest.mark.parametrize("victims", ["random", "nearest"])
+def test_workers_get_their_victims(victims: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from simsched.hardware.native import _runtime
+
+    jobs: list[Job] = []
+    run = _runtime.run
+    monkeypatch.setattr(_runtime, "run", lambda job: jobs.append(job) or run(job))
+    program = make_program("empty", {"tasks": 10})
+    recording = execute(program, Mode(victims=victims), workers=5)
+    (job,) = jobs
+    given = [
+        [
+            job.victim[job.victim_ptr[g] : job.victim_ptr[g + 1]].tolist()
+            for g in range(job.group_ptr[w], job.group_ptr[w + 1])
+        ]
+        for w in range(5)
+    ]
+    cores = recording.worker_core.tolist()
+    assert given == victim_groups(read_topology(), cores, nearest=victims == "nearest")

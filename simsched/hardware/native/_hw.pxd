@@ -93,3 +93,10 @@ cdef extern from "memory.h" nogil:
     size_t hw_page_bytes()
     int hw_pages_bind(void *, size_t, int, bint)
     int hw_pages_locate(void **, size_t, int *)
+
+
+cdef extern from "primitives.h" nogil:
+    ctypedef struct hw_primitives_t:
+        double push, take, steal, probe, lock_push, lock_take, stamp
+
+    int hw_primitives_measure(int32_t, int32_t, int32_t, hw_primitives_t *)

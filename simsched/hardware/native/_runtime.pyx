@@ -210,3 +210,13 @@ def locate_pages(array, offsets):
     if error:
         raise OSError(error, os.strerror(error))
     return nodes
+
+
+def measure_primitives(int32_t owner, int32_t thief, int32_t rounds):
+    """Return the mean times of the steps of scheduling in nanoseconds; see primitives.h."""
+    cdef hw_primitives_t result
+    cdef int status
+    with nogil:
+        status = hw_primitives_measure(owner, thief, rounds, &result)
+    _check(status)
+    return dict(result)

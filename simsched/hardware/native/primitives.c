@@ -1,0 +1,204 @@
+#include "primitives.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "barrier.h"
+#include "clock.h"
+#include "deque.h"
+#include "queue.h"
+
+enum { DEQUES = 256, RING = 16, QUEUE = 4096 };
+
+typedef struct {
+    _Alignas(HW_LINE) hw_deque_t deque;
+    _Alignas(HW_LINE) _Atomic int32_t ring[RING];
+} lane_t;
+
+typedef struct {
+    lane_t *lanes;
+    hw_barrier_t barrier;
+    int32_t thief_cpu, n_rounds;
+    _Atomic int status;
+    double steal, probe;
+} bench_t;
+
+static void meet(hw_barrier_t *barrier)
+{
+    if (hw_barrier_arrive(barrier))
+        hw_barrier_open(barrier);
+}
+
+static int pin(int32_t cpu)
+{
+    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    if (set == NULL)
+        return HW_ERR_MEMORY;
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S((size_t)cpu, bytes, set);
+    int status = sched_setaffinity(0, bytes, set) == 0 ? HW_OK : HW_ERR_PIN;
+    CPU_FREE(set);
+    return status;
+}
+
+/* Nanoseconds per item since `begin`, if that is less than `best`. */
+static double less(double best, int64_t begin, int items)
+{
+    double now = (double)(hw_monotonic_ns() - begin) / items;
+    return now < best ? now : best;
+}
+
+/* Tries to steal one item from each lane; returns how many it got. */
+static int steal_all(lane_t *lanes)
+{
+    int stolen = 0;
+    for (int i = 0; i < DEQUES; i++)
+        stolen += hw_deque_steal(&lanes[i].deque) >= 0;
+    return stolen;
+}
+
+/* Every round has two parts: one item in each deque; deques that have just been emptied. */
+static void *thief(void *argument)
+{
+    bench_t *bench = argument;
+    int status = pin(bench->thief_cpu);
+    if (status != HW_OK)
+        atomic_store(&bench->status, status);
+    for (int32_t round = 0; round < bench->n_rounds; round++) {
+        meet(&bench->barrier);
+        int64_t begin = hw_monotonic_ns();
+        if (steal_all(bench->lanes) == DEQUES)
+            bench->steal = less(bench->steal, begin, DEQUES);
+        meet(&bench->barrier);
+        meet(&bench->barrier);
+        begin = hw_monotonic_ns();
+        if (steal_all(bench->lanes) == 0)
+            bench->probe = less(bench->probe, begin, DEQUES);
+        meet(&bench->barrier);
+    }
+    return NULL;
+}
+
+static void *owner(void *argument)
+{
+    bench_t *bench = argument;
+    for (int32_t round = 0; round < bench->n_rounds; round++) {
+        for (int i = 0; i < DEQUES; i++)
+            hw_deque_push(&bench->lanes[i].deque, i);
+        meet(&bench->barrier);
+        meet(&bench->barrier);
+        for (int i = 0; i < DEQUES; i++) {
+            hw_deque_push(&bench->lanes[i].deque, i);
+            hw_deque_take(&bench->lanes[i].deque);
+        }
+        meet(&bench->barrier);
+        meet(&bench->barrier);
+    }
+    return NULL;
+}
+
+/* What an owner does alone: pushes until the ring is full, then takes everything. */
+static void measure_alone(lane_t *lane, hw_primitives_t *result, int32_t n_rounds)
+{
+    for (int32_t round = 0; round < n_rounds; round++) {
+        int64_t begin = hw_monotonic_ns();
+        for (int32_t i = 0; i < QUEUE; i++)
+            hw_deque_push(&lane->deque, i);
+        result->push = less(result->push, begin, QUEUE);
+        begin = hw_monotonic_ns();
+        for (int32_t i = 0; i < QUEUE; i++)
+            hw_deque_take(&lane->deque);
+        result->take = less(result->take, begin, QUEUE);
+    }
+}
+
+static int measure_queue(int32_t *ring, hw_primitives_t *result, int32_t n_rounds)
+{
+    hw_queue_t queue;
+    int status = hw_queue_init(&queue, ring, QUEUE);
+    if (status != HW_OK)
+        return status;
+    for (int32_t round = 0; round < n_rounds; round++) {
+        int64_t begin = hw_monotonic_ns();
+        for (int32_t i = 0; i < QUEUE; i++)
+            hw_queue_push(&queue, i);
+        result->lock_push = less(result->lock_push, begin, QUEUE);
+        begin = hw_monotonic_ns();
+        for (int32_t i = 0; i < QUEUE; i++)
+            hw_queue_take(&queue);
+        result->lock_take = less(result->lock_take, begin, QUEUE);
+    }
+    hw_queue_free(&queue);
+    return HW_OK;
+}
+
+static void measure_stamp(hw_primitives_t *result, int32_t n_rounds)
+{
+    hw_clock_t clock;
+    hw_clock_init(&clock);
+    for (int32_t round = 0; round < n_rounds; round++) {
+        int64_t begin = hw_monotonic_ns();
+        for (int32_t i = 0; i < QUEUE; i++)
+            hw_ticks(&clock);
+        result->stamp = less(result->stamp, begin, QUEUE);
+    }
+}
+
+typedef struct {
+    bench_t *bench;
+    hw_primitives_t *result;
+    int32_t cpu;
+} owner_t;
+
+/* The owner's thread: first alone, then with the thief. */
+static void *owner_main(void *argument)
+{
+    owner_t *self = argument;
+    bench_t *bench = self->bench;
+    const size_t bytes = QUEUE * sizeof(int32_t);
+    void *ring = hw_pages_new(bytes);
+    lane_t lane;
+    int status = ring == NULL ? HW_ERR_MEMORY : pin(self->cpu);
+    if (status == HW_OK) {
+        hw_deque_init(&lane.deque, ring, QUEUE);
+        measure_alone(&lane, self->result, bench->n_rounds);
+        status = measure_queue(ring, self->result, bench->n_rounds);
+        measure_stamp(self->result, bench->n_rounds);
+    }
+    hw_pages_free(ring, bytes);
+    if (status != HW_OK)
+        atomic_store(&bench->status, status);
+    return owner(bench);
+}
+
+int hw_primitives_measure(int32_t owner_cpu, int32_t thief_cpu, int32_t n_rounds, hw_primitives_t *result)
+{
+    bench_t bench = {.thief_cpu = thief_cpu, .n_rounds = n_rounds, .steal = INFINITY, .probe = INFINITY};
+    owner_t self = {&bench, result, owner_cpu};
+    pthread_t threads[2];
+    *result = (hw_primitives_t){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
+    bench.lanes = aligned_alloc(HW_LINE, DEQUES * sizeof(lane_t));
+    if (bench.lanes == NULL)
+        return HW_ERR_MEMORY;
+    for (int i = 0; i < DEQUES; i++)
+        hw_deque_init(&bench.lanes[i].deque, bench.lanes[i].ring, RING);
+    hw_barrier_init(&bench.barrier, 2);
+    atomic_init(&bench.status, HW_OK);
+    int status = pthread_create(&threads[0], NULL, thief, &bench) == 0 ? HW_OK : HW_ERR_THREAD;
+    if (status == HW_OK) {
+        if (pthread_create(&threads[1], NULL, owner_main, &self) == 0) {
+            pthread_join(threads[1], NULL);
+        } else {
+            status = HW_ERR_THREAD;
+            owner(&bench); /* the thief waits for somebody */
+        }
+        pthread_join(threads[0], NULL);
+    }
+    result->steal = bench.steal;
+    result->probe = bench.probe;
+    free(bench.lanes);
+    return status != HW_OK ? status : atomic_load(&bench.status);
+}
