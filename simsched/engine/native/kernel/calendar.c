@@ -26,10 +26,12 @@ void ssk_calendar_free(ssk_calendar_t *self, const ssk_allocator_t *allocator)
     self->place = NULL;
 }
 
-/* Without short-circuits: which entry is first is as good as random, and a wrong guess costs more than a comparison. */
+/* Equal times are rare; which one is earlier is as good as random, and so is not jumped on. */
 SSK_ALWAYS_INLINE bool is_before(ssk_entry_t a, ssk_entry_t b)
 {
-    return (a.time < b.time) | ((a.time == b.time) & ((a.lag > b.lag) | ((a.lag == b.lag) & (a.rank < b.rank))));
+    if (a.time == b.time)
+        return a.lag > b.lag || (a.lag == b.lag && a.rank < b.rank);
+    return a.time < b.time;
 }
 
 /* The first of the entries child to child + 3, all of which exist. */

@@ -1,9 +1,11 @@
 #include "flows.h"
 
-/* Without short-circuits, as in calendar.c. */
+/* As in calendar.c. */
 static inline bool is_before(ssk_flow_t a, ssk_flow_t b)
 {
-    return (a.key < b.key) | ((a.key == b.key) & ((uint32_t)(b.number - a.number) - 1 < UINT32_MAX / 2));
+    if (a.key == b.key)
+        return (uint32_t)(b.number - a.number) - 1 < UINT32_MAX / 2;
+    return a.key < b.key;
 }
 
 int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32_t flow_class, int32_t capacity)

@@ -32,20 +32,29 @@ int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     return SSK_OK;
 }
 
-/* Lists the classes of a lone resource that have flows; returns their number. */
-static int32_t list_present(ssk_flows_t *self, int32_t x)
+/* Lists the classes of a lone resource that have flows, with the load and the lowest cap of all. */
+static int32_t list_present(ssk_flows_t *self, int32_t x, double *load_ret, double *cap_ret)
 {
     ssk_sharing_t *s = &self->sharing;
     const uint64_t *crosses = &s->crosses[(size_t)x * (size_t)self->n_words];
+    double load = 0.0, lowest_cap = INFINITY;
     int32_t n_here = 0;
     for (int32_t word = 0; word < self->n_words; word++) {
         for (uint64_t bits = crosses[word] & self->occupied[word]; bits != 0; bits &= bits - 1) {
             int32_t c = 64 * word + ssk_lowest_bit(bits);
-            ssk_present_t entry = {(double)self->classes[c].n * s->lone[c].weight, s->lone[c].cap, c, true};
-            s->present[n_here++] = entry;
+            const ssk_lone_t *lone = &s->lone[c];
+            ssk_present_t *entry = &s->present[n_here++];
+            entry->load = (double)self->classes[c].n * lone->weight;
+            entry->cap = lone->cap;
+            entry->class_index = c;
+            entry->is_rising = true;
+            load += entry->load;
+            lowest_cap = lone->cap < lowest_cap ? lone->cap : lowest_cap;
             s->renewed[s->n_renewed++] = c;
         }
     }
+    *load_ret = load;
+    *cap_ret = lowest_cap;
     return n_here;
 }
 
@@ -54,27 +63,27 @@ static void fill(ssk_flows_t *self, int32_t x)
 {
     ssk_sharing_t *s = &self->sharing;
     ssk_present_t *here = s->present;
-    int32_t n_here = list_present(self, x);
-    double capacity = ssk_capacity(self, x), level = 0.0;
+    double load, lowest_cap, used = 0.0, level = 0.0, capacity = ssk_capacity(self, x);
+    int32_t n_here = list_present(self, x, &load, &lowest_cap);
     for (int32_t n_rising = n_here; n_rising > 0;) {
-        double used = 0.0, load = 0.0, lowest_cap = INFINITY;
-        for (int32_t k = 0; k < n_here; k++) {
-            if (!here[k].is_rising) {
-                used += here[k].load * s->rate[here[k].class_index];
-                continue;
-            }
-            load += here[k].load;
-            lowest_cap = here[k].cap < lowest_cap ? here[k].cap : lowest_cap;
-        }
         double own = (capacity - used) / load;
         own = own > level ? own : level;
         level = lowest_cap < own ? lowest_cap : own;
+        used = load = 0.0;
+        lowest_cap = INFINITY;
         for (int32_t k = 0; k < n_here; k++) {
-            if (!here[k].is_rising || (here[k].cap > level && own > level))
-                continue;
-            s->rate[here[k].class_index] = here[k].cap <= level ? here[k].cap : level;
-            here[k].is_rising = false;
-            n_rising--;
+            double *rate = &s->rate[here[k].class_index];
+            if (here[k].is_rising && (here[k].cap <= level || own <= level)) {
+                *rate = here[k].cap <= level ? here[k].cap : level;
+                here[k].is_rising = false;
+                n_rising--;
+            }
+            if (here[k].is_rising) {
+                load += here[k].load;
+                lowest_cap = here[k].cap < lowest_cap ? here[k].cap : lowest_cap;
+            } else {
+                used += here[k].load * *rate;
+            }
         }
     }
 }
