@@ -11,7 +11,9 @@ from simsched.hardware.outcome import Outcome
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 from simsched.workload.graph import TaskGraph, Workload
 
+Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
+Column = NDArray[np.int64] | NDArray[np.int32]
 
 
 class RecordKind(IntEnum):
@@ -42,9 +44,10 @@ _EVENT_OF = np.array(
         EventKind.TASK_RESUME,
         EventKind.PARK,
         EventKind.ITERATION_START,
-    ]
+    ],
+    np.int32,
 )
-_ACQUISITION = np.array([EventKind.WAKE, EventKind.ACQUIRE, EventKind.STEAL])
+_ACQUISITION = np.array([EventKind.WAKE, EventKind.ACQUIRE, EventKind.STEAL], np.int32)
 
 
 def to_trace(
@@ -68,7 +71,7 @@ def to_trace(
     Tasks that are ready at the start of an iteration become so at that moment. An iteration ends
     with its last task. Times of equal stamps keep the order in which their worker recorded them.
     """
-    number = np.arange(len(outcome.iteration_ticks)) + (workload.init is None)
+    number = np.arange(len(outcome.iteration_ticks), dtype=np.int32) + (workload.init is None)
     parts = []
     for begin, iteration in zip(outcome.iteration_ticks[:, 0], number, strict=True):
         graph = workload.init if iteration == 0 and workload.init is not None else workload.graph
@@ -76,12 +79,13 @@ def to_trace(
     for worker, each in enumerate(outcome.workers):
         parts.append(_own_events(each.records, worker, number, workload, central, distance[worker]))
     parts.append(_endings(outcome, number, parts))
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in EVENT_COLUMNS}
-    order = np.argsort(columns["time_ps"], kind="stable")
+    ticks = np.concatenate([part["time_ps"] for part in parts])
+    order = np.argsort(ticks, kind="stable")
     origin = int(outcome.iteration_ticks[0, 0]) if len(outcome.iteration_ticks) else 0
-    events = {name: columns[name][order].astype(dtype) for name, dtype in EVENT_COLUMNS.items()}
-    elapsed = (events["time_ps"] - origin) * outcome.ps_per_tick
-    events["time_ps"] = np.rint(elapsed).astype(np.int64)
+    time_ps = np.rint((ticks[order] - origin) * outcome.ps_per_tick).astype(np.int64)
+    events: dict[str, Column] = {"time_ps": time_ps}
+    for name in [name for name in EVENT_COLUMNS if name != "time_ps"]:
+        events[name] = np.concatenate([part.pop(name) for part in parts])[order]
     return Trace(events)
 
 
@@ -90,18 +94,18 @@ def ready_roots(graph: TaskGraph) -> NDArray[np.int32]:
     return np.flatnonzero((graph.parent == NONE) & (graph.in_degree == 0)).astype(np.int32)
 
 
-def _columns(n: int, **given: object) -> dict[str, Int64Array]:
+def _columns(n: int, **given: object) -> dict[str, Column]:
     """Return columns of n events; what is not given is 0, workers and tasks are nobody."""
     absent = {"worker": NONE, "task": NONE}
     return {
-        name: np.broadcast_to(np.asarray(given.get(name, absent.get(name, 0)), np.int64), (n,))
-        for name in EVENT_COLUMNS
+        name: np.broadcast_to(np.asarray(given.get(name, absent.get(name, 0)), dtype), (n,))
+        for name, dtype in EVENT_COLUMNS.items()
     }
 
 
 def _beginning(
     ticks: int, iteration: int, graph: TaskGraph, n_workers: int, central: bool
-) -> dict[str, Int64Array]:
+) -> dict[str, Column]:
     """Return the start of an iteration and of its tasks; `time_ps` holds ticks."""
     roots = ready_roots(graph)
     kind = np.full(len(roots) + 1, EventKind.TASK_READY)
@@ -124,14 +128,14 @@ def _beginning(
 def _own_events(
     records: NDArray[np.void],
     worker: int,
-    number: Int64Array,
+    number: Int32Array,
     workload: Workload,
     central: bool,
     distance: NDArray[np.int32],
-) -> dict[str, Int64Array]:
+) -> dict[str, Column]:
     """Return the events of one worker; `time_ps` holds ticks."""
-    ticks, task = records["ticks"], records["task"].astype(np.int64)
-    kind, argument = records["what"] & 15, (records["what"] >> 4).astype(np.int64)
+    ticks, task = np.ascontiguousarray(records["ticks"]), np.ascontiguousarray(records["task"])
+    kind, argument = (records["what"] & 15).astype(np.int8), (records["what"] >> 4).astype(np.int32)
     begins = kind == RecordKind.ITERATION
     iteration = number[task[begins]][np.cumsum(begins) - 1] if len(records) else task
     is_wake = kind == RecordKind.WAKE
@@ -149,7 +153,7 @@ def _own_events(
 
     spawns = event == EventKind.SPAWN
     arg0[spawns], arg1[spawns] = own_task[spawns], 1 - argument[spawns]
-    own_task[spawns] = _parents(workload, iteration[source], own_task, spawns)
+    own_task[spawns] = _parents(workload, iteration[source][spawns], own_task[spawns])
     arg1[event == EventKind.TASK_READY] = 0 if central else worker
     taken = event == EventKind.ACQUIRE
     arg0[taken] = 0 if central else argument[taken]
@@ -172,21 +176,18 @@ def _own_events(
     )
 
 
-def _parents(
-    workload: Workload, iteration: Int64Array, child: Int64Array, chosen: NDArray[np.bool_]
-) -> Int64Array:
-    """Return the parents of the chosen children."""
-    parent = workload.graph.parent[np.where(iteration > 0, child, 0)]
-    if workload.init is not None:
-        parent = np.where(
-            iteration > 0, parent, workload.init.parent[np.where(iteration > 0, 0, child)]
-        )
-    return parent[chosen].astype(np.int64)
+def _parents(workload: Workload, iteration: Int32Array, child: Int32Array) -> Int32Array:
+    """Return the parents of children in given iterations."""
+    if workload.init is None:
+        return workload.graph.parent[child]
+    later = iteration > 0
+    parent = workload.graph.parent[np.where(later, child, 0)]
+    return np.where(later, parent, workload.init.parent[np.where(later, 0, child)])
 
 
 def _endings(
-    outcome: Outcome, number: Int64Array, parts: list[dict[str, Int64Array]]
-) -> dict[str, Int64Array]:
+    outcome: Outcome, number: Int32Array, parts: list[dict[str, Column]]
+) -> dict[str, Column]:
     """Return the ends of iterations: those of their last tasks, or when workers noticed them."""
     ticks = np.zeros(len(number), np.int64)
     for part in parts:
