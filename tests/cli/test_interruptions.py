@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,19 @@ sys.exit(main(sys.argv[1:]))
 SIMSCHED = ("-m", "simsched")
 
 
+_started: list[subprocess.Popen[str]] = []
+
+
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Work in an empty directory; leave no process behind, whatever the test finds."""
     monkeypatch.chdir(tmp_path)
+    yield
+    while _started:
+        process = _started.pop()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def write(workload: dict[str, Any], seeds: int, **more: Any) -> None:
@@ -77,13 +88,15 @@ def write(workload: dict[str, Any], seeds: int, **more: Any) -> None:
 
 def start(*options: object, program: tuple[str, ...] = SIMSCHED) -> subprocess.Popen[str]:
     """Start `simsched run x.yaml` with a process group of its own, as a terminal does."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, *program, "run", "x.yaml", *map(str, options)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
+    _started.append(process)
+    return process
 
 
 def end(process: subprocess.Popen[str], how: signal.Signals) -> str:
