@@ -229,6 +229,8 @@ def _iterate(
         assert graph is not None
         if plan is None or planned is not graph:
             plan, planned = resolve_plan(policy.plan(view, state, graph), graph, problem), graph
+        if done > 0 and not graph.is_fixed:
+            graph.validate()
         last = done == total - 1
         engine.run_iteration(number, graph, plan, last=last)
         if progress is not None:

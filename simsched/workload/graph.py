@@ -27,7 +27,9 @@ class TaskGraph:
     A task has a *body* and, if it spawns children, a *join* that runs after all of them have ended.
     A task may start when it has been created (by its parent, or at the start of the iteration when
     it has none), all its dataflow predecessors have ended and its arrival time has come. It ends
-    when its body, its children and its join have ended. The arrays of a graph are read-only.
+    when its body, its children and its join have ended.
+
+    The arrays are taken over: they, and what they are views of, become read-only.
 
     Parameters
     ----------
@@ -81,13 +83,16 @@ class TaskGraph:
     arrival_ps: Int64Array
 
     def __post_init__(self) -> None:
-        # Engines rely on a graph that has been checked staying as it is.
         for item in fields(self):
             value = getattr(self, item.name)
-            if isinstance(value, np.ndarray):
-                fixed = value.view()
-                fixed.flags.writeable = False
-                object.__setattr__(self, item.name, fixed)
+            while isinstance(value, np.ndarray):
+                value.flags.writeable = False
+                value = value.base
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether nobody can write to the arrays; then a graph that is right stays right."""
+        return all(_is_fixed(getattr(self, item.name)) for item in fields(self))
 
     @property
     def n_tasks(self) -> int:
@@ -145,6 +150,15 @@ class TaskGraph:
         from simsched.workload.validate import validate_graph
 
         validate_graph(self)
+
+
+def _is_fixed(value: object) -> bool:
+    """Return whether an array and everything that it is a view of are read-only."""
+    while isinstance(value, np.ndarray):
+        if value.flags.writeable:
+            return False
+        value = value.base
+    return value is None or isinstance(value, (bytes, tuple))
 
 
 @dataclass(frozen=True, eq=False)

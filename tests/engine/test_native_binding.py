@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import _thread
 import gc
-import math
 import threading
 import time
 import weakref
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,11 @@ import pytest
 from benchmarks.policies import CentralQueue
 from simsched.engine.native import NativeBackend, build_config, version
 from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
-from simsched.engine.run import simulate
-from simsched.errors import ModelError, PolicyError, StalledError
+from simsched.engine.run import BACKENDS, simulate
+from simsched.errors import GraphError, ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Placement, Plan, View
-from simsched.workload.builder import accesses, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 STEALING = Plan(acquire=(AcquireStep("worker"), AcquireStep("worker", "anywhere", "oldest")))
@@ -333,16 +332,36 @@ def test_trace_is_kept_on_request_only() -> None:
     assert len(trace) == kept.summary().n_events == counted.summary().n_events > 0
 
 
-def test_a_graph_that_may_change_is_checked_in_every_iteration() -> None:
-    graph = build_graph(np.ones(4))
-    for f in fields(graph):  # as if somebody had made the arrays writable
-        value = getattr(graph, f.name)
-        if isinstance(value, np.ndarray):
-            object.__setattr__(graph, f.name, value.copy())
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("target", [500_000_000, 5])
+def test_a_graph_that_changes_is_refused(backend: str, target: int) -> None:
+    # A chain whose edges are a view of an array that somebody makes writable again.
+    n = 10
+    chain = build_graph(np.ones(n), successors=adjacency(np.arange(n - 1), np.arange(1, n), n))
+    mine = np.array([*chain.succ, 0], np.int32)
+    graph = replace(chain, succ=mine[: n - 1])
+    assert graph.is_fixed
+    with pytest.raises(ValueError, match="read-only"):
+        mine[5] = target
+    mine.flags.writeable = True
+    assert not graph.is_fixed
 
     class Spoiler(CentralQueue):
         def on_iteration(self, view: View, state: Any, counters: Any) -> None:
-            graph.ops[0, 0] = math.nan
+            mine[5] = target
 
+    with pytest.raises(GraphError):
+        simulate(make_machine(), Workload("w", graph, iterations=3), Spoiler(), backend=backend)
+
+
+def test_the_kernel_checks_a_graph_anew_unless_it_is_fixed_and_the_same() -> None:
+    good = small_graph()
+    problem, plan = prepare(good)
+    backend = NativeBackend(problem, Hooks(), events=False)
+    for graph in (good, good, replace(good, ops=good.ops * 2)):
+        backend.run_iteration(1, graph, plan, last=False)
+        backend.verify()
+    assert backend.summary().n_tasks == 3 * good.n_tasks
+    bad = replace(good, ops=np.full_like(good.ops, np.nan))
     with pytest.raises(ValueError, match="ops"):
-        simulate(make_machine(), Workload("w", graph, iterations=3), Spoiler())
+        backend.run_iteration(2, bad, plan, last=False)

@@ -20,6 +20,7 @@ driver_t *driver_new(const driver_sizes_t *sizes, const double *path_cap, const 
 void driver_free(driver_t *self);
 void driver_start(driver_t *self, int32_t worker, int32_t flow_class, double n_bytes, int64_t now, double lag);
 double driver_stop(driver_t *self, int32_t worker, int64_t now, double lag);
+void driver_end(driver_t *self, int32_t worker, int64_t now, double lag);
 int64_t driver_next(driver_t *self, int64_t now, double lag, int64_t other, int32_t *worker_ret, double *lag_ret);
 void driver_rates(const driver_t *self, double *rate_ret);
 int driver_verify(const driver_t *self);
@@ -70,6 +71,11 @@ void driver_start(driver_t *self, int32_t worker, int32_t flow_class, double n_b
 double driver_stop(driver_t *self, int32_t worker, int64_t now, double lag)
 {
     return ssk_flows_stop(&self->flows, worker, now, lag);
+}
+
+void driver_end(driver_t *self, int32_t worker, int64_t now, double lag)
+{
+    ssk_flows_end(&self->flows, worker, now, lag);
 }
 
 /* As ssk_flows_next(); *lag_ret is the lag of the flow that ends next. */

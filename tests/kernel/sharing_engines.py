@@ -65,6 +65,7 @@ def build_driver(folder: Path) -> ctypes.CDLL:
         "driver_free": (None, [pointer]),
         "driver_start": (None, [pointer, i32, i32, f64, i64, f64]),
         "driver_stop": (f64, [pointer, i32, i64, f64]),
+        "driver_end": (None, [pointer, i32, i64, f64]),
         "driver_next": (i64, [pointer, i64, f64, i64, pointer, pointer]),
         "driver_rates": (None, [pointer, pointer]),
         "driver_verify": (ctypes.c_int, [pointer]),
@@ -96,6 +97,9 @@ class KernelFlows:
 
     def start(self, worker: int, flow_class: int, n_bytes: float, now: int, lag: float) -> None:
         self._library.driver_start(self._flows, worker, flow_class, n_bytes, now, lag)
+
+    def end(self, worker: int, now: int, lag: float) -> None:
+        self._library.driver_end(self._flows, worker, now, lag)
 
     def stop(self, worker: int, now: int, lag: float) -> float:
         left: float = self._library.driver_stop(self._flows, worker, now, lag)
@@ -345,7 +349,10 @@ class Lockstep:
             self.lag = Triple.of(lag)
         else:
             self.lag = Triple(lag, float(late[0]), Fraction(self._keep(Fraction(late[1]))))
-        self.stop(worker)
+        self.kernel.end(worker, time, self.lag.kernel)
+        self.reference.end(worker, time, self.lag.kernel)
+        for flows, own_lag in ((self.plain, self.lag.plain), (self.exact, self.lag.exact)):
+            assert abs(flows.stop(worker, time, own_lag)) <= self.tolerance
 
     def _check_reference(self, time: int, worker: int) -> None:
         found = self.reference.next_end(self.now)

@@ -71,8 +71,8 @@ class Thawed(Sound):
 class Meddler(Sound):
     def place(self, view: View, state: Any) -> Any:
         ops = view.workload.graph.ops
-        assert ops.base is not None  # what is visible is read-only, not what is behind it
-        ops.base[0, 0] += 1
+        ops.flags.writeable = True
+        ops[0, 0] += 1
         return super().place(view, state)
 
 

@@ -225,10 +225,9 @@ cdef class NativeBackend:
             memset(&c_graph, 0, sizeof(c_graph))
             memset(&c_plan, 0, sizeof(c_plan))
             _fill_graph(&c_graph, graph, arrays)
-            n_graph = len(arrays)
             _fill_plan(&c_plan, plan, c_graph.n_tasks, self.problem.n_workers, self.n_blocks, arrays)
             previous, self.iteration_arrays = self.iteration_arrays, arrays  # freed after the kernel lets go
-            c_graph.unchanged = graph is self.graph and not any(array.flags.writeable for array in arrays[:n_graph])
+            c_graph.unchanged = graph is self.graph and graph.is_fixed
             self.graph = graph
             with nogil:
                 status = ssk_sim_begin_iteration(self.sim, c_number, &c_graph, &c_plan, c_last)
