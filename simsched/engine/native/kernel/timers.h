@@ -16,7 +16,7 @@
  *
  * Invariants: time[i] == min(time[2 i], time[2 i + 1]) for inner nodes, and worker[i] is where it comes from; a leaf
  * without a timer has SSK_NO_TIMER, as has the leaf of front, and front_time when front is -1; n_set is the number of
- * timers.
+ * timers. While a timer from the tree is being handled, its leaf still shows when it fired.
  */
 #ifndef SSK_TIMERS_H
 #define SSK_TIMERS_H
@@ -58,9 +58,10 @@ static inline bool ssk_timers_is_before(int64_t time, int32_t worker, int64_t ot
     return time < other_time || (time == other_time && worker < other);
 }
 
-/* Returns the worker of the first timer, which is taken out now or, from the tree, when it is set or settled. */
+/* There is a timer. Returns the worker of the first one, which is taken out now or, from the tree, when it is set or settled. */
 static inline int32_t ssk_timers_fire(ssk_timers_t *self)
 {
+    assert(self->n_set > 0);
     int32_t worker = self->front;
     if (!ssk_timers_is_before(self->front_time, worker, self->time[1], self->worker[1])) {
         self->firing = self->worker[1];
