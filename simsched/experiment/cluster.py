@@ -328,6 +328,11 @@ def _connected(address: str) -> Iterator[Client]:
             "--dask: needs the package dask.distributed, which is not installed; "
             "accepted: pip install 'simsched[dask]'"
         ) from error
+    if not address.strip():
+        raise ConfigurationError(
+            "--dask: found an empty address, accepted: one such as tcp://127.0.0.1:8786, "
+            "or a scheduler file (.json)"
+        )
     file = address if address.endswith(".json") else None
     if file and not Path(file).is_file():
         raise ConfigurationError(f"--dask {address}: no such scheduler file")

@@ -196,6 +196,7 @@ def test_a_policy_without_a_file_is_refused(cluster: str, tmp_path: Path) -> Non
         ("nowhere", r"--dask nowhere: no scheduler .*missing port.*such as tcp://127"),
         ("http://localhost:80", r"--dask http://localhost:80: .*unknown address scheme"),
         ("tcp://127.0.0.1:1", r"--dask tcp://127.0.0.1:1: no scheduler can be reached there"),
+        (" ", r"--dask: found an empty address"),
         ("none.json", r"--dask none.json: no such scheduler file"),
     ],
 )
