@@ -51,8 +51,9 @@ class Budget:
 
     Parameters
     ----------
-    figure : {"tasks_per_cpu_s", "simulated_per_cpu_s", "hooks_per_cpu_s", "bytes_per_task"}
-        Field of the result.
+    figure : str
+        Field of the result: `tasks_per_cpu_s`, `simulated_per_cpu_s`, `decisions_per_cpu_s`,
+        `ratio_to_simpy` or `bytes_per_task`.
     limit : float
         At least this much; for `bytes_per_task` at most.
     """
@@ -190,11 +191,12 @@ CHAOTIC = {(256, 1_000_000): 2e-5}
 
 HEAT_INIT_TASKS = HEAT_TASKS = 16_383  #: of the initialisation, and of each iteration
 _MILLION = 10**6
-_LIST_SCHEDULING = (Budget("tasks_per_cpu_s", 4e6), Budget("bytes_per_task", 100))
+_SIMPY = Budget("ratio_to_simpy", 200)
+_LIST_SCHEDULING = (Budget("tasks_per_cpu_s", 4e6), Budget("bytes_per_task", 100), _SIMPY)
 
 
 def _speed(tasks_per_cpu_s: float) -> tuple[Budget, ...]:
-    return (Budget("tasks_per_cpu_s", tasks_per_cpu_s),)
+    return (Budget("tasks_per_cpu_s", tasks_per_cpu_s), _SIMPY)
 
 
 def _queue_cases() -> list[Case]:
@@ -285,7 +287,7 @@ def _graph_cases() -> list[Case]:
             _independent(64, 100_000, 1.56468026382),
             _independent(64, 10_000),
             1000,
-            (Budget("hooks_per_cpu_s", 3e5),),
+            (Budget("decisions_per_cpu_s", 3e5),),
             compare=True,
         ),
     ]
@@ -301,7 +303,9 @@ def _heat_cases() -> list[Case]:
             _heat(200, policy),
             _heat(1, policy),
             1,
-            (Budget("simulated_per_cpu_s", 3 if trace else 10),),
+            (Budget("simulated_per_cpu_s", 3),)
+            if trace
+            else (Budget("simulated_per_cpu_s", 10), _SIMPY),
             compare=not trace,
             trace=trace,
         )
@@ -338,8 +342,9 @@ def _growth_cases() -> list[Case]:
             with_workers(instances.stealing, workers),
             workers,
             _tree(19, workers),
-            _tree(13, workers),
+            _tree(16 if workers == 64 else 13, workers),
             10,
+            (_SIMPY,) if workers == 64 else (),
             compare=workers == 64,
         )
         for workers in (64, 256, 1024)

@@ -20,8 +20,9 @@ RESULTS = ROOT / "benchmarks" / "results"
 _UNITS = {
     "tasks_per_cpu_s": "tasks per CPU second",
     "simulated_per_cpu_s": "simulated seconds per CPU second",
-    "hooks_per_cpu_s": "hook calls per CPU second",
+    "decisions_per_cpu_s": "decisions per CPU second",
     "bytes_per_task": "bytes per task above the input",
+    "ratio_to_simpy": "times as fast as `simpy`",
 }
 
 
@@ -74,7 +75,7 @@ def _budgets(rows: Sequence[Row]) -> str:
     lines = []
     for row in rows:
         for budget in of[row.case]:
-            value = float(getattr(row, budget.figure))
+            value = getattr(row, budget.figure)
             verdict = "yes" if budget.is_met(value) else "**no**"
             figure = _UNITS[budget.figure]
             lines.append((row.case, figure, _number(budget.limit), _number(value), verdict))

@@ -77,9 +77,6 @@ class FirstTasksFixed(Policy):
         return Plan(acquire=_SHARED, pool_groups=_POOLS, group_of=group, instance_of=instance)
 
 
-HOOKS_PER_TASK = 2  #: of `HookedQueue`
-
-
 @dataclass
 class HookCalls:
     """How often the hooks of a run were called."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.cases import GROWTH, Case, Growth, Size
 from benchmarks.peer import Peer, run_peer
-from benchmarks.policies import HOOKS_PER_TASK, HookedQueue
+from benchmarks.policies import HookedQueue
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -48,8 +48,8 @@ class Row:
     bytes_per_task, engine_bytes_per_task : float
         By how much the run exceeded what was resident before it, per task of the graphs: at its
         peak, which may be in validation, and after the last iteration.
-    simulated_per_cpu_s, hooks_per_cpu_s : float
-        Simulated seconds, and calls of Python hooks, per CPU second.
+    simulated_per_cpu_s, decisions_per_cpu_s : float
+        Simulated seconds, and decisions of Python hooks, per CPU second.
     trace_bytes : int, optional
         Size of the file with the event trace.
     same_run_tasks : int, optional
@@ -85,7 +85,7 @@ class Row:
     bytes_per_task: float
     engine_bytes_per_task: float
     simulated_per_cpu_s: float
-    hooks_per_cpu_s: float | None = None
+    decisions_per_cpu_s: float | None = None
     trace_bytes: int | None = None
     same_run_tasks: int | None = None
     same_run_native_cpu_s: float | None = None
@@ -152,7 +152,7 @@ def measure_case(case: Case, *, quick: bool, repeat: int) -> Row:
         bytes_per_task=max(run["run_rss_bytes"] for run in runs) / best["graph_tasks"],
         engine_bytes_per_task=best["engine_rss_bytes"] / best["graph_tasks"],
         simulated_per_cpu_s=best["makespan_s"] / cpu,
-        hooks_per_cpu_s=HOOKS_PER_TASK * best["tasks"] / cpu if hooked else None,
+        decisions_per_cpu_s=best["tasks"] / cpu if hooked else None,
         trace_bytes=best["trace_bytes"],
     )
     row.wrong = _mistakes(case.name, size, runs)
@@ -170,6 +170,7 @@ def compare_backends(case: Case, row: Row, repeat: int) -> None:
     row.same_run_simpy_cpu_s = simpy["cpu_s"]
     row.ratio_to_simpy = row.same_run_simpy_cpu_s / row.same_run_native_cpu_s
     row.wrong += _mistakes(f"{case.name} (small)", case.small, [*native, simpy])
+    row.missed = missed_budgets(case, row)
 
 
 def compare_peer(case: Case, row: Row, peer: Peer, repeat: int) -> None:
@@ -186,8 +187,8 @@ def missed_budgets(case: Case, row: Row) -> list[str]:
     """Return the budgets that a row does not keep, in words."""
     missed = []
     for budget in case.budgets:
-        value = float(getattr(row, budget.figure))
-        if not budget.is_met(value):
+        value = getattr(row, budget.figure)
+        if value is not None and not budget.is_met(value):
             missed.append(f"{case.name}: {budget.figure} is {value:.4g}, budget {budget.limit:.4g}")
     return missed
 

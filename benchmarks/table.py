@@ -73,9 +73,9 @@ def closing(rows: list[Row], *, quick: bool, repeat: int) -> str:
     """Return what stands below the table: legend, other figures, budgets, mistakes."""
     parts = [LEGEND.format(repeat=repeat)]
     parts += [
-        f"{row.case}: {_si(row.hooks_per_cpu_s)} calls of Python hooks per CPU second"
+        f"{row.case}: {_si(row.decisions_per_cpu_s)} decisions of Python hooks per CPU second"
         for row in rows
-        if row.hooks_per_cpu_s is not None
+        if row.decisions_per_cpu_s is not None
     ]
     parts += [
         f"{row.case}: SimGrid {_si(row.simgrid_tasks_per_cpu_s)} tasks/s with {row.simgrid_tasks:,}"
