@@ -7,8 +7,6 @@ name, whose functions compute what the task classes stand for.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError, unknown_name
+from simsched.formats import import_modules
 from simsched.workload.graph import Workload
 
 
@@ -101,11 +100,7 @@ def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., P
 
 def program_names() -> list[str]:
     """Return the names of all programs, ascending."""
-    from simsched.hardware import programs
-
-    for module in pkgutil.iter_modules(programs.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"{programs.__name__}.{module.name}")
+    import_modules("simsched.hardware.programs")
     return sorted(_programs)
 
 

@@ -16,10 +16,8 @@ another package names in its entry-point group ``simsched.workloads``::
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
-import pkgutil
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -29,6 +27,7 @@ from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
+from simsched.formats import import_modules
 from simsched.units import parse_size
 from simsched.workload.graph import Workload
 
@@ -331,11 +330,7 @@ def parameters_of(function: Callable[..., object]) -> dict[str, Parameter]:
 @cache
 def _discover() -> None:
     """Import every module of the generators and every entry point, once."""
-    from simsched.workload import generators
-
-    for module in pkgutil.iter_modules(generators.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"{generators.__name__}.{module.name}")
+    import_modules("simsched.workload.generators")
     for point in entry_points(group=ENTRY_POINT_GROUP):
         try:
             point.load()

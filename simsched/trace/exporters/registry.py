@@ -6,15 +6,13 @@ found by walking the package, so that a new format is one new file.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
+from simsched.formats import check_options, import_modules, options_of, summary_of
 from simsched.trace.exporters._source import check_recording
 from simsched.trace.recording import Recording
 
@@ -44,13 +42,12 @@ class Exporter:
     @property
     def summary(self) -> str:
         """First line of the writer's docstring."""
-        return (inspect.getdoc(self.write) or "").partition("\n")[0]
+        return summary_of(self.write)
 
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the options that the format accepts."""
-        parameters = inspect.signature(self.write).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        return options_of(self.write)
 
 
 _exporters: dict[str, Exporter] = {}
@@ -83,10 +80,7 @@ def exporter(name: str, *, suffixes: tuple[str, ...]) -> Callable[[F], F]:
 
 def exporters() -> dict[str, Exporter]:
     """Return every exporter by name, in alphabetical order."""
-    package = importlib.import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"{__package__}.{module.name}")
+    import_modules(__package__)
     return dict(sorted(_exporters.items()))
 
 
@@ -124,10 +118,7 @@ def export_recording(
     if format is not None and format not in known:
         raise ConfigurationError(unknown_name("format", format, known))
     chosen = known[format] if format is not None else _by_suffix(path, known)
-    for option in options:
-        if option not in chosen.options:
-            what = f"option of format {chosen.name}"
-            raise ConfigurationError(unknown_name(what, option, chosen.options))
+    check_options(options, chosen.name, chosen.options)
     check_recording(recording)
     return chosen.write(recording, path, **options)
 

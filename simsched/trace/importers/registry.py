@@ -6,15 +6,13 @@ are found by walking the package, so that a new format is one new file.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from simsched.errors import ConfigurationError, TraceError, unknown_name
+from simsched.formats import check_options, import_modules, options_of, summary_of
 from simsched.trace.recording import Recording
 
 Read = Callable[..., Recording]
@@ -42,13 +40,12 @@ class TraceImporter:
     @property
     def summary(self) -> str:
         """First line of the reader's docstring."""
-        return (inspect.getdoc(self.read) or "").partition("\n")[0]
+        return summary_of(self.read)
 
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the options that the format accepts."""
-        parameters = inspect.signature(self.read).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        return options_of(self.read)
 
 
 _importers: dict[str, TraceImporter] = {}
@@ -82,10 +79,7 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
 
 def trace_importers() -> dict[str, TraceImporter]:
     """Return every importer by name, in alphabetical order."""
-    package = importlib.import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"{__package__}.{module.name}")
+    import_modules(__package__)
     return dict(sorted(_importers.items()))
 
 
@@ -125,10 +119,7 @@ def import_recording(
     if format is not None and format not in known:
         raise ConfigurationError(unknown_name("format", format, known))
     chosen = _recognise(source, known) if format is None else known[format]
-    for option in options:
-        if option not in chosen.options:
-            what = f"option of format {chosen.name}"
-            raise ConfigurationError(unknown_name(what, option, chosen.options))
+    check_options(options, chosen.name, chosen.options)
     recording = chosen.read(source, **options)
     recording.details.setdefault("format", chosen.name)
     recording.details.setdefault("set_aside", {})

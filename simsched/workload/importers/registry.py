@@ -6,15 +6,13 @@ found by walking the package, so that a new format is one new file.
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from simsched.errors import ConfigurationError, GraphError, unknown_name
+from simsched.formats import check_options, import_modules, options_of, summary_of
 from simsched.workload.graph import Workload
 from simsched.workload.importers._source import read_head
 from simsched.workload.importers.measured import MeasuredWorkload
@@ -48,13 +46,12 @@ class Importer:
     @property
     def summary(self) -> str:
         """First line of the reader's docstring."""
-        return (inspect.getdoc(self.read) or "").partition("\n")[0]
+        return summary_of(self.read)
 
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the options that the format accepts."""
-        parameters = inspect.signature(self.read).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        return options_of(self.read)
 
 
 _importers: dict[str, Importer] = {}
@@ -91,10 +88,7 @@ def importer(
 
 def importers() -> dict[str, Importer]:
     """Return every importer by name, in alphabetical order."""
-    package = importlib.import_module(__package__)
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"{__package__}.{module.name}")
+    import_modules(__package__)
     return dict(sorted(_importers.items()))
 
 
@@ -161,10 +155,7 @@ def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload 
     if name is not None and name not in known:
         raise ConfigurationError(unknown_name("format", name, known))
     chosen = _recognise(path, known) if name is None else known[name]
-    for option in options:
-        if option not in chosen.options:
-            what = f"option of format {chosen.name}"
-            raise ConfigurationError(unknown_name(what, option, chosen.options))
+    check_options(options, chosen.name, chosen.options)
     result = chosen.read(path, **options)
     workload = result.workload if isinstance(result, MeasuredWorkload) else result
     try:
