@@ -119,6 +119,27 @@ def parse_time(text: object) -> int:
     return _whole(_parse(text, TIME) * PS_PER_S, text, "at least 1 ps, less than 106 days")
 
 
+def parse_seconds(text: object) -> float:
+    """Return a time in seconds, not rounded.
+
+    Parameters
+    ----------
+    text : str
+        Number and unit; anything else is refused.
+
+    Raises
+    ------
+    ValueError
+        When it is not a time above zero; the message says what was found and what is accepted.
+
+    Examples
+    --------
+    >>> parse_seconds("0.3127 ns")
+    3.127e-10
+    """
+    return float(_parse(text, TIME))
+
+
 def parse_frequency(text: object) -> float:
     """Return a frequency in hertz.
 

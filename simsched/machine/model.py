@@ -220,6 +220,9 @@ class Machine:
         From the level nearest the core outwards.
     costs : RuntimeCosts
         Costs of the task runtime.
+    kernels : dict of str to dict of str to float
+        Per task class (``program.class``) and processor kind, the seconds that one operation takes
+        on a core of the first group of that kind, without what its accesses take.
     sources : dict of str to str
         Where each number comes from, keyed by its YAML path.
     """
@@ -238,6 +241,7 @@ class Machine:
     touch_order: IntArray
     caches: tuple[CacheLevel, ...] = ()
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
+    kernels: dict[str, dict[str, float]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
 
     @property

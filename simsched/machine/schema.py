@@ -14,7 +14,13 @@ from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, model_validat
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from simsched.errors import unknown_name
-from simsched.units import parse_bandwidth, parse_frequency, parse_size, parse_time
+from simsched.units import (
+    parse_bandwidth,
+    parse_frequency,
+    parse_seconds,
+    parse_size,
+    parse_time,
+)
 from simsched.yaml_reader import FieldError, KeyPath, Section
 
 Value = TypeVar("Value")
@@ -63,6 +69,7 @@ def _positive(value: int) -> int:
 Bandwidth = Annotated[float, BeforeValidator(parse_bandwidth)]
 Frequency = Annotated[float, BeforeValidator(parse_frequency)]
 Time = Annotated[int, BeforeValidator(parse_time)]
+OperationTime = Annotated[float, BeforeValidator(parse_seconds)]
 Size = Annotated[int, BeforeValidator(lambda text: _positive(parse_size(text)))]
 Count = Annotated[int, Field(ge=1, le=65536)]
 Index = Annotated[int, Field(ge=0)]
@@ -284,7 +291,11 @@ class Costs(Section):
 
 
 class MachineFile(Section):
-    """A machine file."""
+    """A machine file.
+
+    `kernels` has, per task class (``program.class``) and processor kind, the compute time of one
+    operation on an idle core of the first group of that kind; what accesses take comes on top.
+    """
 
     description: Annotated[str, Field(min_length=1)]
     sources: Annotated[dict[Name, Source], Field(min_length=1)]
@@ -296,6 +307,9 @@ class MachineFile(Section):
     hops: Sourced[list[list[Index]]] | None = None
     paths: Annotated[dict[Name, PathRule], Field(min_length=1)]
     costs: Costs = Field(default_factory=Costs)
+    kernels: dict[Name, Annotated[dict[Name, Sourced[OperationTime]], Field(min_length=1)]] = Field(
+        default_factory=dict
+    )
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -309,6 +323,13 @@ class MachineFile(Section):
                     raise FieldError(
                         ("sockets", position, "cores", name),
                         unknown_name("core kind", name, self.cores),
+                    )
+        processors = sorted({core.processor for core in self.cores.values()})
+        for kernel, times in self.kernels.items():
+            for name in times:
+                if name not in processors:
+                    raise FieldError(
+                        ("kernels", kernel, name), unknown_name("processor", name, processors)
                     )
         return self
 

@@ -58,6 +58,8 @@ def describe_machine(machine: Machine, width: int = 120) -> str:
         _add_links(tree.add("links"), machine)
     _add_paths(tree.add("paths"), machine)
     _add_costs(tree.add("costs"), machine)
+    if machine.kernels:
+        _add_kernels(tree.add("kernels, per operation"), machine)
     references = {key: text for key, text in machine.sources.items() if key.startswith("sources.")}
     if references:
         branch = tree.add("sources")
@@ -256,3 +258,10 @@ def _add_costs(branch: Tree, machine: Machine) -> None:
         _add_value(branch, machine, name, text, f"costs.{name}")
     if zero:
         branch.add(Text(f"zero: {', '.join(zero)}"))
+
+
+def _add_kernels(branch: Tree, machine: Machine) -> None:
+    for kernel, times in machine.kernels.items():
+        for kind, seconds in times.items():
+            text = f"{seconds * 1e9:.4g} ns"
+            _add_value(branch, machine, f"{kernel} on {kind}", text, f"kernels.{kernel}.{kind}")

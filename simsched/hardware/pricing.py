@@ -1,0 +1,69 @@
+"""Gives the operations of a program the time that they take on a calibrated machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.machine.model import Machine
+from simsched.workload.graph import TaskGraph, Workload
+
+
+def price(workload: Workload, machine: Machine) -> Workload:
+    """Return a program's workload in operations of the machine's cores.
+
+    A program counts the operations of its classes, elements or edges, which take different times.
+    Here an operation of class ``c`` of program ``p`` becomes as many operations as a core of the
+    first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states.
+    Groups of other speed keep their relative speed.
+
+    Parameters
+    ----------
+    workload : Workload
+        Of a :class:`~simsched.hardware.program.Program`, or of the recording of one.
+    machine : Machine
+        A machine with `kernels`.
+
+    Raises
+    ------
+    ConfigurationError
+        The machine has no kernel of a class that has operations.
+    """
+    init = workload.init
+    return replace(
+        workload,
+        graph=price_graph(workload.name, workload.graph, machine),
+        init=None if init is None else price_graph(workload.name, init, machine),
+    )
+
+
+def price_graph(program: str, graph: TaskGraph, machine: Machine) -> TaskGraph:
+    """Return a graph of a program in operations of the machine's cores; see :func:`price`."""
+    factor = np.array([_factors(program, graph, kind, machine) for kind in graph.kinds])
+    by_task = factor[:, graph.task_class]
+    return replace(graph, ops=graph.ops * by_task, join_ops=graph.join_ops * by_task)
+
+
+def _factors(program: str, graph: TaskGraph, kind: str, machine: Machine) -> NDArray[np.float64]:
+    """Return per class how many operations of a core one operation of the class is."""
+    factors = np.ones(len(graph.class_names))
+    group = next((group for group in machine.core_groups if group.kind == kind), None)
+    if group is None:
+        return factors
+    row = graph.kinds.index(kind)
+    busy = np.bincount(
+        graph.task_class,
+        weights=(graph.ops[row] > 0) | (graph.join_ops[row] > 0),
+        minlength=len(factors),
+    )
+    for number, name in enumerate(graph.class_names):
+        times = machine.kernels.get(f"{program}.{name}", {})
+        if kind in times:
+            factors[number] = times[kind] * group.ops_per_s
+        elif busy[number] > 0:
+            found = unknown_name("kernel", f"{program}.{name}", machine.kernels)
+            raise ConfigurationError(f"machine {machine.name}: kernels on {kind}: {found}")
+    return factors
