@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field, fields
@@ -207,7 +208,11 @@ def run_child(case: Case, size: Size, backend: str) -> dict[str, Any]:
     """Return what a new process has measured."""
     which = "full" if size is case.full else "small"
     command = [sys.executable, "-m", "benchmarks.child", case.name, which, backend]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    # The threads that NumPy's linear algebra starts would wait busily in the CPU time that counts.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
     measured: dict[str, Any] = json.loads(done.stdout)
     return measured
 
