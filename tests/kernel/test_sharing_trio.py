@@ -93,6 +93,11 @@ def test_random_flows(library: ctypes.CDLL, seed: int) -> None:
     play(library, seed, 40)
 
 
+@pytest.mark.parametrize("seed", [1384, 2094, 3838, 4481, 4521, 8822])
+def test_others_go_on_while_an_end_is_noticed_late(library: ctypes.CDLL, seed: int) -> None:
+    play(library, seed, 30)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(QUICK, MANY, CHUNK))
 def test_many_random_flows(library: ctypes.CDLL, start: int) -> None:

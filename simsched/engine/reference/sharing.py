@@ -53,6 +53,10 @@ class FlowClass:
         end = math.ceil(duration)
         return end - duration if self.since + end == now else 0.0
 
+    def is_late(self, worker: int, now: int) -> bool:
+        """Return whether the end of a flow could have been noticed before now."""
+        return self.since + math.ceil(self._duration(worker)) < now
+
     def _duration(self, worker: int) -> float:
         """Return the time from `since` to the end of a flow, in ps."""
         return (self.keys[worker] - self.virtual) / self.rate - self.since_lag
@@ -89,8 +93,12 @@ class Sharing:
     def end(self, worker: int, now: int, lag: float) -> None:
         """Remove a worker's flow that has ended at time `now - lag`."""
         cls = self._classes[self._class_of.pop(worker)]
-        cls.virtual = cls.keys.pop(worker)
+        # What is noticed late has no lag; the others of the class have gone on since.
+        is_late = lag == 0.0 and cls.is_late(worker, now)
+        key = cls.keys[worker]
+        cls.virtual = cls.virtual_at(now, lag) if is_late else key
         cls.since, cls.since_lag = now, lag
+        del cls.keys[worker]
 
     def stop(self, worker: int, now: int, lag: float) -> float:
         """Remove a worker's flow at time `now - lag` and return its remaining bytes."""

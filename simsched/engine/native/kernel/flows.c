@@ -183,11 +183,20 @@ static void remove_flow(ssk_flows_t *self, int32_t worker)
         touch(self, c);
 }
 
+/* Time from `since` to the end of a flow, in ps. */
+static inline double duration(const ssk_class_t *cls, double key)
+{
+    return (key - cls->virt) / cls->rate - cls->since_lag;
+}
+
 void ssk_flows_end(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
 {
     assert(self->class_of[worker] != SSK_NONE && self->place_of[worker] == 0);
     ssk_class_t *cls = &self->classes[self->class_of[worker]];
-    cls->virt = cls->heap[0].key;
+    double key = cls->heap[0].key;
+    /* What is noticed late has no lag; the others of the class have gone on since. */
+    bool is_late = lag == 0.0 && cls->since + ssk_ceil_ps(duration(cls, key)) < now;
+    cls->virt = is_late ? virtual_at(cls, now, lag) : key;
     cls->since = now;
     cls->since_lag = lag;
     remove_flow(self, worker);
@@ -200,12 +209,6 @@ double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag
     double left = cls->heap[self->place_of[worker]].key - virtual_at(cls, now, lag);
     remove_flow(self, worker);
     return left > 0.0 ? left : 0.0;
-}
-
-/* Time from `since` to the end of a flow, in ps. */
-static inline double duration(const ssk_class_t *cls, double key)
-{
-    return (key - cls->virt) / cls->rate - cls->since_lag;
 }
 
 /* Enters when the end of the first flow of a class is noticed at its present rate, not before now. */
