@@ -18,6 +18,7 @@ import typer
 import simsched
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
+from simsched.cli_validate import validate_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
 
 if TYPE_CHECKING:
@@ -391,6 +392,9 @@ app.command("export", epilog="Example: simsched export measured.parquet --to chr
 )
 app.command("import", epilog="Example: simsched import trace_directory --output measured.parquet")(
     import_command
+)
+app.command("validate", epilog="Example: simsched validate measurements/host -m host.yaml")(
+    validate_command
 )
 
 

@@ -18,11 +18,10 @@ from simsched.trace.schema import Trace
 from simsched.trace.times import work_times
 from simsched.workload.graph import TaskGraph, Workload
 
-#: Rounds in which a kernel's time is corrected by what the simulation lacks; few are needed,
-#: because work takes the sum, or the larger, of computing and accesses.
-ROUNDS = 12
-#: Where accesses alone take longer than was measured, computing takes this share of the time.
-LEAST = 1e-3
+#: Halvings of the interval that a compute time is searched in.
+ROUNDS = 20
+#: Relative error of simulated times that counts as none.
+EXACT = 1e-6
 
 PROCESSOR = "cpu"
 
@@ -37,18 +36,14 @@ class Kernel:
         ``program.class``.
     seconds_per_op : float
         Of one operation, without what the accesses take on the machine.
-    spread : float
-        Largest minus smallest of the runs that it was calibrated on, divided by their median.
     residual : float
-        How far the simulated time of the class is from the measured one with this value, the mean
-        over the runs of the relative amounts.
+        Largest relative error, over the runs, of the simulated time of the class with this value.
     runs : int
         Number of runs.
     """
 
     name: str
     seconds_per_op: float
-    spread: float
     residual: float
     runs: int
 
@@ -64,15 +59,16 @@ class CalibrationRun:
 def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[Kernel]:
     """Return the compute times with which the simulator takes as long as was measured.
 
-    What a class takes in a run is compared with what it takes in a simulation of the same graph,
-    and the compute time is corrected by the difference until they agree. The value is the median
-    over the runs of a program; runs of several sizes show in `spread` how much is left that the
-    memory model does not explain.
+    The time of a class in a run is compared with its time in a simulation of the same graph. Its
+    compute time is the smallest with which simulations are not shorter than the runs of its
+    program, in the mean of the relative errors; runs of several sizes show in `residual` how much
+    is left that the memory model does not explain.
 
     Parameters
     ----------
     runs : sequence of CalibrationRun
-        With one worker.
+        With one worker. Some should have their data in the caches: where accesses take longer than
+        computing, nothing can be learned about computing.
     machine : Machine
         Caches, memory and runtime costs of the host; its kernels are not used.
 
@@ -81,55 +77,57 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
     ConfigurationError
         A run has several workers or no graph.
     """
-    found: dict[str, list[tuple[float, float]]] = {}
+    by_program: dict[str, list[CalibrationRun]] = {}
     for run in runs:
-        for name, figures in _calibrate_run(run, machine).items():
-            found.setdefault(name, []).append(figures)
-    return [_combined(name, figures) for name, figures in sorted(found.items())]
+        if run.recording.workload is None or run.recording.n_workers != 1:
+            raise ConfigurationError(
+                f"calibration with {run.recording.name}: accepted: runs with one worker and a graph"
+            )
+        by_program.setdefault(run.recording.workload.name, []).append(run)
+    return [
+        kernel for name in sorted(by_program) for kernel in _calibrate(by_program[name], machine)
+    ]
 
 
-def _combined(name: str, figures: list[tuple[float, float]]) -> Kernel:
-    """Return the kernel for the values that single runs gave."""
-    seconds = np.array([each[0] for each in figures])
-    middle = float(np.median(seconds))
-    return Kernel(
-        name,
-        middle,
-        spread=float(np.ptp(seconds)) / middle,
-        residual=float(np.mean([abs(each[1]) for each in figures])),
-        runs=len(figures),
+def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[Kernel]:
+    """Return the kernels of one program, by bisection of all classes at a time.
+
+    That a class takes longer changes nothing in the others when there is one worker, apart from
+    what lies in the caches.
+    """
+    workloads = [run.recording.workload for run in runs]
+    graphs = [workload for workload in workloads if workload is not None]
+    names = graphs[0].graph.class_names
+    ops = np.array([_ops_of_classes(workload) for workload in graphs])
+    measured = np.array(
+        [class_seconds(run.recording.trace, w) for run, w in zip(runs, graphs, strict=True)]
     )
+    classes = np.flatnonzero((ops > 0).all(axis=0) & (measured > 0).all(axis=0))
+    ops, measured = ops[:, classes], measured[:, classes]
 
-
-def _calibrate_run(run: CalibrationRun, machine: Machine) -> dict[str, tuple[float, float]]:
-    """Return per class with operations the seconds per operation and the relative residual."""
-    workload = run.recording.workload
-    if workload is None or run.recording.n_workers != 1:
-        raise ConfigurationError(
-            f"calibration with {run.recording.name}: accepted: runs with one worker and a graph"
-        )
-    names = workload.graph.class_names
-    ops = _ops_of_classes(workload)
-    measured = class_seconds(run.recording.trace, workload)
-    chosen = np.flatnonzero((ops > 0) & (measured > 0))
-    least = LEAST * measured[chosen] / ops[chosen]
-    times = measured[chosen] / ops[chosen]
-    simulated = np.zeros(len(chosen))
-    for _ in range(ROUNDS):
+    def errors(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         kernels = {
-            f"{workload.name}.{names[c]}": {PROCESSOR: float(t)}
-            for c, t in zip(chosen, times, strict=True)
+            f"{graphs[0].name}.{names[c]}": {PROCESSOR: float(value)}
+            for c, value in zip(classes, seconds, strict=True)
         }
-        simulated = _simulated_seconds(workload, run.policy, replace(machine, kernels=kernels))
-        missing = measured[chosen] - simulated[chosen]
-        if np.all(np.abs(missing) <= 1e-4 * measured[chosen]):
-            break
-        times = np.maximum(times + missing / ops[chosen], least)
-    residual = simulated[chosen] / measured[chosen] - 1.0
-    return {
-        f"{workload.name}.{names[c]}": (float(t), float(r))
-        for c, t, r in zip(chosen, times, residual, strict=True)
-    }
+        priced = replace(machine, kernels=kernels)
+        simulated = [
+            _simulated_seconds(workload, run.policy, priced)[classes]
+            for run, workload in zip(runs, graphs, strict=True)
+        ]
+        return np.array(simulated) / measured - 1.0
+
+    high = (measured / ops).max(axis=0)  # computing alone then takes as long as any run
+    low = np.zeros(len(classes))
+    for _ in range(ROUNDS):
+        middle = 0.5 * (low + high)
+        is_enough = errors(middle).mean(axis=0) >= -EXACT
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    residual = np.abs(errors(high)).max(axis=0)
+    return [
+        Kernel(f"{graphs[0].name}.{names[c]}", float(value), float(rest), len(runs))
+        for c, value, rest in zip(classes, high, residual, strict=True)
+    ]
 
 
 def _simulated_seconds(workload: Workload, policy: str, machine: Machine) -> NDArray[np.float64]:
