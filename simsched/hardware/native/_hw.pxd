@@ -39,7 +39,7 @@ cdef extern from "records.h" nogil:
 
 
 cdef extern from "runtime.h" nogil:
-    int HW_OK, HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN
+    int HW_OK, HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN, HW_ERR_NODE
     int HW_CYCLES, HW_INSTRUCTIONS, HW_LLC_MISSES, HW_N_EVENTS
 
     ctypedef struct hw_problem_t:
@@ -100,3 +100,35 @@ cdef extern from "primitives.h" nogil:
         double push, take, steal, probe, lock_push, lock_take, stamp
 
     int hw_primitives_measure(int32_t, int32_t, int32_t, hw_primitives_t *)
+
+
+cdef extern from "bandwidth.h" nogil:
+    ctypedef enum hw_stream_kind_t:
+        HW_N_STREAMS
+
+    ctypedef struct hw_stream_t:
+        const int32_t *cpu
+        int32_t n_threads
+        hw_stream_kind_t kind
+        int node
+        int64_t n_items
+        int32_t n_sweeps, n_rounds
+
+    int hw_stream_arrays(hw_stream_kind_t)
+    int hw_stream_measure(const hw_stream_t *, int64_t *)
+
+
+cdef extern from "latency.h" nogil:
+    int HW_CHASE_LINE
+
+    ctypedef struct hw_chase_t:
+        const int32_t *cpu
+        int32_t n_threads
+        int node
+        int64_t n_lines
+        int64_t n_warm, n_steps
+        int32_t n_rounds
+        int64_t load_items
+        uint64_t seed
+
+    int hw_chase_measure(const hw_chase_t *, int64_t *)

@@ -26,6 +26,19 @@ void hw_pages_touch(void *pages, size_t bytes)
         ((volatile char *)pages)[at] = 0;
 }
 
+int hw_pin(int32_t cpu)
+{
+    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    if (set == NULL)
+        return HW_ERR_MEMORY;
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S((size_t)cpu, bytes, set);
+    int status = sched_setaffinity(0, bytes, set) == 0 ? HW_OK : HW_ERR_PIN;
+    CPU_FREE(set);
+    return status;
+}
+
 void hw_back_off(uint32_t round)
 {
     if (round >= PAUSING_ROUNDS) {

@@ -1,5 +1,5 @@
 /*
- * What every file of the runtime needs: status codes, pausing, memory of its own pages.
+ * What every file of the runtime needs: status codes, pausing, pinning, memory of its own pages.
  */
 #ifndef HW_BASE_H
 #define HW_BASE_H
@@ -12,7 +12,7 @@
 #define HW_LINE 128 /* bytes between what different workers write: adjacent lines are fetched in pairs */
 #define HW_NONE (-1)
 
-enum { HW_OK = 0, HW_ERR_MEMORY = -1, HW_ERR_THREAD = -2, HW_ERR_PIN = -3 };
+enum { HW_OK = 0, HW_ERR_MEMORY = -1, HW_ERR_THREAD = -2, HW_ERR_PIN = -3, HW_ERR_NODE = -4 };
 
 /* Zeroed pages that get a home when they are first written; NULL when there is no room. */
 void *hw_pages_new(size_t bytes);
@@ -20,6 +20,9 @@ void hw_pages_free(void *pages, size_t bytes);
 
 /* Touches pages, so that they are at hand, near the caller, when they are needed. */
 void hw_pages_touch(void *pages, size_t bytes);
+
+/* Keeps the calling thread on one hardware thread. */
+int hw_pin(int32_t cpu);
 
 /* Lets the sibling thread or the hypervisor have the core for a moment. */
 static inline void hw_pause(void)

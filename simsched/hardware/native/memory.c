@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +22,11 @@ int hw_pages_bind(void *pages, size_t bytes, int node, bool strictly)
     long status = syscall(SYS_mbind, pages, bytes, strictly ? MPOL_BIND : MPOL_PREFERRED, mask,
                           (unsigned long)HW_MAX_NODES + 1, MPOL_MF_MOVE);
     return status == 0 ? 0 : errno;
+}
+
+void hw_pages_make_huge(void *pages, size_t bytes)
+{
+    (void)madvise(pages, bytes, MADV_HUGEPAGE); /* where it fails, pages are small */
 }
 
 int hw_pages_locate(void *const *pages, size_t n, int *nodes)

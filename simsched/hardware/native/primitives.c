@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "barrier.h"
@@ -31,19 +30,6 @@ static void meet(hw_barrier_t *barrier)
         hw_barrier_open(barrier);
 }
 
-static int pin(int32_t cpu)
-{
-    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
-    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
-    if (set == NULL)
-        return HW_ERR_MEMORY;
-    CPU_ZERO_S(bytes, set);
-    CPU_SET_S((size_t)cpu, bytes, set);
-    int status = sched_setaffinity(0, bytes, set) == 0 ? HW_OK : HW_ERR_PIN;
-    CPU_FREE(set);
-    return status;
-}
-
 /* Nanoseconds per item since `begin`, if that is less than `best`. */
 static double less(double best, int64_t begin, int items)
 {
@@ -64,7 +50,7 @@ static int steal_all(lane_t *lanes)
 static void *thief(void *argument)
 {
     bench_t *bench = argument;
-    int status = pin(bench->thief_cpu);
+    int status = hw_pin(bench->thief_cpu);
     if (status != HW_OK)
         atomic_store(&bench->status, status);
     for (int32_t round = 0; round < bench->n_rounds; round++) {
@@ -161,7 +147,7 @@ static void *owner_main(void *argument)
     const size_t bytes = QUEUE * sizeof(int32_t);
     void *ring = hw_pages_new(bytes);
     lane_t lane;
-    int status = ring == NULL ? HW_ERR_MEMORY : pin(self->cpu);
+    int status = ring == NULL ? HW_ERR_MEMORY : hw_pin(self->cpu);
     if (status == HW_OK) {
         hw_deque_init(&lane.deque, ring, QUEUE);
         measure_alone(&lane, self->result, bench->n_rounds);

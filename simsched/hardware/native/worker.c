@@ -7,8 +7,6 @@
  */
 #include "run.h"
 
-#include <sched.h>
-
 static void fail(hw_run_t *run, int status)
 {
     int ok = HW_OK;
@@ -29,17 +27,9 @@ static void settle(hw_worker_t *worker)
     const hw_problem_t *problem = &run->problem;
     int32_t cpu = problem->cpu[worker->number];
     if (cpu != HW_NONE) {
-        size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
-        cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
-        if (set == NULL) {
-            fail(run, HW_ERR_MEMORY);
-        } else {
-            CPU_ZERO_S(bytes, set);
-            CPU_SET_S((size_t)cpu, bytes, set);
-            if (sched_setaffinity(0, bytes, set) != 0)
-                fail(run, HW_ERR_PIN);
-            CPU_FREE(set);
-        }
+        int status = hw_pin(cpu);
+        if (status != HW_OK)
+            fail(run, status);
     }
     hw_pages_touch(worker->records.records, (size_t)problem->n_expected * sizeof(hw_record_t));
     worker->counters.events_error = hw_events_open(&worker->events);
