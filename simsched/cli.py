@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import simsched
+from simsched.cli_calibrate import calibrate_command
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_validate import validate_command
@@ -387,6 +388,7 @@ def conformance(
         raise typer.Exit(1)
 
 
+app.command("calibrate", epilog="Example: simsched calibrate -o this_host.yaml")(calibrate_command)
 app.command("export", epilog="Example: simsched export measured.parquet --to chrome -o run.json")(
     export_command
 )

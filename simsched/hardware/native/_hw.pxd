@@ -112,9 +112,8 @@ cdef extern from "bandwidth.h" nogil:
         hw_stream_kind_t kind
         int node
         int64_t n_items
-        int32_t n_sweeps, n_rounds
+        int32_t n_parts, n_sweeps, n_rounds
 
-    int hw_stream_arrays(hw_stream_kind_t)
     int hw_stream_measure(const hw_stream_t *, int64_t *)
 
 
@@ -128,6 +127,7 @@ cdef extern from "latency.h" nogil:
         int64_t n_lines
         int64_t n_warm, n_steps
         int32_t n_rounds
+        int64_t evict_bytes
         int64_t load_items
         uint64_t seed
 

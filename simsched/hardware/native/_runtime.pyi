@@ -16,7 +16,13 @@ def bind_pages(array: NDArray[Any], first: int, last: int, node: int, strictly: 
 def locate_pages(array: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[np.int32]: ...
 def measure_primitives(owner: int, thief: int, rounds: int) -> dict[str, float]: ...
 def measure_stream(
-    cpus: NDArray[np.int32], kind: int, node: int, items: int, sweeps: int, rounds: int
+    cpus: NDArray[np.int32],
+    kind: int,
+    node: int,
+    items: int,
+    parts: int,
+    sweeps: int,
+    rounds: int,
 ) -> NDArray[np.int64]: ...
 def measure_chase(
     cpus: NDArray[np.int32],
@@ -25,5 +31,6 @@ def measure_chase(
     warm: int,
     steps: int,
     rounds: int,
+    evict: int,
     load_items: int,
 ) -> NDArray[np.int64]: ...

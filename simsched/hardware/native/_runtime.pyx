@@ -224,36 +224,40 @@ def measure_primitives(int32_t owner, int32_t thief, int32_t rounds):
     return dict(result)
 
 
-def measure_stream(cpus, int kind, int node, int64_t items, int32_t sweeps, int32_t rounds):
+def measure_stream(cpus, int kind, int node, int64_t items, int32_t parts, int32_t sweeps, int32_t rounds):
     """Return the nanoseconds of each round of a bandwidth probe; see bandwidth.h."""
     cdef hw_stream_t stream
     cdef list kept = []
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
     cdef int status
-    if not (0 <= kind < HW_N_STREAMS and items > 0 and sweeps > 0 and rounds > 0 and len(cpus) > 0):
+    if not (0 <= kind < HW_N_STREAMS and 0 < parts <= items and sweeps > 0 and rounds > 0 and cpus.size):
         raise ValueError("stream: a number is out of range")
     stream.cpu = <const int32_t *>_data(kept, "cpus", cpus, np.int32, (len(cpus),))
     stream.n_threads, stream.kind, stream.node = len(cpus), <hw_stream_kind_t>kind, node
-    stream.n_items, stream.n_sweeps, stream.n_rounds = items, sweeps, rounds
+    stream.n_items, stream.n_parts = items, parts
+    stream.n_sweeps, stream.n_rounds = sweeps, rounds
     with nogil:
         status = hw_stream_measure(&stream, times)
     _check(status)
     return round_ns
 
 
-def measure_chase(cpus, int node, int64_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t load_items):
+def measure_chase(
+    cpus, int node, int64_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t evict, int64_t load_items
+):
     """Return the nanoseconds of each round of a latency probe; see latency.h."""
     cdef hw_chase_t chase
     cdef list kept = []
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
     cdef int status
-    if not (lines > 0 and warm >= 0 and steps > 0 and rounds > 0 and load_items > 0 and len(cpus) > 0):
+    if not (lines > 0 and warm >= 0 and steps > 0 and rounds > 0 and evict >= 0 and load_items > 0 and cpus.size):
         raise ValueError("chase: a number is out of range")
     chase.cpu = <const int32_t *>_data(kept, "cpus", cpus, np.int32, (len(cpus),))
     chase.n_threads, chase.node, chase.n_lines, chase.n_warm = len(cpus), node, lines, warm
-    chase.n_steps, chase.n_rounds, chase.load_items, chase.seed = steps, rounds, load_items, 1
+    chase.n_steps, chase.n_rounds, chase.evict_bytes = steps, rounds, evict
+    chase.load_items, chase.seed = load_items, 1
     with nogil:
         status = hw_chase_measure(&chase, times)
     _check(status)

@@ -65,25 +65,26 @@ static void compute_all(double *a, int64_t n, double factor)
     }
 }
 
-uint64_t hw_stream_sweep(hw_stream_kind_t kind, void *items, int64_t n, uint64_t key)
+uint64_t hw_stream_sweep(hw_stream_kind_t kind, void *items, int64_t n, int64_t begin, int64_t end, uint64_t key)
 {
-    uint64_t *words = items;
-    double *numbers = items;
+    uint64_t *words = (uint64_t *)items + begin;
+    double *numbers = (double *)items + begin;
+    int64_t count = end - begin;
     switch (kind) {
     case HW_STREAM_READ:
-        return read_all(words, n);
+        return read_all(words, count);
     case HW_STREAM_WRITE:
-        write_all(words, n, key);
+        write_all(words, count, key);
         return key;
     case HW_STREAM_COPY:
-        copy_all(words, words + n, n, key);
-        return words[n / 2];
+        copy_all(words, words + n, count, key);
+        return words[count / 2];
     case HW_STREAM_TRIAD:
-        triad_all(numbers, numbers + n, numbers + 2 * n, n, 0.5 + (double)key);
-        return numbers[n / 2] > 0;
+        triad_all(numbers, numbers + n, numbers + 2 * n, count, 0.5 + (double)key);
+        return numbers[count / 2] > 0;
     default:
-        compute_all(numbers, n, 0.5 + (double)key);
-        return numbers[n / 2] > 0;
+        compute_all(numbers, count, 0.5 + (double)key);
+        return numbers[count / 2] > 0;
     }
 }
 
@@ -130,12 +131,14 @@ static int stream_member(hw_team_t *team, int32_t number, void *shared)
     void *pages;
     int status = hw_team_meet(team, hw_stream_pages(stream->kind, stream->n_items, stream->node, &pages));
     if (status == HW_OK)
-        lane->sink = hw_stream_sweep(stream->kind, pages, stream->n_items, zero);
+        lane->sink = hw_stream_sweep(stream->kind, pages, stream->n_items, 0, stream->n_items, zero);
     for (int32_t round = 0; status == HW_OK && round < stream->n_rounds; round++) {
+        int64_t part = round % stream->n_parts;
+        int64_t begin = stream->n_items * part / stream->n_parts, end = stream->n_items * (part + 1) / stream->n_parts;
         hw_team_meet(team, HW_OK);
         lane->begin_ns = hw_monotonic_ns();
         for (int32_t sweep = 0; sweep < stream->n_sweeps; sweep++)
-            lane->sink += hw_stream_sweep(stream->kind, pages, stream->n_items, zero);
+            lane->sink += hw_stream_sweep(stream->kind, pages, stream->n_items, begin, end, zero);
         lane->end_ns = hw_monotonic_ns();
         hw_team_meet(team, HW_OK);
         if (number == 0) /* nobody begins again before the next meeting */

@@ -3,7 +3,8 @@
  *
  * Bytes are counted as STREAM does: what the loop reads and what it writes, not the lines that a store loads before it
  * overwrites them. The loops are plain C that the compiler vectorises, without the instructions that bypass caches, so they
- * show what programs reach that are compiled as this library is.
+ * show what programs reach that are compiled as this library is. A round is a part of the arrays, the next round the next
+ * part: arrays larger than the caches then need no long rounds, in some of which other programs would take a core away.
  *
  * Invariant: every thread touches only its arrays; times are those from the first thread's begin to the last one's end.
  */
@@ -28,20 +29,22 @@ typedef struct {
     hw_stream_kind_t kind;
     int node;
     int64_t n_items; /* 8 bytes each, per array and thread */
-    int32_t n_sweeps, n_rounds;
+    int32_t n_parts;  /* of the arrays, one per round in turn; at most n_items */
+    int32_t n_sweeps; /* of a part in its round */
+    int32_t n_rounds;
 } hw_stream_t;
 
 /* Number of arrays that a kind uses, each of which a sweep reads or writes once (COMPUTE: both). */
 int hw_stream_arrays(hw_stream_kind_t kind);
 
-/* Measures n_rounds times n_sweeps sweeps of all threads; round_ns gets the duration of each round. */
+/* Measures; round_ns gets the duration of each round. Parts differ by at most one item. */
 int hw_stream_measure(const hw_stream_t *stream, int64_t *round_ns);
 
 /*
- * One sweep over arrays of n items that follow each other at `items`; returns something that depends on what was read. The
+ * One sweep over items `begin` to `end` - 1 of arrays of n items that follow each other at `items`; returns something that depends on what was read. The
  * arrays hold integers for READ, WRITE and COPY, doubles for the others.
  */
-uint64_t hw_stream_sweep(hw_stream_kind_t kind, void *items, int64_t n, uint64_t key);
+uint64_t hw_stream_sweep(hw_stream_kind_t kind, void *items, int64_t n, int64_t begin, int64_t end, uint64_t key);
 
 /* Pages for n items per array, on the node, touched; NULL and a status when there are none. */
 int hw_stream_pages(hw_stream_kind_t kind, int64_t n, int node, void **pages);

@@ -53,6 +53,20 @@ static void chase_rounds(bench_t *bench, hw_chase_line_t *lines)
     atomic_store_explicit(&bench->is_over, true, memory_order_relaxed); /* only has to be noticed some time */
 }
 
+/* Writes pages of its own until whatever was cached is not any more; a new page is zeroed, which is a write too. */
+static int evict(int64_t bytes)
+{
+    void *pages = hw_pages_new((size_t)bytes);
+    if (pages == NULL)
+        return HW_ERR_MEMORY;
+    hw_pages_make_huge(pages, (size_t)bytes);
+    int64_t n = bytes / (int64_t)sizeof(uint64_t);
+    if (n > 0)
+        hw_stream_sweep(HW_STREAM_WRITE, pages, n, 0, n, 1);
+    hw_pages_free(pages, (size_t)bytes);
+    return HW_OK;
+}
+
 static int chase_member(hw_team_t *team, bench_t *bench)
 {
     const hw_chase_t *chase = bench->chase;
@@ -64,8 +78,10 @@ static int chase_member(hw_team_t *team, bench_t *bench)
         if (chase->node != HW_NONE && hw_pages_bind(lines, bytes, chase->node, true) != 0)
             status = HW_ERR_NODE;
     }
-    if (status == HW_OK)
+    if (status == HW_OK) {
         hw_chase_link(lines, chase->n_lines, chase->seed);
+        status = evict(chase->evict_bytes);
+    }
     status = hw_team_meet(team, status);
     if (status == HW_OK)
         chase_rounds(bench, lines);
@@ -81,7 +97,7 @@ static int load_member(hw_team_t *team, bench_t *bench)
     int status = hw_stream_pages(HW_STREAM_TRIAD, chase->load_items, chase->node, &pages);
     status = hw_team_meet(team, status);
     while (status == HW_OK && !atomic_load_explicit(&bench->is_over, memory_order_relaxed))
-        hw_stream_sweep(HW_STREAM_TRIAD, pages, chase->load_items, zero);
+        hw_stream_sweep(HW_STREAM_TRIAD, pages, chase->load_items, 0, chase->load_items, zero);
     hw_pages_free(pages, hw_stream_bytes(HW_STREAM_TRIAD, chase->load_items));
     return status;
 }

@@ -3,7 +3,8 @@
  *
  * The loads follow pointers through the lines of a buffer in an order that no prefetcher guesses: one cycle through all
  * lines, drawn at random (Sattolo's algorithm). A round goes on where the one before has stopped, so that in a buffer with
- * more lines than steps are made no line comes twice.
+ * more lines than steps are made no line comes twice; for memory, other pages are written before the first round, so many
+ * that they displace the lines from all caches.
  *
  * Invariant: from any line, as many steps as there are lines lead back to it and through all others.
  */
@@ -27,6 +28,7 @@ typedef struct {
     int64_t n_lines;
     int64_t n_warm, n_steps; /* before the first round, in each round */
     int32_t n_rounds;
+    int64_t evict_bytes; /* written before the first round */
     int64_t load_items; /* per array of the others */
     uint64_t seed;
 } hw_chase_t;

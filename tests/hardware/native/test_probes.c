@@ -16,18 +16,23 @@ static void test_sweeps(void)
     double numbers[3 * ITEMS];
     for (int i = 0; i < 2 * ITEMS; i++)
         words[i] = (uint64_t)i;
-    CHECK(hw_stream_sweep(HW_STREAM_READ, words, ITEMS, 0) == (uint64_t)ITEMS * (ITEMS - 1) / 2);
-    CHECK(hw_stream_sweep(HW_STREAM_COPY, words, ITEMS, 0) == ITEMS + ITEMS / 2);
+    CHECK(hw_stream_sweep(HW_STREAM_READ, words, ITEMS, 0, ITEMS, 0) == (uint64_t)ITEMS * (ITEMS - 1) / 2);
+    CHECK(hw_stream_sweep(HW_STREAM_COPY, words, ITEMS, 0, ITEMS, 0) == ITEMS + ITEMS / 2);
     CHECK(memcmp(words, words + ITEMS, ITEMS * sizeof(uint64_t)) == 0);
-    hw_stream_sweep(HW_STREAM_WRITE, words, ITEMS, 7);
+    hw_stream_sweep(HW_STREAM_WRITE, words, ITEMS, 0, ITEMS, 7);
     for (int i = 0; i < 2 * ITEMS; i++)
         CHECK(words[i] == (i < ITEMS ? 7u : (uint64_t)i));
     for (int i = 0; i < 3 * ITEMS; i++)
         numbers[i] = i;
-    hw_stream_sweep(HW_STREAM_TRIAD, numbers, ITEMS, 0);
+    hw_stream_sweep(HW_STREAM_TRIAD, numbers, ITEMS, 0, ITEMS, 0);
     for (int i = 0; i < ITEMS; i++)
         CHECK(numbers[i] == (ITEMS + i) + 0.5 * (2 * ITEMS + i));
-    hw_stream_sweep(HW_STREAM_COMPUTE, numbers, ITEMS, 0);
+    /* Of a part: only its items. */
+    CHECK(hw_stream_sweep(HW_STREAM_READ, words, ITEMS, 10, 12, 0) == 14);
+    hw_stream_sweep(HW_STREAM_WRITE, words, ITEMS, 10, 12, 9);
+    for (int i = 0; i < ITEMS; i++)
+        CHECK(words[i] == (i == 10 || i == 11 ? 9u : 7u));
+    hw_stream_sweep(HW_STREAM_COMPUTE, numbers, ITEMS, 0, ITEMS, 0);
     CHECK(numbers[0] == numbers[0]);
     CHECK(hw_stream_bytes(HW_STREAM_TRIAD, 10) == 240 && hw_stream_bytes(HW_STREAM_COPY, 10) == 160);
     CHECK(hw_stream_bytes(HW_STREAM_READ, 10) == 80 && hw_stream_bytes(HW_STREAM_WRITE, 10) == 80);
@@ -55,7 +60,7 @@ static void test_streams(void)
     int32_t cpu[3] = {0, 0, 0};
     for (int kind = 0; kind < HW_N_STREAMS; kind++) {
         int64_t ns[ROUNDS] = {0};
-        hw_stream_t stream = {cpu, kind == HW_STREAM_READ ? 3 : 1, (hw_stream_kind_t)kind, HW_NONE, 4096, 20, ROUNDS};
+        hw_stream_t stream = {cpu, kind == HW_STREAM_READ ? 3 : 1, (hw_stream_kind_t)kind, HW_NONE, 4096, 2, 20, ROUNDS};
         CHECK(hw_stream_measure(&stream, ns) == HW_OK);
         for (int i = 0; i < ROUNDS; i++)
             CHECK(ns[i] > 0);
@@ -67,7 +72,7 @@ static void test_chases(void)
     int32_t cpu[2] = {0, 0};
     for (int32_t threads = 1; threads <= 2; threads++) {
         int64_t ns[ROUNDS] = {0};
-        hw_chase_t chase = {cpu, threads, HW_NONE, 512, 512, 100000, ROUNDS, 1024, 1};
+        hw_chase_t chase = {cpu, threads, HW_NONE, 512, 512, 100000, ROUNDS, 1 << 16, 1024, 1};
         CHECK(hw_chase_measure(&chase, ns) == HW_OK);
         for (int i = 0; i < ROUNDS; i++)
             CHECK(ns[i] > 0);
@@ -79,7 +84,7 @@ static void test_errors(void)
 {
     int64_t ns[1];
     int32_t cpu[3] = {0, 1 << 20, 0};
-    hw_stream_t stream = {cpu, 3, HW_STREAM_READ, HW_NONE, 16, 1, 1};
+    hw_stream_t stream = {cpu, 3, HW_STREAM_READ, HW_NONE, 16, 1, 1, 1};
     CHECK(hw_stream_measure(&stream, ns) == HW_ERR_PIN);
     cpu[1] = 0;
     stream.node = HW_MAX_NODES;
@@ -87,12 +92,15 @@ static void test_errors(void)
     stream.node = HW_NONE;
     stream.n_items = (int64_t)1 << 56;
     CHECK(hw_stream_measure(&stream, ns) == HW_ERR_MEMORY);
-    hw_chase_t chase = {cpu, 2, HW_NONE, 64, 0, 64, 1, (int64_t)1 << 56, 1};
+    hw_chase_t chase = {cpu, 2, HW_NONE, 64, 0, 64, 1, 0, (int64_t)1 << 56, 1};
     CHECK(hw_chase_measure(&chase, ns) == HW_ERR_MEMORY);
     chase.load_items = 16;
     chase.n_lines = (int64_t)1 << 55;
     CHECK(hw_chase_measure(&chase, ns) == HW_ERR_MEMORY);
     chase.n_lines = 64;
+    chase.evict_bytes = (int64_t)1 << 60;
+    CHECK(hw_chase_measure(&chase, ns) == HW_ERR_MEMORY);
+    chase.evict_bytes = 0;
     chase.node = HW_MAX_NODES;
     CHECK(hw_chase_measure(&chase, ns) == HW_ERR_NODE);
 }

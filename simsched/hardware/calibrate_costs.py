@@ -1,0 +1,264 @@
+"""Calibration of scheduling: costs with which the simulator charges what the runtime takes.
+
+The runtime executes the program ``empty`` with one worker, so that a run lasts as long as its
+scheduling. From ``docs/semantics.md`` follows how often the simulator charges which cost for the
+same graph; the costs are those for which both are equal:
+
+* tasks that are all ready at the start: a pop each. So `pop` is a whole life of a task on
+  hardware: search, start, end.
+* a chain: besides, a push each.
+* a tree of degree 2: besides, a spawn each, child first or parent first. Child first, only the
+  continuations are popped, one per task with two children.
+* the same tree in one locked queue: every push and every pop holds the lock once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from simsched.hardware.calibrate_host import Host
+from simsched.hardware.calibrate_probes import Measured, best_time, median_time, stream_rate
+from simsched.hardware.mode import Mode
+from simsched.hardware.primitives import Primitives, measure_primitives
+from simsched.hardware.programs.empty import empty
+from simsched.hardware.runtime import execute
+from simsched.trace.schema import EventKind
+
+CHILD_FIRST = Mode()
+PARENT_FIRST = Mode(order="parent_first")
+CENTRAL = Mode(order="parent_first", pools="central")
+TASKS = 4095  # a complete tree
+ITERATIONS = 10  # of a run
+#: Pairs of threads per distance class of which the middle one counts.
+PAIRS = 3
+
+
+@dataclass(frozen=True)
+class Check:
+    """Seconds per task of a run of ``empty``, measured and as the costs say.
+
+    Parameters
+    ----------
+    mode, shape : str
+        What ran.
+    measured_s, charged_s : float
+        Seconds per task.
+    is_fitted : bool
+        Whether a cost was derived from this run; the others are predictions.
+    """
+
+    mode: str
+    shape: str
+    measured_s: float
+    charged_s: float
+    is_fitted: bool
+
+
+def charges(mode: Mode, shape: str, tasks: int) -> dict[str, int]:
+    """Return how often the simulator charges each cost for ``empty`` with one worker.
+
+    Parameters
+    ----------
+    mode : Mode
+        With deques, or parent first with a central queue.
+    shape : str
+        Shape of the graph, of degree 2 if it is a tree.
+    tasks : int
+        Number of tasks, at least 2.
+    """
+    spawned = tasks - 1 if shape in {"loop", "tree"} else 0
+    chained = tasks - 1 if shape == "chain" else 0
+    pops = tasks
+    if spawned and mode.order == "child_first":
+        # The root, and continuations: of a task with k children, k - 1.
+        parents = tasks // 2 if shape == "tree" else 1
+        pops = 1 + spawned - parents
+    found = {f"spawn_{mode.order}": spawned, "push": chained, "pop": pops}
+    if mode.pools == "central":
+        # The first task has no pusher in every shape but "independent", where none has.
+        found["lock_hold"] = pops + spawned + chained
+    return {name: count for name, count in found.items() if count}
+
+
+def charged_s(mode: Mode, shape: str, tasks: int, costs: Mapping[str, float]) -> float:
+    """Return the seconds that the simulator charges for ``empty`` with one worker."""
+    return sum(count * costs[name] for name, count in charges(mode, shape, tasks).items())
+
+
+Timer = Callable[[Mode, str], Measured]
+
+
+def time_empty(thread: int, rounds: int) -> Timer:
+    """Return a function that measures runs of ``empty`` on a thread, untraced."""
+
+    def timed(mode: Mode, shape: str) -> Measured:
+        # Several short runs: others, who take a core for milliseconds, seldom disturb all of them.
+        times: list[float] = []
+        for _ in range(rounds):
+            program = empty(shape=shape, tasks=TASKS, iterations=ITERATIONS)
+            run = execute(program, mode, cores=[thread], trace=False)
+            times += run.details["iteration_s"]
+        return best_time(times, f"{shape} of {TASKS} empty tasks, {mode.order}, {mode.pools}")
+
+    return timed
+
+
+#: Runs from which costs follow, each with the one that it adds to those before.
+FITTED = (
+    (CHILD_FIRST, "independent", "pop"),
+    (CHILD_FIRST, "chain", "push"),
+    (CHILD_FIRST, "tree", "spawn_child_first"),
+    (PARENT_FIRST, "tree", "spawn_parent_first"),
+    (CENTRAL, "tree", "lock_hold"),
+)
+PREDICTED = (
+    (CHILD_FIRST, "loop"),
+    (PARENT_FIRST, "loop"),
+    (CENTRAL, "loop"),
+    (CENTRAL, "independent"),
+)
+
+
+def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
+    """Derive the costs of a task's life from runs of ``empty``.
+
+    Parameters
+    ----------
+    timed : callable
+        Measures the seconds of one iteration, by mode and shape.
+
+    Returns
+    -------
+    dict of str to Measured
+        Costs by their names in a machine file, not below 0.
+    tuple of Check
+        What the costs amount to in these runs and in others.
+    """
+    costs: dict[str, Measured] = {}
+    checks = []
+    for mode, shape, name in FITTED:
+        run = timed(mode, shape)
+        known = {other: cost.value for other, cost in costs.items()}
+        rest = run.value - charged_s(mode, shape, TASKS, {**known, name: 0.0})
+        value = max(0.0, rest / charges(mode, shape, TASKS)[name])
+        costs[name] = replace(run, value=value)
+        checks.append((mode, shape, run, True))
+    checks += [(mode, shape, timed(mode, shape), False) for mode, shape in PREDICTED]
+    values = {name: cost.value for name, cost in costs.items()}
+    return costs, tuple(
+        Check(
+            f"{mode.order}, {mode.pools}",
+            shape,
+            run.value / TASKS,
+            charged_s(mode, shape, TASKS, values) / TASKS,
+            fitted,
+        )
+        for mode, shape, run, fitted in checks
+    )
+
+
+def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
+    """Measure the time from the end of an iteration to the start of the next, with all workers.
+
+    Notes
+    -----
+    The middle one counts: how long the last worker takes to notice depends on where in its waiting
+    it is, which is no disturbance.
+    """
+    program = empty(shape="independent", tasks=len(threads), iterations=100 * rounds)
+    run = execute(program, CHILD_FIRST, cores=list(threads), trace=False)
+    events = run.trace.events
+    begin = events["time_ps"][events["kind"] == EventKind.ITERATION_START]
+    end = events["time_ps"][events["kind"] == EventKind.ITERATION_END]
+    workers = "1 worker" if len(threads) == 1 else f"{len(threads)} workers"
+    gaps = np.maximum(begin[1:] - end[:-1], 1) * 1e-12
+    return median_time(gaps, f"from one iteration to the next, {workers}")
+
+
+def primitives(owner: int, thief: int, rounds: int) -> dict[str, Measured]:
+    """Measure the steps of scheduling between two threads several times."""
+    runs = [measure_primitives(owner, thief, rounds=30) for _ in range(rounds)]
+    found = {}
+    for each in fields(Primitives):
+        times = [getattr(run, each.name) for run in runs]
+        finite = [time for time in times if np.isfinite(time)]
+        if finite:
+            name = each.name.removesuffix("_s")
+            found[name] = best_time(finite, f"{name} between threads {owner} and {thief}")
+    return found
+
+
+def pairs_by_distance(host: Host) -> dict[int, list[tuple[int, int]]]:
+    """Return up to `PAIRS` pairs of threads per distance class as machines number them."""
+    hops = host.hops()
+    place = {t: (d, core) for d, dom in enumerate(host.domains) for core in dom.cores for t in core}
+    found: dict[int, list[tuple[int, int]]] = {}
+    threads = sorted(place)
+    for i, one in enumerate(threads):
+        for other in threads[i + 1 :]:
+            (a, core), (b, other_core) = place[one], place[other]
+            distance = 0 if core == other_core else 1 + hops[a][b]
+            found.setdefault(distance, []).append((one, other))
+    return {
+        distance: [pairs[k] for k in sorted({0, len(pairs) // 2, len(pairs) - 1})][:PAIRS]
+        for distance, pairs in sorted(found.items())
+    }
+
+
+def steal_costs(
+    pairs: Mapping[int, Sequence[tuple[int, int]]], pop: Measured, rounds: int
+) -> tuple[dict[str, dict[int, Measured]], dict[str, Measured]]:
+    """Measure steals and failed probes per distance class.
+
+    Returns
+    -------
+    dict of str to dict of int to Measured
+        ``steal`` and ``steal_probe`` by distance class, as far as they could be measured.
+    dict of str to Measured
+        The steps themselves, between the first two threads.
+
+    Notes
+    -----
+    A machine's `steal` stands in place of `pop`, which holds the life of the task besides taking
+    it: so it is `pop` plus what a steal takes more than taking from the own deque.
+    """
+    costs: dict[str, dict[int, Measured]] = {"steal": {}, "steal_probe": {}}
+    steps: dict[str, Measured] = {}
+    for distance, chosen in pairs.items():
+        steals, probes = [], []
+        for one, other in chosen:
+            found = primitives(one, other, rounds)
+            steps = steps or found
+            if "steal" in found:
+                more = max(0.0, found["steal"].value - found["take"].value)
+                how = f"{found['steal'].how}, pop added, take subtracted"
+                steals.append(replace(found["steal"], value=pop.value + more, how=how))
+            if "probe" in found:
+                probes.append(found["probe"])
+        for name, values in (("steal", steals), ("steal_probe", probes)):
+            if values:
+                middle = sorted(values, key=lambda each: each.value)[len(values) // 2]
+                costs[name][distance] = middle
+    return costs, steps
+
+
+def smt_throughput(core: Sequence[int], rounds: int, cached_bytes: int) -> tuple[Measured, ...]:
+    """Measure the throughput of a core with 1, 2, ... busy threads, relative to one.
+
+    Notes
+    -----
+    The work is polynomials of elements that lie in the first-level cache: arithmetic that keeps the
+    core busy. Programs that wait more gain more by a second thread.
+    """
+    rates = [
+        stream_rate(core[: k + 1], "compute", cached_bytes // 2, rounds=rounds)
+        for k in range(len(core))
+    ]
+    found: list[Measured] = []
+    for rate in rates:
+        least = found[-1].value if found else 1.0
+        found.append(replace(rate, value=max(least, rate.value / rates[0].value)))
+    return tuple(found)

@@ -1,0 +1,261 @@
+"""The part of this host that a process may use, in the shape of a machine file.
+
+What Linux describes is cut down to the hardware threads that are calibrated: domains without any of
+them vanish, caches are shared by those that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+from simsched.hardware.topology import (
+    SYSTEM,
+    Site,
+    Topology,
+    parse_list,
+    processor_name,
+    read_topology,
+)
+from simsched.units import parse_size
+
+CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Cores with a memory node, or with none.
+
+    Parameters
+    ----------
+    node : int
+        Number that the system gives it.
+    socket : int
+        Socket that it is in.
+    cores : tuple of tuple of int
+        Hardware threads of each core, ascending; cores with more of them come first.
+    """
+
+    node: int
+    socket: int
+    cores: tuple[tuple[int, ...], ...]
+
+    @property
+    def threads(self) -> list[int]:
+        """The first hardware thread of each core."""
+        return [core[0] for core in self.cores]
+
+
+@dataclass(frozen=True)
+class HostNode:
+    """A memory node: its number, its size, and the index of its domain, None if it has no cores."""
+
+    number: int
+    capacity_bytes: int
+    domain: int | None
+
+
+@dataclass(frozen=True)
+class HostCache:
+    """A level of caches as the system states it.
+
+    Parameters
+    ----------
+    level : int
+        1 for the data cache next to the core.
+    capacity_bytes : int
+        Of each instance.
+    shared_by : int
+        Number of calibrated cores that share an instance.
+    is_even : bool
+        Whether all instances have that many of the calibrated cores.
+    """
+
+    level: int
+    capacity_bytes: int
+    shared_by: int
+    is_even: bool = True
+
+
+@dataclass(frozen=True)
+class Host:
+    """What is known about the host without measuring.
+
+    Parameters
+    ----------
+    processor : str
+        What the processor calls itself.
+    clock_hz : float or None
+        Clock that the system states, None if it states none.
+    domains : tuple of Domain
+        In the order of sockets and nodes; the index is the domain's number in the machine.
+    nodes : tuple of HostNode
+        Memory nodes, ascending.
+    distance : dict of (int, int) to int
+        Distance between nodes, by their numbers, as the firmware states it.
+    caches : tuple of HostCache
+        From the core outwards.
+    page_bytes : int
+        Size of a page.
+    """
+
+    processor: str
+    clock_hz: float | None
+    domains: tuple[Domain, ...]
+    nodes: tuple[HostNode, ...]
+    distance: dict[tuple[int, int], int]
+    caches: tuple[HostCache, ...]
+    page_bytes: int
+
+    @property
+    def threads(self) -> list[int]:
+        """The first hardware thread of each core of all domains."""
+        return [thread for domain in self.domains for thread in domain.threads]
+
+    def hops(self) -> list[list[int]]:
+        """Return the hops between domains: classes of the firmware's distances, 1 the nearest."""
+        apart = {
+            (a, b): max(self._apart(a, b), self._apart(b, a))
+            for a, b in combinations_with_replacement(range(len(self.domains)), 2)
+        }
+        classes = sorted({distance for (a, b), distance in apart.items() if a != b})
+        return [
+            [
+                0 if a == b else 1 + classes.index(apart[min(a, b), max(a, b)])
+                for b in range(len(self.domains))
+            ]
+            for a in range(len(self.domains))
+        ]
+
+    def _apart(self, one: int, other: int) -> int:
+        """Return the stated distance of two domains, 20 where none is stated."""
+        nodes = (self.domains[one].node, self.domains[other].node)
+        return self.distance.get(nodes, 20)
+
+
+def read_host(
+    cores: Sequence[int], system: Path = SYSTEM, cpuinfo: Path = CPUINFO, meminfo: Path = MEMINFO
+) -> Host:
+    """Return what Linux tells about some hardware threads of this host.
+
+    Parameters
+    ----------
+    cores : sequence of int
+        The hardware threads, which must be on line.
+    system, cpuinfo, meminfo : Path
+        Where Linux tells it.
+
+    Raises
+    ------
+    HardwareError
+        A file has another content than Linux documents.
+    """
+    from simsched.hardware.runtime import compiled_runtime
+
+    topology = read_topology(system)
+    domains = _domains(topology, cores)
+    by_node = {domain.node: index for index, domain in enumerate(domains)}
+    nodes = tuple(
+        HostNode(node, _node_bytes(node, system, meminfo), by_node.get(node))
+        for node in topology.nodes
+    )
+    return Host(
+        processor=processor_name() or "unknown processor",
+        clock_hz=_clock(cpuinfo),
+        domains=domains,
+        nodes=nodes,
+        distance=dict(topology.node_distance),
+        caches=_caches(domains, system),
+        page_bytes=compiled_runtime().page_bytes(),
+    )
+
+
+def _domains(topology: Topology, cores: Sequence[int]) -> tuple[Domain, ...]:
+    """Return the domains of the chosen threads; cores that share caches follow each other."""
+
+    def place(thread: int) -> tuple[int, ...]:
+        site: Site = topology.sites[thread]
+        return (site.socket, site.node, site.l3, site.l2, site.core, thread)
+
+    threads_of: dict[tuple[int, int], dict[int, list[int]]] = {}
+    for thread in sorted(set(cores), key=place):
+        site = topology.sites[thread]
+        threads_of.setdefault((site.socket, site.node), {}).setdefault(site.core, []).append(thread)
+    return tuple(
+        Domain(
+            node,
+            socket,
+            # A machine file lists the cores of a domain kind by kind.
+            tuple(sorted(map(tuple, by_core.values()), key=lambda core: -len(core))),
+        )
+        for (socket, node), by_core in threads_of.items()
+    )
+
+
+def _caches(domains: Sequence[Domain], system: Path) -> tuple[HostCache, ...]:
+    """Return the levels that the first thread has, and how its siblings share them."""
+    cores = [core for domain in domains for core in domain.cores]
+    found = []
+    for folder in sorted((system / "cpu" / f"cpu{cores[0][0]}" / "cache").glob("index[0-9]*")):
+        kind, level, size = (_text(folder / name) for name in ("type", "level", "size"))
+        if kind == "Instruction" or not level.isdigit() or not size.endswith("K"):
+            continue
+        instances: dict[tuple[int, ...], int] = {}
+        for core in cores:
+            cache = system / "cpu" / f"cpu{core[0]}" / "cache" / folder.name
+            shared = tuple(parse_list(_text(cache / "shared_cpu_list"))) or core
+            instances[shared] = instances.get(shared, 0) + 1
+        counts = sorted(set(instances.values()))
+        share = counts[0] if len(counts) == 1 else _divisor(domains, counts[-1])
+        capacity = parse_size(f"{size.removesuffix('K')} KiB")
+        found.append(HostCache(int(level), capacity, share, len(counts) == 1))
+    return tuple(sorted(found, key=lambda cache: cache.level))
+
+
+def _divisor(domains: Sequence[Domain], wanted: int) -> int:
+    """Return the largest number up to the wanted one by which the cores of each socket divide."""
+    of_socket: dict[int, int] = {}
+    for domain in domains:
+        of_socket[domain.socket] = of_socket.get(domain.socket, 0) + len(domain.cores)
+    return max(
+        share
+        for share in range(1, wanted + 1)
+        if all(count % share == 0 for count in of_socket.values())
+    )
+
+
+def _node_bytes(node: int, system: Path, meminfo: Path) -> int:
+    """Return the memory of a node; of the host, if the system does not tell it by node."""
+    text = _text(system / "node" / f"node{node}" / "meminfo") or _text(meminfo)
+    for line in text.splitlines():
+        before, _, after = line.partition("MemTotal:")
+        if after and before in {"", f"Node {node} "}:
+            return parse_size(f"{after.split()[0]} KiB")
+    return 2**30
+
+
+def available_bytes(meminfo: Path = MEMINFO) -> int:
+    """Return how much memory the system thinks it can give, 1 GiB where it does not tell."""
+    for line in _text(meminfo).splitlines():
+        if line.startswith("MemAvailable:"):
+            return parse_size(f"{line.split()[1]} KiB")
+    return 2**30
+
+
+def _clock(cpuinfo: Path) -> float | None:
+    """Return the clock of the first processor listed, None if there is none."""
+    for line in _text(cpuinfo).splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "cpu MHz":
+            return float(value) * 1e6
+    return None
+
+
+def _text(path: Path) -> str:
+    """Return the content of a file, nothing if there is no such file."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

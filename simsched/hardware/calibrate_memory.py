@@ -1,0 +1,301 @@
+"""Calibration of caches and memory: bandwidth over cores and node pairs, latency over sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from simsched.hardware.calibrate_host import Host, available_bytes
+from simsched.hardware.calibrate_probes import Measured, chase_time, stream_rate
+from simsched.units import format_size
+
+STREAMS = ("read", "write", "copy", "triad")
+#: What a machine's bandwidths are: reads and writes in a mix, counted alike as flows are.
+CHOSEN = "triad"
+#: A level of caches ends where a load takes this many times as long as inside it.
+NEXT_LEVEL = 1.6
+#: Loads from the outermost cache that take more than this share of those from memory are doubtful.
+DOUBTFUL = 0.7
+STATED = "as the system states"
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured.
+
+    Parameters
+    ----------
+    rounds : int
+        Repetitions of each measurement.
+    beyond_caches : float
+        Size of all arrays of a bandwidth probe in memory, relative to the outermost caches.
+    least_bytes : int
+        The least size of these arrays.
+    chase_bytes : int
+        Buffer of the latency of memory.
+    sweep_bytes : int
+        Largest buffer of the sweep of latencies.
+    """
+
+    rounds: int
+    beyond_caches: float
+    least_bytes: int
+    chase_bytes: int
+    sweep_bytes: int
+
+
+THOROUGH = Effort(7, 2.0, 2**28, 2**28, 2**26)
+QUICK = Effort(3, 1.25, 2**26, 2**26, 2**24)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Bandwidth of the first `n_threads` cores of a domain on a node, by their indices."""
+
+    domain: int
+    node: int
+    operation: str
+    n_threads: int
+    rate: Measured
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Latency of loads from a node by a core of a domain, while `n_loading` others stream."""
+
+    domain: int
+    node: int
+    n_loading: int
+    time: Measured
+
+
+@dataclass(frozen=True)
+class CacheLevelValues:
+    """A level of caches.
+
+    Parameters
+    ----------
+    name : str
+        ``L1``, ``L2``, ...
+    capacity_bytes : int
+        Of each instance.
+    capacity_how : str
+        Where the capacity is from.
+    shared_by : int
+        Number of cores that share an instance.
+    shared_how : str
+        Where that is from; begins with ``assumed`` if it is not as the system states.
+    latency, bandwidth : Measured
+        Of one core in half of the capacity.
+    """
+
+    name: str
+    capacity_bytes: int
+    capacity_how: str
+    shared_by: int
+    shared_how: str
+    latency: Measured
+    bandwidth: Measured
+
+
+def thread_counts(n_cores: int) -> list[int]:
+    """Return the numbers of threads for which bandwidth is measured.
+
+    Examples
+    --------
+    >>> thread_counts(14)
+    [1, 2, 3, 4, 6, 8, 12, 14]
+    """
+    step = {1, 2, 3, n_cores}
+    power = 4
+    while power <= n_cores:
+        step |= {power, power * 3 // 2}
+        power *= 2
+    return sorted(count for count in step if count <= n_cores)
+
+
+def memory_bytes(host: Host, effort: Effort, warnings: list[str]) -> int:
+    """Return the size of all arrays of a bandwidth probe, so large that they lie in memory."""
+    outermost = host.caches[-1] if host.caches else None
+    cached = 0
+    if outermost is not None:
+        instances = -(-len(host.threads) // outermost.shared_by)
+        cached = outermost.capacity_bytes * instances
+    wanted = max(effort.least_bytes, int(effort.beyond_caches * cached))
+    room = min(available_bytes(), *(node.capacity_bytes for node in host.nodes)) // 4
+    if wanted > room:
+        warnings.append(
+            f"memory: arrays of {format_size(room)} for caches of {format_size(cached)}: "
+            "bandwidth and latency may be partly those of caches; there is no more memory to use"
+        )
+    return min(wanted, room)
+
+
+def measure_streams(
+    host: Host, effort: Effort, total_bytes: int, progress: Progress
+) -> tuple[Stream, ...]:
+    """Measure bandwidth per pair of domain and node.
+
+    Notes
+    -----
+    Own nodes, and nodes without cores: every operation over the number of cores. Other pairs: read
+    and triad by one core and by all.
+    """
+    found = []
+    for d, domain in enumerate(host.domains):
+        for n, node in enumerate(host.nodes):
+            own = node.domain in {d, None}
+            operations = STREAMS if own else ("read", CHOSEN)
+            cores = domain.threads
+            counts = thread_counts(len(cores)) if own else sorted({1, len(cores)})
+            for operation in operations:
+                progress(f"{operation} from domain {d} on memory node {node.number}")
+                for count in counts:
+                    rate = stream_rate(
+                        cores[:count],
+                        operation,
+                        total_bytes,
+                        node=_bound(host, node.number),
+                        rounds=effort.rounds,
+                    )
+                    found.append(Stream(d, n, operation, count, rate))
+    return tuple(found)
+
+
+def measure_latencies(
+    host: Host, effort: Effort, total_bytes: int, progress: Progress
+) -> tuple[Latency, ...]:
+    """Measure latency per pair of domain and node, idle and while the domain's others stream."""
+    found = []
+    size = min(effort.chase_bytes, total_bytes)
+    for d, domain in enumerate(host.domains):
+        for n, node in enumerate(host.nodes):
+            for cores in dict.fromkeys((tuple(domain.threads[:1]), tuple(domain.threads))):
+                progress(f"latency from domain {d} to memory node {node.number}")
+                time = chase_time(
+                    cores,
+                    size,
+                    node=_bound(host, node.number),
+                    rounds=effort.rounds,
+                    evict_bytes=total_bytes,
+                    load_bytes=total_bytes // len(cores),
+                )
+                found.append(Latency(d, n, len(cores) - 1, time))
+    return tuple(found)
+
+
+def _bound(host: Host, number: int) -> int:
+    """Return the node on which to put memory; with one node there is nothing to ask for."""
+    return number if len(host.nodes) > 1 else -1
+
+
+def measure_sweep(thread: int, effort: Effort) -> tuple[tuple[int, Measured], ...]:
+    """Measure latency over the size of the buffer: in every octave, two sizes."""
+    sizes = []
+    size = 4096
+    while size <= effort.sweep_bytes:
+        sizes += [size, size * 3 // 2]
+        size *= 2
+    return tuple((size, chase_time([thread], size, rounds=effort.rounds)) for size in sizes)
+
+
+def levels_of_sweep(sweep: Sequence[tuple[int, Measured]]) -> list[int]:
+    """Return capacities of caches as latencies show them: the last size before each step up.
+
+    Notes
+    -----
+    What follows the last step is memory. A level begins where the latency no longer grows.
+    """
+    levels = []
+    base = sweep[0][1].value
+    rising = False
+    for (size, _), (_, after) in pairwise(sweep):
+        if after.value > NEXT_LEVEL * base:
+            if not rising:
+                levels.append(size)
+            rising = True
+            base = after.value
+        else:
+            rising = False
+    return levels
+
+
+def measure_caches(
+    host: Host,
+    effort: Effort,
+    sweep: Sequence[tuple[int, Measured]],
+    memory: Measured,
+    warnings: list[str],
+) -> tuple[CacheLevelValues, ...]:
+    """Measure each level of caches in half of its capacity, by one core.
+
+    Parameters
+    ----------
+    host, effort
+        The host, and how much is measured.
+    sweep : sequence of (int, Measured)
+        Latency over the size of the buffer.
+    memory : Measured
+        Idle latency of memory.
+    warnings : list of str
+        Gets what the latencies say against a stated capacity.
+
+    Notes
+    -----
+    A virtual machine may be told of a cache that it shares with others. Where loads in half of the
+    outermost cache take about as long as from memory, its capacity is that of the largest swept
+    buffer in which they take less than half as long.
+    """
+    levels = [
+        (f"L{c.level}", c.capacity_bytes, STATED, c.shared_by, c.is_even) for c in host.caches
+    ]
+    if not levels:
+        how = "largest swept buffer before loads take longer"
+        sizes = levels_of_sweep(sweep)
+        levels = [(f"L{i + 1}", size, how, 1, False) for i, size in enumerate(sizes)]
+    found: list[CacheLevelValues] = []
+    for position, (name, stated, stated_how, shared_by, is_even) in enumerate(levels):
+        capacity, how = stated, stated_how
+        latency = _latency_in(host, capacity, effort)
+        if position == len(levels) - 1 and latency.value > DOUBTFUL * memory.value:
+            inner = found[-1].capacity_bytes if found else 0
+            fast = [size for size, time in sweep if time.value < 0.5 * memory.value]
+            capacity = max([size for size in fast if size > inner], default=stated)
+            warnings.append(_doubt(name, stated, capacity, latency, memory))
+        if capacity != stated:
+            how = (
+                "largest swept buffer with loads twice as fast as from memory; "
+                f"the system states {format_size(stated)}"
+            )
+            latency = _latency_in(host, capacity, effort)
+        found.append(
+            CacheLevelValues(
+                name=name,
+                capacity_bytes=capacity,
+                capacity_how=how,
+                shared_by=shared_by,
+                shared_how=STATED if is_even else "assumed: not stated or not even",
+                latency=latency,
+                bandwidth=stream_rate(
+                    host.threads[:1], "read", capacity // 2, rounds=effort.rounds
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def _latency_in(host: Host, capacity: int, effort: Effort) -> Measured:
+    """Return the latency of loads in half of a capacity."""
+    return chase_time(host.threads[:1], capacity // 2, rounds=effort.rounds)
+
+
+def _doubt(name: str, stated: int, used: int, latency: Measured, memory: Measured) -> str:
+    """Return what latencies say against a stated capacity."""
+    return (
+        f"cache {name}: stated as {format_size(stated)}, but loads in half of it take "
+        f"{latency.value * 1e9:.3g} ns, from memory {memory.value * 1e9:.3g} ns; "
+        f"taken as {format_size(used)}"
+    )

@@ -1,0 +1,45 @@
+"""Tables of a calibration of this host."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from simsched.hardware.calibrate import Calibration
+from simsched.hardware.calibrate_report import measured_rows, time_text
+
+
+def calibration_table(found: Calibration) -> Table:
+    """Return a table with a row per measured value: its size, its spread, how it was measured."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("value")
+    table.add_column("measured", justify="right")
+    table.add_column("spread", justify="right")
+    table.add_column("rounds", justify="right")
+    table.add_column("how")
+    for row in measured_rows(found):
+        cells = (row.name, row.text, f"{row.spread:.1%}", str(row.rounds), row.how)
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def check_table(found: Calibration) -> Table:
+    """Return a table of runs without data: time per task, and what the costs amount to."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("empty tasks")
+    table.add_column("measured", justify="right")
+    table.add_column("as charged", justify="right")
+    table.add_column("error", justify="right")
+    table.add_column("costs")
+    for check in found.checks:
+        error = check.charged_s / check.measured_s - 1
+        cells = (
+            f"{check.shape}, {check.mode}",
+            time_text(check.measured_s),
+            time_text(check.charged_s),
+            f"{error:+.1%}",
+            "derived from this run" if check.is_fitted else "predict this run",
+        )
+        table.add_row(*map(Text, cells))
+    return table
