@@ -155,5 +155,5 @@ def chase_time(
     how = f"dependent loads in {format_size(lines * LINE_BYTES)}"
     if len(threads) == 1:
         return best_time(times, how)
-    busy = "1 core" if len(threads) == 2 else f"{len(threads) - 1} cores"
-    return median_time(times, f"{how} while {busy} stream")
+    busy = "1 core streams" if len(threads) == 2 else f"{len(threads) - 1} cores stream"
+    return median_time(times, f"{how} while {busy}")

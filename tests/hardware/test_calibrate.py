@@ -1,0 +1,369 @@
+"""Calibration of a host: what is measured and what is made of it; times need only be there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simsched.hardware.calibrate as module
+import simsched.hardware.calibrate_memory as memory
+from simsched.errors import ConfigurationError
+from simsched.experiment.check import check_file
+from simsched.hardware.calibrate import Usage, calibrate_machine
+from simsched.hardware.calibrate_costs import barrier_cost, smt_throughput, time_empty
+from simsched.hardware.calibrate_document import machine_document, machine_yaml
+from simsched.hardware.calibrate_host import HostCache, available_bytes, read_host
+from simsched.hardware.calibrate_memory import Effort
+from simsched.hardware.calibrate_probes import (
+    ITEM_BYTES,
+    Measured,
+    best_time,
+    chase_time,
+    median_time,
+    stream_rate,
+)
+from simsched.hardware.calibrate_report import measured_rows
+from simsched.hardware.mode import Mode
+from simsched.hardware.native import _runtime
+from simsched.hardware.topology import allowed_cores
+
+from .calibrations import measured, small, two_nodes
+from .support import needs_linux
+
+pytestmark = needs_linux
+
+FIRST = allowed_cores()[0]
+TINY = Effort(2, 0, 2**21, 2**20, 2**14)
+
+
+def is_plausible(value: float, most: float) -> bool:
+    return 0 < value < most and math.isfinite(value)
+
+
+@pytest.mark.parametrize("operation", list(ITEM_BYTES))
+@pytest.mark.parametrize("total", [2**12, 2**27])
+def test_every_sweep_has_some_bandwidth(operation: str, total: int) -> None:
+    for threads in ([FIRST], [FIRST, allowed_cores()[-1]]):
+        rate = stream_rate(threads, operation, total, rounds=2)
+        assert is_plausible(rate.value, 10e12)
+        assert rate.spread >= 0
+        assert rate.rounds in ({2} if total == 2**12 else {6, 8})  # of 32 MiB
+        assert rate.how.startswith(f"{operation} of ")
+
+
+def test_bandwidth_counts_the_bytes_of_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    class Binding:
+        def measure_stream(self, cpus, kind, node, items, parts, sweeps, rounds):
+            asked.append((cpus.tolist(), kind, node, items, parts, sweeps, rounds))
+            return np.array([4_000_000, 2_000_000, 3_000_000])
+
+    monkeypatch.setattr("simsched.hardware.calibrate_probes.compiled_runtime", Binding)
+    rate = stream_rate([0, 1], "triad", 3 * 2**26, node=5, rounds=7)
+    assert asked == [([0, 1], 3, 5, 2**22, 6, 1, 42)]
+    assert rate.value == pytest.approx(3 * 2**26 / 6 / 2e-3)
+    assert rate.spread == pytest.approx(0.5)
+    rate = stream_rate([0], "copy", 2**20, rounds=7)
+    assert asked[1] == ([0], 2, -1, 2**16, 1, 32, 7)
+    assert rate.value == pytest.approx(32 * 2**20 / 2e-3)
+
+
+def test_memory_answers_later_than_a_small_cache() -> None:
+    near = chase_time([FIRST], 8192, rounds=3)
+    far = chase_time([FIRST], 2**26, rounds=1, evict_bytes=2**26)
+    assert is_plausible(near.value, 1e-3)
+    assert near.value <= far.value < 1e-3
+    assert not near.is_median
+
+
+def test_latency_under_load_is_that_of_the_middle_round() -> None:
+    cores = [FIRST, allowed_cores()[-1]]
+    time = chase_time(cores, 2**20, rounds=1, evict_bytes=2**20, load_bytes=2**20)
+    assert is_plausible(time.value, 1)
+    assert time.is_median
+    assert time.how == "dependent loads in 1 MiB while 1 core streams"
+
+
+def test_best_and_middle_rounds() -> None:
+    best = best_time([3.0, 2.0, 4.0, 5.0], "x")
+    assert (best.value, best.spread, best.rounds) == (2.0, 0.75, 4)
+    middle = median_time([1.0, 2.0, 3.0, 4.0, 9.0], "x")
+    assert (middle.value, middle.spread, middle.rounds) == (3.0, pytest.approx(2 / 3), 5)
+    assert middle.note == "x, median of 5, spread 66.7%"
+
+
+@pytest.mark.parametrize("wrong", [{"kind": 9}, {"items": 0}, {"parts": 17}, {"sweeps": 0}])
+def test_probes_refuse_numbers_out_of_range(wrong: dict[str, int]) -> None:
+    numbers = {"kind": 0, "node": -1, "items": 16, "parts": 1, "sweeps": 1, "rounds": 1, **wrong}
+    with pytest.raises(ValueError, match="stream: a number is out of range"):
+        _runtime.measure_stream(np.array([FIRST], np.int32), **numbers)
+    with pytest.raises(ValueError, match="chase: a number is out of range"):
+        _runtime.measure_chase(np.array([], np.int32), -1, 2, 0, 1, 1, 0, 1)
+
+
+def test_costs_of_scheduling_take_some_time() -> None:
+    timed = time_empty(FIRST, 1)
+    assert is_plausible(timed(Mode(), "independent").value, 1)
+    for cores in ([FIRST], allowed_cores()):
+        barrier = barrier_cost(cores, 1)
+        assert is_plausible(barrier.value, 1)
+        assert barrier.is_median
+    ways = smt_throughput([FIRST, FIRST], 2, 2**15)
+    assert ways[0].value == 1
+    assert ways[1].value >= 1
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n", encoding="ascii")
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> Path:
+    """Two sockets, a node each, of two cores of two threads: 0 and 4 are siblings; node 2 alone."""
+    for thread in range(8):
+        core, folder = thread % 4, tmp_path / "cpu" / f"cpu{thread}"
+        siblings, socket = f"{core},{core + 4}", core // 2
+        write(folder / "topology" / "thread_siblings_list", siblings)
+        write(folder / "topology" / "physical_package_id", str(socket))
+        shared = f"{2 * socket}-{2 * socket + 1},{2 * socket + 4}-{2 * socket + 5}"
+        levels = [(1, "Data", "32K", siblings), (1, "Instruction", "64K", siblings)]
+        levels.append((3, "Unified", "8192K", shared))
+        for index, (level, kind, size, threads) in enumerate(levels):
+            for name, text in (("level", level), ("type", kind), ("size", size)):
+                write(folder / "cache" / f"index{index}" / name, str(text))
+            write(folder / "cache" / f"index{index}" / "shared_cpu_list", threads)
+    write(tmp_path / "cpu" / "online", "0-7")
+    for node, cpus in enumerate(["0-1,4-5", "2-3,6-7", ""]):
+        write(tmp_path / "node" / f"node{node}" / "cpulist", cpus)
+        write(tmp_path / "node" / f"node{node}" / "distance", " ".join(["10", "21", "28"]))
+        write(tmp_path / "node" / f"node{node}" / "meminfo", f"Node {node} MemTotal: {node + 1} kB")
+    write(tmp_path / "node" / "has_memory", "0-2")
+    write(tmp_path / "cpuinfo", "processor : 0\ncpu MHz\t\t: 2600.5\ncpu MHz : 1")
+    return tmp_path
+
+
+def test_the_whole_host(system: Path) -> None:
+    host = read_host(range(8), system, system / "cpuinfo")
+    assert [(d.node, d.socket, d.cores) for d in host.domains] == [
+        (0, 0, ((0, 4), (1, 5))),
+        (1, 1, ((2, 6), (3, 7))),
+    ]
+    assert [(n.number, n.capacity_bytes, n.domain) for n in host.nodes] == [
+        (0, 1024, 0),
+        (1, 2048, 1),
+        (2, 3072, None),
+    ]
+    assert host.clock_hz == 2600.5e6
+    assert host.threads == [0, 1, 2, 3]
+    assert host.caches == (HostCache(1, 2**15, 1), HostCache(3, 2**23, 2))
+    assert host.distance[0, 2] == 28
+
+
+def test_only_the_threads_that_may_be_used(system: Path) -> None:
+    host = read_host([5, 2, 3, 1], system, system / "no such file")
+    assert [d.cores for d in host.domains] == [((1, 5),), ((2,), (3,))]
+    assert host.clock_hz is None
+    # One core of the first socket and two of the second: no number fits both but 1.
+    assert host.caches[1] == HostCache(3, 2**23, 1, is_even=False)
+
+
+def test_hosts_that_tell_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "cpu" / "cpu0" / "online", "1")
+    write(tmp_path / "meminfo", "MemTotal: 2048 kB\nMemAvailable: 1024 kB")
+    host = read_host([0], tmp_path, tmp_path / "none", tmp_path / "meminfo")
+    assert host.caches == ()
+    assert host.nodes[0].capacity_bytes == 2 * 2**20
+    assert host.hops() == [[0]]
+    assert available_bytes(tmp_path / "meminfo") == 2**20
+    assert available_bytes(tmp_path / "none") == 2**30
+
+
+def test_numbers_of_threads() -> None:
+    assert [memory.thread_counts(n) for n in (1, 2, 5)] == [[1], [1, 2], [1, 2, 3, 4, 5]]
+    assert memory.thread_counts(64)[-4:] == [24, 32, 48, 64]
+
+
+def test_arrays_exceed_the_caches_unless_there_is_no_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warnings: list[str] = []
+    effort = Effort(7, 2.0, 2**20, 2**20, 2**20)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**32)
+    assert memory.memory_bytes(small(), effort, warnings) == 2 * 8 * 2**20
+    assert memory.memory_bytes(two_nodes(), effort, warnings) == 2 * 2 * 8 * 2**20
+    assert memory.memory_bytes(small(caches=()), effort, warnings) == 2**20
+    assert warnings == []
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**24)
+    assert memory.memory_bytes(small(), effort, warnings) == 2**22
+    assert "arrays of 4 MiB for caches of 8 MiB" in warnings[0]
+
+
+def test_pairs_of_domain_and_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def rate(threads, operation, total, *, node=-1, rounds):
+        asked.append((operation, tuple(threads), node))
+        return measured(1e9)
+
+    monkeypatch.setattr(memory, "stream_rate", rate)
+    found = memory.measure_streams(two_nodes(), TINY, 2**20, lambda what: None)
+    assert len(found) == len(asked) == 2 * (4 * 2) + 2 * (2 * 2)
+    assert ("write", (2, 3), 1) in asked
+    assert ("triad", (0, 1), 1) in asked
+    assert ("write", (0, 1), 1) not in asked
+    asked.clear()
+    memory.measure_streams(small(), TINY, 2**20, lambda what: None)
+    assert {node for _, _, node in asked} == {-1}  # nothing to bind to
+
+
+def test_latency_is_measured_idle_and_under_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def time(threads, size, *, node, rounds, evict_bytes, load_bytes):
+        asked.append((threads, size, node, evict_bytes, load_bytes))
+        return measured(1e-7)
+
+    monkeypatch.setattr(memory, "chase_time", time)
+    found = memory.measure_latencies(two_nodes(), TINY, 2**22, lambda what: None)
+    assert [(each.domain, each.node, each.n_loading) for each in found] == [
+        (d, n, k) for d in range(2) for n in range(2) for k in range(2)
+    ]
+    assert asked[0] == ((0,), 2**20, 0, 2**22, 2**22)
+    assert asked[3] == ((0, 1), 2**20, 1, 2**22, 2**21)
+
+
+def steps(*times: float) -> list[tuple[int, Measured]]:
+    return [(1024 << i, measured(time * 1e-9)) for i, time in enumerate(times)]
+
+
+def test_capacities_from_latencies() -> None:
+    sweep = steps(1, 1, 1.1, 4, 4.1, 4.5, 20, 50, 100, 101)
+    assert memory.levels_of_sweep(sweep) == [4096, 32768]
+    assert memory.levels_of_sweep(steps(1, 1, 1)) == []
+
+
+@pytest.fixture
+def latencies(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
+    """Let loads in a buffer take what is put here, in nanoseconds; 1 otherwise."""
+    times: dict[int, float] = {}
+
+    def time(threads, size, *, rounds):
+        return measured(times.get(size, 1.0) * 1e-9, f"{size}")
+
+    monkeypatch.setattr(memory, "chase_time", time)
+    monkeypatch.setattr(memory, "stream_rate", lambda *a, **k: measured(1e9, f"{a[2]}"))
+    return times
+
+
+def caches_of(host, sweep, warnings):
+    return memory.measure_caches(host, TINY, sweep, measured(100e-9), warnings)
+
+
+def test_caches_are_measured_in_half_of_their_capacity(latencies: dict[int, float]) -> None:
+    warnings: list[str] = []
+    found = caches_of(small(), steps(1, 1), warnings)
+    assert [(c.name, c.capacity_bytes, c.latency.how, c.bandwidth.how) for c in found] == [
+        ("L1", 2**15, f"{2**14}", f"{2**14}"),
+        ("L3", 2**23, f"{2**22}", f"{2**22}"),
+    ]
+    assert warnings == []
+
+
+def test_a_cache_as_slow_as_memory_is_taken_for_smaller(latencies: dict[int, float]) -> None:
+    warnings: list[str] = []
+    latencies[2**22] = 90
+    sweep = [(2**15, measured(1e-9)), (2**20, measured(40e-9)), (2**21, measured(60e-9))]
+    level = caches_of(small(), sweep, warnings)[1]
+    assert level.capacity_bytes == 2**20
+    assert level.latency.how == level.bandwidth.how == f"{2**19}"
+    assert "the system states 8 MiB" in level.capacity_how
+    assert "L3: stated as 8 MiB, but loads in half of it take 90 ns" in warnings[0]
+    assert "taken as 1 MiB" in warnings[0]
+    # No swept buffer beyond the inner cache is fast: nothing better is known than what is stated.
+    level = caches_of(small(), sweep[:1], warnings)[1]
+    assert level.capacity_bytes == 2**23
+
+
+def test_caches_that_nobody_states(latencies: dict[int, float]) -> None:
+    found = caches_of(small(caches=()), steps(1, 1, 4, 4, 100), [])
+    assert [(c.name, c.capacity_bytes, c.shared_by) for c in found] == [
+        ("L1", 2048, 1),
+        ("L2", 8192, 1),
+    ]
+    assert all(c.shared_how.startswith("assumed") for c in found)
+
+
+def test_disturbances() -> None:
+    before = Usage(100, 10, 5)
+    assert module._disturbed(before, Usage(104, 10, 8.9), 4, 2) == []
+    found = module._disturbed(before, Usage(108, 11, 9), 4, 2)
+    assert found == [
+        "host: other programs used 50% of the cores meanwhile",
+        "host: the hypervisor took away 12% of the cores' time meanwhile",
+    ]
+    assert module._disturbed(None, None, 1, 1) == []
+
+
+def test_use_of_chosen_cores(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    values = "100 200 300 999 999 10 20 50 7 7"
+    write(stat, f"cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 {values}\ncpu1 {values}\nintr 5")
+    tick = 0.01
+    usage = module._usage([1], stat)
+    assert usage is not None
+    assert (usage.busy_s, usage.stolen_s) == (pytest.approx(630 * tick), pytest.approx(50 * tick))
+    assert usage.own_s > 0
+    assert module._usage([1], tmp_path / "none") is None
+
+
+@pytest.mark.parametrize("cores", [[10**6], [FIRST, -1], []])
+def test_cores_that_may_not_be_used(cores: list[int]) -> None:
+    with pytest.raises(ConfigurationError, match=r"cores: found .*, accepted \["):
+        calibrate_machine(cores)
+
+
+def test_this_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All of it, in small: with little effort and caches that need little."""
+    real = read_host(allowed_cores())
+    caches = (HostCache(1, 2**15, 1), HostCache(2, 2**18, 1))
+    monkeypatch.setattr(module, "read_host", lambda cores: replace(real, caches=caches))
+    monkeypatch.setattr(module, "QUICK", TINY)
+    told: list[str] = []
+    found = calibrate_machine(quick=True, progress=told.append)
+    assert told[0] == "scheduling"
+    assert found.is_quick
+    assert found.duration_s > 0
+    assert found.started.endswith("UTC")
+    rows = {row.name: row for row in measured_rows(found)}
+    for row in rows.values():
+        if row.name in {"push", "spawn_child_first", "spawn_parent_first", "lock_hold"}:
+            assert 0 <= row.value < 1, row  # differences, for which there may be nothing left
+        else:
+            assert is_plausible(row.value, 10e12 if row.unit == "B/s" else 100), row
+        assert row.spread >= 0
+        assert row.rounds >= 1
+    for operation in ("read", "write", "copy", "triad"):
+        assert any(name.startswith(f"{operation} ") for name in rows)
+    assert "steal, distance 1" in rows or len(allowed_cores()) == 1
+    file = tmp_path / "host.yaml"
+    file.write_text(machine_yaml(machine_document(found)), encoding="utf-8")
+    lines, _ = check_file(str(file))  # with so little effort, values may look odd
+    assert lines[0].startswith(f"{file}: machine, {len(real.threads)} cores")
+
+
+def test_values_that_are_hard_to_repeat_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from .calibrations import calibration
+
+    found = calibration(small())
+    assert module._loose(found) == []
+    loose = {name: replace(cost, spread=0.4) for name, cost in found.costs.items()}
+    text = module._loose(replace(found, costs={**loose, "pop": found.costs["pop"]}))
+    assert text == [
+        "spread above 25%: push; spawn_child_first; spawn_parent_first; lock_hold; barrier"
+    ]

@@ -1,0 +1,105 @@
+"""Costs of scheduling: the simulator charges what the formulas say, and they what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import simsched.hardware.calibrate_costs as module
+from simsched.engine.run import BACKENDS, simulate
+from simsched.hardware.calibrate_costs import (
+    CENTRAL,
+    CHILD_FIRST,
+    FITTED,
+    PARENT_FIRST,
+    PREDICTED,
+    TASKS,
+    charged_s,
+    pairs_by_distance,
+    steal_costs,
+    task_costs,
+)
+from simsched.hardware.calibrate_document import machine_document, machine_yaml
+from simsched.hardware.calibrate_probes import Measured
+from simsched.hardware.mode import Mode, policy_of
+from simsched.hardware.programs.empty import empty
+from simsched.machine import Machine, load_machine
+
+from .calibrations import COSTS, calibration, measured, small, two_nodes, two_threads
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
+    file = tmp_path_factory.mktemp("calibrate") / "host.yaml"
+    file.write_text(machine_yaml(machine_document(calibration(small()))), encoding="utf-8")
+    return load_machine(file)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("tasks", [2, 3, 4, 31, 100])
+@pytest.mark.parametrize("shape", ["independent", "loop", "tree", "chain"])
+@pytest.mark.parametrize("mode", [CHILD_FIRST, PARENT_FIRST, CENTRAL])
+def test_the_simulator_charges_so(
+    machine: Machine, mode: Mode, shape: str, tasks: int, backend: str
+) -> None:
+    workload = empty(shape=shape, tasks=tasks).workload
+    nothing = np.zeros_like(workload.graph.ops)
+    workload = replace(workload, graph=replace(workload.graph, ops=nothing))
+    run = simulate(machine, workload, policy_of(mode), workers=1, backend=backend)
+    assert run.summary.makespan_ps == round(charged_s(mode, shape, tasks, COSTS) * 1e12)
+
+
+def as_measured(mode: Mode, shape: str) -> Measured:
+    return measured(charged_s(mode, shape, TASKS, COSTS))
+
+
+def test_costs_come_back_from_what_they_amount_to() -> None:
+    costs, checks = task_costs(as_measured)
+    assert costs.keys() == COSTS.keys() - {"barrier"}
+    for name, cost in costs.items():
+        assert cost.value == pytest.approx(COSTS[name], rel=1e-9)
+    assert len(checks) == len(FITTED) + len(PREDICTED)
+    for check in checks:
+        assert check.charged_s == pytest.approx(check.measured_s, rel=1e-9)
+    assert [check.is_fitted for check in checks] == [True] * len(FITTED) + [False] * len(PREDICTED)
+
+
+def test_costs_are_not_below_zero() -> None:
+    costs, _ = task_costs(lambda mode, shape: measured(1e-6 if shape == "independent" else 1e-9))
+    assert costs["push"].value == costs["lock_hold"].value == 0
+
+
+def test_pairs_of_threads_by_distance() -> None:
+    assert pairs_by_distance(small()) == {1: [(0, 1)]}
+    assert pairs_by_distance(two_threads()) == {
+        0: [(0, 2), (1, 3)],
+        1: [(0, 1), (1, 2), (2, 3)],
+    }
+    assert pairs_by_distance(two_nodes())[2] == [(0, 2), (1, 2), (1, 3)]
+
+
+def test_a_steal_stands_in_place_of_a_pop(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {"push": 1.0, "take": 8.0, "steal": 15.0, "probe": 9.0, "lock_push": 1, "lock_take": 1}
+
+    def primitives(owner: int, thief: int, *, rounds: int) -> SimpleNamespace:
+        found = {f"{name}_s": (value + thief / 10) * 1e-9 for name, value in times.items()}
+        met = {} if thief != 9 else {"steal_s": float("inf"), "probe_s": float("inf")}
+        return SimpleNamespace(**{**found, "take_s": 8e-9, "stamp_s": 1e-9, **met})
+
+    monkeypatch.setattr(module, "measure_primitives", primitives)
+    pop = measured(13e-9)
+    costs, steps = steal_costs({1: [(0, 1), (0, 2), (0, 3)], 2: [(0, 9)]}, pop, 3)
+    assert costs["steal"].keys() == {1}  # between 0 and 9 nobody ever met
+    assert costs["steal"][1].value == pytest.approx((13 + 15.2 - 8) * 1e-9)
+    assert costs["steal_probe"][1].value == pytest.approx(9.2e-9)
+    assert steps["steal"].value == pytest.approx(15.1e-9)
+
+
+def test_files_name_the_run_of_each_cost(tmp_path: Path) -> None:
+    costs, _ = task_costs(lambda mode, shape: replace(as_measured(mode, shape), how=shape))
+    assert costs["push"].note == "chain, best of 7, spread 3.0%"
+    assert costs["pop"].note == "independent, best of 7, spread 3.0%"
