@@ -91,7 +91,8 @@ def test_refused_before_anything_is_measured(simsched, asked, tmp_path, words, m
     assert [path.name for path in tmp_path.iterdir()] == ["folder.yaml"]
 
 
-def test_cores_that_may_not_be_used(simsched):
-    code, _, messages = simsched("calibrate", "--cores", "1000000")
+def test_cores_that_may_not_be_used(simsched, tmp_path):
+    code, _, messages = simsched("calibrate", "--cores", "1000000", "-o", "host.yaml")
+    assert list(tmp_path.iterdir()) == []
     assert code == 2
     assert "cores: found [1000000], accepted [" in messages

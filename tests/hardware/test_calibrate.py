@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import simsched.hardware.calibrate as module
+import simsched.hardware.calibrate_costs as costs_module
 import simsched.hardware.calibrate_memory as memory
-from simsched.errors import ConfigurationError
+from simsched.errors import ConfigurationError, HardwareError
 from simsched.experiment.check import check_file
 from simsched.hardware.calibrate import Usage, calibrate_machine
 from simsched.hardware.calibrate_costs import barrier_cost, smt_throughput, time_empty
@@ -71,6 +72,29 @@ def test_bandwidth_counts_the_bytes_of_all_threads(monkeypatch: pytest.MonkeyPat
     rate = stream_rate([0], "copy", 2**20, rounds=7)
     assert asked[1] == ([0], 2, -1, 2**16, 1, 32, 7)
     assert rate.value == pytest.approx(32 * 2**20 / 2e-3)
+
+
+def test_lines_are_cached_or_displaced_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    class Binding:
+        def measure_chase(self, cpus, *numbers):
+            asked.append((cpus.tolist(), *numbers))
+            return np.array([40_000, 20_000])
+
+    monkeypatch.setattr("simsched.hardware.calibrate_probes.compiled_runtime", Binding)
+    assert chase_time([1], 2**16, rounds=7).value == pytest.approx(1e-9)
+    chase_time([1, 0], 2**16, node=3, rounds=7, evict_bytes=2**20, load_bytes=2400)
+    assert asked == [
+        ([1], -1, 1024, 1024, 20_000, 35, 0, 16),
+        ([1, 0], 3, 1024, 0, 20_000, 35, 2**20, 100),
+    ]
+
+
+def test_more_threads_never_make_a_core_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = iter([2e9, 3e9, 1e9])
+    monkeypatch.setattr(costs_module, "stream_rate", lambda *a, **k: measured(next(rates)))
+    assert [way.value for way in smt_throughput([0, 1, 2], 7, 2**15)] == [1, 1.5, 1.5]
 
 
 def test_memory_answers_later_than_a_small_cache() -> None:
@@ -367,3 +391,16 @@ def test_values_that_are_hard_to_repeat_are_named(monkeypatch: pytest.MonkeyPatc
     assert text == [
         "spread above 25%: push; spawn_child_first; spawn_parent_first; lock_hold; barrier"
     ]
+
+
+def test_memory_can_be_asked_for_on_a_node() -> None:
+    node = read_host([FIRST]).nodes[0].number
+    try:
+        rate = stream_rate([FIRST], "read", 2**20, node=node, rounds=1)
+        time = chase_time([FIRST], 2**16, node=node, rounds=1)
+    except HardwareError as error:  # as in containers, which may not ask for nodes
+        pytest.skip(str(error))
+    assert is_plausible(rate.value, 10e12)
+    assert is_plausible(time.value, 1)
+    with pytest.raises(HardwareError, match="refused to put memory on a node"):
+        stream_rate([FIRST], "read", 2**20, node=1023, rounds=1)

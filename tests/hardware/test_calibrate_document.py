@@ -108,6 +108,9 @@ def test_distances_make_hops() -> None:
     }
     hops = host(domains, nodes, distance=distance).hops()
     assert hops == [[0, 1, 2, 2], [1, 0, 2, 2], [2, 2, 0, 1], [2, 2, 1, 0]]
+    for one_way in ((0, 3), (3, 0)):  # of both directions, the longer one
+        hops = host(domains, nodes, distance={**distance, one_way: 40}).hops()
+        assert hops == [[0, 1, 2, 3], [1, 0, 2, 2], [2, 2, 0, 1], [3, 2, 1, 0]]
 
 
 def every_pair(value: object) -> list[list[object]]:
@@ -168,6 +171,11 @@ def test_a_core_can_draw_its_share_of_what_several_drew(tmp_path: Path) -> None:
     machine = written(tmp_path, replace(found, streams=tuple(streams)))
     assert machine.paths[0][0].core_cap_bytes_per_s == (12 * GB,)
     assert "; per core" in machine.sources["path.0.dram0.core_cap"]
+    less = Stream(0, 0, "triad", 2, measured(16 * GB))
+    machine = written(
+        tmp_path, replace(found, streams=tuple(less if s is more else s for s in streams))
+    )
+    assert machine.paths[0][0].core_cap_bytes_per_s == (10 * GB,)
 
 
 def test_hosts_that_tell_little(tmp_path: Path) -> None:
