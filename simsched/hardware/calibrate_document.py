@@ -6,6 +6,7 @@ measured; what cannot be measured is `assumed`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from io import StringIO
 from itertools import combinations
@@ -19,8 +20,8 @@ from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_memory import CHOSEN, STATED
 from simsched.hardware.calibrate_probes import Measured
-from simsched.hardware.calibrate_report import bandwidth_text, time_text
-from simsched.units import format_frequency, format_size
+from simsched.hardware.calibrate_report import bandwidth_text, rounded, time_text
+from simsched.units import format_bandwidth, format_frequency, format_size
 
 Pair = list[Any]
 
@@ -123,7 +124,7 @@ def _kinds(host: Host) -> list[int]:
 
 def _kind(host: Host, n_threads: int) -> str:
     """Return the name of the cores with some number of hardware threads."""
-    return "core" if len(_kinds(host)) == 1 else f"core_{n_threads}t"
+    return "cpu" if len(_kinds(host)) == 1 else f"cpu_{n_threads}t"
 
 
 def _cores(found: Calibration) -> dict[str, Any]:
@@ -298,17 +299,24 @@ def _core_cap(found: Calibration, domain: int, node: int) -> Pair:
     """Return what one core draws, also with several busy hardware threads."""
     curve = found.stream(domain, node)
     # A core has drawn its share of what several have drawn together, even if alone it drew less.
-    most = max(curve, key=lambda count: curve[count].value / count)
-    cap = curve[most].value / most
+    most = max(curve, key=lambda count: rounded(curve[count].value) / count)
+    cap = rounded(curve[most].value) / most
     remark = "; per core" if most > 1 else ""
     if len(found.siblings) == 1:
-        return _probe(bandwidth_text(cap), curve[most], remark)
+        return _probe(_share_text(cap), curve[most], remark)
     caps = [cap * max(1.0, sibling.value / found.siblings[0].value) for sibling in found.siblings]
     return [
-        [bandwidth_text(value) for value in caps],
+        [_share_text(value) for value in caps],
         f"probe: {curve[most].note}{remark}; more threads of a core as on its own node, "
         f"spread {found.siblings[-1].spread:.1%}",
     ]
+
+
+def _share_text(bytes_per_s: float) -> str:
+    """Return a bandwidth rounded up in its sixth digit, so that shares add up to the whole."""
+    digit = 10.0 ** (math.floor(math.log10(bytes_per_s)) - 5)
+    # What only the arithmetic has added is not a reason to round up.
+    return format_bandwidth(math.ceil(bytes_per_s / digit - 1e-6) * digit)
 
 
 def _costs(found: Calibration) -> dict[str, Any]:

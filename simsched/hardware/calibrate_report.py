@@ -59,6 +59,11 @@ def time_text(seconds: float) -> str:
     return f"{round(float(f'{seconds * 1e9:.3g}'), 3):g} ns"
 
 
+def rounded(bytes_per_s: float) -> float:
+    """Return a bandwidth with the four digits that files and tables show."""
+    return float(f"{bytes_per_s:.4g}")
+
+
 def bandwidth_text(bytes_per_s: float) -> str:
     """Return a bandwidth with four digits.
 
@@ -67,7 +72,7 @@ def bandwidth_text(bytes_per_s: float) -> str:
     >>> bandwidth_text(11.23456e9)
     '11.23 GB/s'
     """
-    return format_bandwidth(float(f"{bytes_per_s:.4g}"))
+    return format_bandwidth(rounded(bytes_per_s))
 
 
 def measured_rows(found: Calibration) -> list[Row]:

@@ -76,8 +76,8 @@ def test_cores_with_different_numbers_of_threads(tmp_path: Path) -> None:
     domains = (Domain(0, 0, ((0, 2), (1,))),)
     machine = written(tmp_path, calibration(host(domains, (HostNode(0, 2**30, 0),))))
     assert {g.name: g.smt_throughput for g in machine.core_groups} == {
-        "core_2t": (1.0, 1.25),
-        "core_1t": (1.0,),
+        "cpu_2t": (1.0, 1.25),
+        "cpu_1t": (1.0,),
     }
 
 
@@ -176,6 +176,14 @@ def test_a_core_can_draw_its_share_of_what_several_drew(tmp_path: Path) -> None:
         tmp_path, replace(found, streams=tuple(less if s is more else s for s in streams))
     )
     assert machine.paths[0][0].core_cap_bytes_per_s == (10 * GB,)
+
+
+@pytest.mark.parametrize("total", [33.085, 9.9999, 10.0, 10.001, 123.456])
+def test_shares_of_cores_add_up_however_they_are_rounded(tmp_path: Path, total: float) -> None:
+    domains = (Domain(0, 0, ((0,), (1,), (2,))),)
+    found = calibration(host(domains, (HostNode(0, 2**30, 0),)))
+    streams = tuple(replace(s, rate=measured(total * GB * s.n_threads / 3)) for s in found.streams)
+    written(tmp_path, replace(found, streams=streams))  # without a warning
 
 
 def test_hosts_that_tell_little(tmp_path: Path) -> None:
