@@ -7,7 +7,7 @@ measured; what cannot be measured is `assumed`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from itertools import combinations
 from typing import Any
@@ -21,6 +21,8 @@ from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_memory import CHOSEN, STATED
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import bandwidth_text, rounded, time_text
+from simsched.hardware.kernels import PROCESSOR, Kernel
+from simsched.hardware.measurements import MeasurementSet, specs
 from simsched.units import format_bandwidth, format_frequency, format_size
 
 Pair = list[Any]
@@ -34,7 +36,7 @@ ASSUMED_COSTS = {
 
 
 def machine_document(
-    found: Calibration, kernels: Mapping[str, Mapping[str, tuple[float, str]]] | None = None
+    found: Calibration, kernels: Sequence[Kernel] = (), measured: MeasurementSet | None = None
 ) -> dict[str, Any]:
     """Return the content of a machine file.
 
@@ -42,9 +44,10 @@ def machine_document(
     ----------
     found : Calibration
         What was measured.
-    kernels : mapping, optional
-        Per task class (``program.class``) and processor kind, seconds per operation and how they
-        were measured.
+    kernels : sequence of Kernel
+        Compute times of task classes.
+    measured : MeasurementSet, optional
+        The runs that kernels come from.
     """
     document: dict[str, Any] = {
         "description": _description(found),
@@ -62,17 +65,20 @@ def machine_document(
         "paths": _paths(found),
         "costs": _costs(found),
     }
-    if kernels:
-        reference = "compute time per operation, from runs of the programs on one core"
-        document["sources"]["kernels"] = {"kind": "measured", "reference": reference}
-        document["kernels"] = {
-            name: {
-                kind: [f"{seconds * 1e9:.6g} ns", f"kernels: {text}"]
-                for kind, (seconds, text) in times.items()
-            }
-            for name, times in kernels.items()
+    if kernels and measured is not None:
+        document["sources"]["kernels"] = {
+            "kind": "measured",
+            "reference": f"what computing takes in runs on one core, accesses taken off, of: "
+            f"{'; '.join(specs(measured.runs))}",
         }
+        document["kernels"] = {kernel.name: {PROCESSOR: _kernel(kernel)} for kernel in kernels}
     return {key: value for key, value in document.items() if value}
+
+
+def _kernel(kernel: Kernel) -> Pair:
+    runs = "1 run" if kernel.runs == 1 else f"{kernel.runs} runs"
+    text = f"kernels: {runs}, simulated within {kernel.residual:.1%}"
+    return [f"{kernel.seconds_per_op * 1e9:.6g} ns", text]
 
 
 def machine_yaml(document: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError
+from simsched.hardware.measurements import MeasurementSet
 from simsched.hardware.pricing import price
 from simsched.machine.model import Machine
 from simsched.policy.registry import policy_from_spec
@@ -89,6 +90,15 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
     ]
 
 
+def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
+    """Return the run of each cell whose makespan is the median of the cell."""
+    chosen = []
+    for runs in measured.cells().values():
+        middle = sorted(runs, key=lambda run: run.makespan_s)[(len(runs) - 1) // 2]
+        chosen.append(CalibrationRun(measured.recording(middle), middle.policy))
+    return chosen
+
+
 def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[Kernel]:
     """Return the kernels of one program, by bisection of all classes at a time.
 
@@ -115,7 +125,8 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[Kernel]:
             _simulated_seconds(workload, run.policy, priced)[classes]
             for run, workload in zip(runs, graphs, strict=True)
         ]
-        return np.array(simulated) / measured - 1.0
+        relative: NDArray[np.float64] = np.array(simulated) / measured - 1.0
+        return relative
 
     high = (measured / ops).max(axis=0)  # computing alone then takes as long as any run
     low = np.zeros(len(classes))

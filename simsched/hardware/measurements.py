@@ -7,6 +7,7 @@ place, so that a set can be moved, packed and kept.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,12 @@ class Measurement:
         """What the repetitions of a run have in common: label, policy, workers."""
         return self.label, self.policy, self.workers
 
+    @property
+    def spec(self) -> str:
+        """The program with its parameters as text: ``heat[columns=512, rows=1024]``."""
+        inside = ", ".join(f"{key}={self.params[key]}" for key in sorted(self.params))
+        return f"{self.program}[{inside}]"
+
 
 @dataclass(frozen=True)
 class MeasurementSet:
@@ -102,6 +109,11 @@ class MeasurementSet:
         for run in self.runs:
             found.setdefault(run.cell, []).append(run)
         return found
+
+
+def specs(runs: Iterable[Measurement]) -> list[str]:
+    """Return the programs with their parameters, each once, in the order of their first run."""
+    return list(dict.fromkeys(run.spec for run in runs))
 
 
 def write_measurements(measured: MeasurementSet) -> None:

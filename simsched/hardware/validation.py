@@ -237,19 +237,12 @@ def validate_measurements(
     )
 
 
-def run_spec(program: str, params: dict[str, Any]) -> str:
-    """Return a program with its parameters as text: ``heat[columns=512, rows=1024]``."""
-    inside = ", ".join(f"{key}={params[key]}" for key in sorted(params))
-    return f"{program}[{inside}]"
-
-
 def refuse_shared_runs(runs: Sequence[Measurement], machine: str, calibrated_on: str) -> None:
     """Raise if a program was calibrated with the same parameters."""
     for run in runs:
-        spec = run_spec(run.program, run.params)
-        if spec in calibrated_on:
+        if run.spec in calibrated_on:
             raise ConfigurationError(
-                f"machine {machine}: calibrated on {spec}, found among the measurements, "
+                f"machine {machine}: calibrated on {run.spec}, found among the measurements, "
                 "accepted: other parameters"
             )
 

@@ -13,6 +13,8 @@ from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_document import ASSUMED_COSTS, machine_document, machine_yaml
 from simsched.hardware.calibrate_host import Domain, Host, HostCache, HostNode
 from simsched.hardware.calibrate_memory import Stream
+from simsched.hardware.kernels import Kernel
+from simsched.hardware.measurements import Measurement, MeasurementSet
 from simsched.machine import Machine, load_machine
 
 from .calibrations import COSTS, GB, calibration, host, measured, small, two_nodes, two_threads
@@ -202,12 +204,15 @@ def test_one_core_steals_from_nobody(tmp_path: Path) -> None:
 
 
 def test_kernels_are_added(tmp_path: Path) -> None:
-    kernels = {"dot.partial": {"cpu": (3.127e-10, "dot of 1e6, spread 1 %")}}
-    document = machine_document(calibration(small()), kernels)
+    run = Measurement("0.parquet", "dot", {"n": 8}, "dot", "cilk_a", 1, 0, 0, 0.5, 1.0)
+    runs = MeasurementSet(tmp_path, "calibration", (run, run))
+    kernels = [Kernel("dot.partial", 3.127e-10, 0.0123, 2)]
+    document = machine_document(calibration(small()), kernels, runs)
     assert document["sources"]["kernels"]["kind"] == "measured"
-    file = tmp_path / "host.yaml"
-    file.write_text(machine_yaml(document), encoding="utf-8")
-    assert check_file(str(file))[1] == []
-    machine = load_machine(file)
+    path = tmp_path / "host.yaml"
+    path.write_text(machine_yaml(document))
+    assert check_file(str(path))[1] == []
+    machine = load_machine(path)
     assert machine.kernels == {"dot.partial": {"cpu": 3.127e-10}}
-    assert machine.sources["kernels.dot.partial.cpu"] == "kernels: dot of 1e6, spread 1 %"
+    assert machine.sources["kernels.dot.partial.cpu"] == "kernels: 2 runs, simulated within 1.2%"
+    assert machine.sources["sources.kernels"].endswith("of: dot[n=8]")

@@ -16,11 +16,10 @@ from simsched.hardware.validation import (
     Case,
     Validation,
     rank_correlation,
-    run_spec,
     validate_measurements,
 )
 
-from .simulated_host import HOST, SIZES, host, measure_on, with_kernels
+from .simulated_host import HOST, host, measure_on, with_kernels
 
 
 def test_a_perfect_model_has_no_error(tmp_path: Path) -> None:
@@ -85,7 +84,7 @@ def test_errors_are_relative_to_the_measurement() -> None:
 
 def test_the_same_runs_for_calibration_are_refused(tmp_path: Path) -> None:
     measured = measure_on(host(tmp_path), tmp_path)
-    spec = run_spec("heat", SIZES["heat"])
+    spec = measured.runs[0].spec
     assert spec == "heat[columns=48, iterations=3, leaf_rows=5, rows=61]"
     machine = replace(host(tmp_path), sources={"sources.kernels": f"measured on {spec}"})
     with pytest.raises(ConfigurationError, match="calibrated on heat"):
