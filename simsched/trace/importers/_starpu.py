@@ -22,6 +22,7 @@ from simsched.trace.importers._starpu_graph import (
     handle_accesses,
     operations,
 )
+from simsched.trace.importers._starpu_transfers import Message, transfers
 from simsched.trace.recording import Recording
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
@@ -73,6 +74,8 @@ class StarpuTrace:
         Processor kinds of workers by ``WorkerId``, from a description of the platform.
     timings : Timings
         A performance model.
+    messages : dict of str to Message
+        Messages between nodes by the names of their jobs.
     details : dict
         Further entries of `Recording.details`.
     """
@@ -86,6 +89,7 @@ class StarpuTrace:
     idle_workers: list[str] = field(default_factory=list)
     kinds: dict[str, str] = field(default_factory=dict)
     timings: Timings = field(default_factory=lambda: Timings({}))
+    messages: dict[str, Message] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -131,6 +135,8 @@ def starpu_recording(trace: StarpuTrace) -> Recording:
     arrival = np.where(np.isnan(submit), 0, _picoseconds(pd.Series(submit).fillna(0.0)) - origin)
     _check_submission(trace, tasks)
     workload = _workload(trace, tasks, arrival.astype(np.int64), start, end)
+    if trace.messages:
+        trace.details["transfers"] = _transfers(trace, tasks, origin)
     ready_ms = tasks["ready_ms"].to_numpy()
     ready = np.where(np.isnan(ready_ms), -1, _picoseconds(tasks["ready_ms"].fillna(0.0)) - origin)
     every = np.arange(len(tasks), dtype=np.int64)
@@ -318,6 +324,19 @@ def _workload(
             "edges_not_kept_by_the_run": early,
         },
     )
+
+
+def _transfers(trace: StarpuTrace, tasks: pd.DataFrame, origin_ps: int) -> list[dict[str, Any]]:
+    """Return the messages between nodes that tasks wait for."""
+    kept = {job: i for i, job in enumerate(tasks["JobId"].tolist())}
+    present = set(trace.rows["JobId"].tolist())
+    found = transfers(trace.messages, _pairs(trace), kept, present, origin_ps, trace.path)
+    if len(found) < len(trace.messages):
+        trace.aside.note(
+            f"{trace.path}: {len(trace.messages) - len(found)} of {len(trace.messages)} messages "
+            "are waited for by no task"
+        )
+    return found
 
 
 def _pairs(trace: StarpuTrace) -> Iterable[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """StarPU traces in the directory layout of StarVZ: one CSV file per kind of thing.
 
 **Files.** ``rec.tasks.csv`` has the tasks, ``paje.worker_state.csv`` what each worker did,
-``dag.csv`` dependencies, ``platform_file.rec`` the machine with its performance model; each may
-have ``.gz`` appended. One of the first two is needed. A file ``rec.tasks.csv`` alone is read too,
+``dag.csv`` dependencies, ``paje.link.csv`` messages between nodes, ``platform_file.rec`` the
+machine with its performance model; each may have ``.gz`` appended. One of the first two is needed. A file ``rec.tasks.csv`` alone is read too,
 without looking at its neighbours.
 
 **Units.** Times are milliseconds, sizes bytes, the performance model's means microseconds.
@@ -28,7 +28,8 @@ Handles are blocks, one per MPI rank and handle; modes ``R`` read and ``W`` writ
 
 **Events**: starts and ends; ``TASK_READY`` only where there is a ``ReadyTime``. Time begins with
 the first submission or start. How long workers were in states that are no tasks is in
-``details["worker_states_s"]``.
+``details["worker_states_s"]``, messages with the tasks before and after them in
+``details["transfers"]``.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from simsched.trace.importers._starpu import (
     starpu_recording,
 )
 from simsched.trace.importers._starpu_graph import Timings
+from simsched.trace.importers._starpu_transfers import read_messages
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.workload.importers._source import read_head
@@ -55,6 +57,7 @@ from simsched.workload.importers._source import read_head
 STATES = "paje.worker_state.csv"
 TASKS = "rec.tasks.csv"
 DAG = "dag.csv"
+LINKS = "paje.link.csv"
 PLATFORM = "platform_file.rec"
 SAME_MS = 1e-6  # both files print six decimals
 
@@ -101,7 +104,8 @@ def import_starvz(path: Path) -> Recording:
     if not path.is_dir():
         rows = read_rows(path, REQUIRED, OPTIONAL, aside)
         return starpu_recording(StarpuTrace(path, path.name.partition(".")[0], rows, aside))
-    tasks, states, dag, platform = (find(path, n) for n in (TASKS, STATES, DAG, PLATFORM))
+    files = [find(path, name) for name in (TASKS, STATES, DAG, LINKS, PLATFORM)]
+    tasks, states, dag, links, platform = files
     source = tasks or states
     if source is None:
         raise TraceError(f"{path}: found neither {TASKS} nor {STATES} (or these with .gz)")
@@ -118,10 +122,12 @@ def import_starvz(path: Path) -> Recording:
         listed = read_rows(dag, ("JobId", "Dependent"), (), aside)
         listed = listed[(listed["JobId"] != "") & (listed["Dependent"] != "")]
         trace.pairs = list(zip(listed["Dependent"], listed["JobId"], strict=True))
+        if links is not None:
+            trace.messages = read_messages(links, aside)
     if platform is not None:
         trace.timings = Timings.read(platform, aside)
         trace.kinds = worker_kinds(platform)
-    trace.details["files"] = [f.name for f in (tasks, states, dag, platform) if f is not None]
+    trace.details["files"] = [f.name for f in files if f is not None]
     return starpu_recording(trace)
 
 

@@ -1,0 +1,175 @@
+"""When and where the tasks of a trace ran; one reading for measured and for simulated runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ConfigurationError
+from simsched.trace.schema import NONE, EventKind, Trace
+from simsched.workload.graph import Int32Array, Int64Array, Workload
+
+#: Events that begin a stretch inside a task, and those that end it on the same worker.
+_BEGINS = (EventKind.TASK_START, EventKind.TASK_RESUME)
+_STOPS = (EventKind.TASK_SUSPEND, EventKind.TASK_END, EventKind.PREEMPT, EventKind.PARK)
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """What a trace says about each task and each worker.
+
+    Tasks of several iterations count separately: task t of the i-th iteration is
+    ``i * n_tasks + t``. The initialisation is left out.
+
+    Parameters
+    ----------
+    start_ps, end_ps : ndarray of int64, shape (n_iterations * n_tasks,)
+        First start and end of each task, -1 for a task without events.
+    start_event, end_event : ndarray of int64, shape (n_iterations * n_tasks,)
+        Rows of the trace in which this stands, -1 for none; they order what happened in one instant.
+    worker : ndarray of int32, shape (n_iterations * n_tasks,)
+        Worker on which each task started, -1 for none.
+    busy_ps : ndarray of int64, shape (n_workers,)
+        Time that each worker was inside tasks, creation of their children included.
+    finish_ps : int
+        End of the last task, or of the run where the trace states a later one.
+    """
+
+    start_ps: Int64Array
+    end_ps: Int64Array
+    start_event: Int64Array
+    end_event: Int64Array
+    worker: Int32Array
+    busy_ps: Int64Array
+    finish_ps: int
+
+    @property
+    def placed(self) -> NDArray[np.bool_]:
+        """Which tasks have a start and an end."""
+        return self.start_event >= 0
+
+
+def read_timeline(trace: Trace, workload: Workload, n_workers: int, name: str) -> Timeline:
+    """Return when and where the tasks of a trace ran.
+
+    Parameters
+    ----------
+    trace : Trace
+        Events of a run.
+    workload : Workload
+        What ran.
+    n_workers : int
+        Number of workers.
+    name : str
+        The recording, for messages.
+
+    Raises
+    ------
+    ConfigurationError
+        A task starts but does not end, twice, or while its worker is inside another one that it is
+        no child of; a task, worker or iteration that does not exist; no task at all.
+
+    Notes
+    -----
+    A worker is inside a task from a start or resumption to its next event of that kind, or to the
+    task's suspension, preemption or end, or until it parks. A worker that starts a child of the task
+    that it is in has left that one for others to go on with (child-first spawning).
+    """
+    kept = np.isin(trace.events["kind"], [*_BEGINS, *_STOPS, EventKind.ITERATION_END])
+    if workload.init is not None:
+        kept &= trace.events["iteration"] > 0
+    rows = np.flatnonzero(kept)
+    events = {column: values[rows] for column, values in trace.events.items()}
+    parent = workload.graph.parent
+    # Imported traces call their only iteration 0, runs call their first one 1.
+    of_task = np.isin(events["kind"], _BEGINS)
+    if not of_task.any():
+        raise ConfigurationError(f"{name}: found no task with a start and an end")
+    first = int(events["iteration"][of_task].min())
+    _check_range(events, workload, n_workers, first, name)
+    index = (events["iteration"] - first).astype(np.int64) * len(parent) + events["task"]
+    n_runs = workload.iterations * len(parent)
+    starts = events["kind"] == EventKind.TASK_START
+    ends = events["kind"] == EventKind.TASK_END
+    begun, ended = (np.bincount(index[which], minlength=n_runs) for which in (starts, ends))
+    wrong = np.flatnonzero((begun > 1) | (begun != ended))
+    if len(wrong):
+        task = int(wrong[0])
+        raise ConfigurationError(
+            f"{name}: task {task % len(parent)} has {int(begun[task])} TASK_START and "
+            f"{int(ended[task])} TASK_END events ({len(wrong)} tasks are like it); "
+            "accepted one of each, or none of both"
+        )
+    columns = {}
+    for which, column in ((starts, "start"), (ends, "end")):
+        columns[f"{column}_ps"] = _scattered(n_runs, index[which], events["time_ps"][which])
+        columns[f"{column}_event"] = _scattered(n_runs, index[which], rows[which])
+    worker = _scattered(n_runs, index[starts], events["worker"][starts])
+    return Timeline(
+        **columns,
+        worker=worker.astype(np.int32),
+        busy_ps=_busy(events, parent, n_workers, name),
+        finish_ps=int(events["time_ps"].max()),
+    )
+
+
+def _check_range(
+    events: dict[str, NDArray[np.int64] | NDArray[np.int32]],
+    workload: Workload,
+    n_workers: int,
+    first: int,
+    name: str,
+) -> None:
+    """Raise an error for events of tasks, workers or iterations that do not exist."""
+    of_task = np.isin(events["kind"], [*_BEGINS, EventKind.TASK_END])
+    for what, column, lowest, count in (
+        ("task", "task", 0, workload.graph.n_tasks),
+        ("worker", "worker", 0, n_workers),
+        ("iteration", "iteration", first, workload.iterations),
+    ):
+        values = events[column][of_task]
+        wrong = values[(values < lowest) | (values >= lowest + count)]
+        if len(wrong):
+            raise ConfigurationError(
+                f"{name}: found {what} {int(wrong[0])}, accepted {lowest} to {lowest + count - 1}"
+            )
+
+
+def _scattered(n: int, index: Int64Array, values: NDArray[np.integer]) -> Int64Array:
+    """Return values at their indices, -1 elsewhere."""
+    result = np.full(n, NONE, dtype=np.int64)
+    result[index] = values
+    return result
+
+
+def _busy(
+    events: dict[str, NDArray[np.int64] | NDArray[np.int32]],
+    parent: Int32Array,
+    n_workers: int,
+    name: str,
+) -> Int64Array:
+    """Return the time that each worker was inside tasks."""
+    own = np.flatnonzero(events["worker"] >= 0)
+    order = own[np.argsort(events["worker"][own], kind="stable")]
+    time, worker, task = (events[column][order] for column in ("time_ps", "worker", "task"))
+    begins = np.isin(events["kind"][order], _BEGINS)
+    here = np.flatnonzero(begins)
+    following = np.minimum(here + 1, len(order) - 1)
+    last = (here + 1 >= len(order)) | (worker[following] != worker[here])
+    # A worker may leave a task only by an event of its own or for one of its children.
+    left = begins[following] & (parent[task[following]] != task[here])
+    if (last | left).any():
+        row = int(np.flatnonzero(last | left)[0])
+        inside, other = int(task[here[row]]), int(task[following[row]])
+        where = f"{name}: worker {int(worker[here[row]])}: "
+        if last[row]:
+            raise ConfigurationError(f"{where}nothing ends its stay in task {inside}")
+        raise ConfigurationError(
+            f"{where}task {other} starts while task {inside} is running; "
+            "accepted tasks that do not overlap"
+        )
+    busy = np.zeros(n_workers, dtype=np.int64)
+    np.add.at(busy, worker[here], time[following] - time[here])
+    return busy

@@ -1,0 +1,118 @@
+"""Messages between the nodes of a StarPU run: when they were sent, and which tasks they join.
+
+StarVZ has a message twice. In ``dag.csv`` it is a job ``mpi_TAG_N`` between those of its sender and
+those of its receiver; in ``paje.link.csv`` it is the link ``mpicom_N`` of the same ``Tag``, with the
+times of sending and arrival in milliseconds and its size in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.trace.importers._rows import LINE, SetAside, numbers, read_rows
+from simsched.trace.importers._starpu_graph import contract
+
+COLUMNS = ("Type", "Start", "End", "Size", "Key", "Tag")
+MESSAGE = "MPI communication"
+KEY = "mpicom_"
+PS_PER_MS = 1e9
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message between two nodes.
+
+    Parameters
+    ----------
+    start_ms, end_ms : float
+        When it was sent and when it had arrived.
+    size_bytes : int
+        Its size.
+    """
+
+    start_ms: float
+    end_ms: float
+    size_bytes: int
+
+
+def read_messages(path: Path, aside: SetAside) -> dict[str, Message]:
+    """Return the messages of a run by the names that ``dag.csv`` gives them.
+
+    Parameters
+    ----------
+    path : Path
+        ``paje.link.csv``. Links of other types, within a node, belong to no job and are left out.
+    aside : SetAside
+        Receives messages without times or size.
+    """
+    rows = read_rows(path, COLUMNS, (), aside)
+    rows = rows[(rows["Type"] == MESSAGE) & rows["Key"].str.startswith(KEY)]
+    start, end, size = (numbers(rows[name]) for name in ("Start", "End", "Size"))
+    wrong: NDArray[np.bool_] = ~((end >= start) & (size >= 0))
+    aside.rows(path, rows[LINE].to_numpy()[wrong], "a message without times or size")
+    names = [
+        f"mpi_{tag}_{key.removeprefix(KEY)}"
+        for tag, key in zip(rows["Tag"].tolist(), rows["Key"].tolist(), strict=True)
+    ]
+    columns = zip(names, start.tolist(), end.tolist(), size.tolist(), wrong.tolist(), strict=True)
+    return {name: Message(s, e, int(n)) for name, s, e, n, bad in columns if not bad}
+
+
+def transfers(
+    messages: dict[str, Message],
+    pairs: Iterable[tuple[str, str]],
+    kept: dict[str, int],
+    present: set[str],
+    origin_ps: int,
+    source: Path,
+) -> list[dict[str, Any]]:
+    """Return the messages with the tasks that they follow and precede, in order of their start.
+
+    Parameters
+    ----------
+    messages : dict of str to Message
+        By name.
+    pairs : iterable of (str, str)
+        Dependencies: predecessor, successor.
+    kept : dict of str to int
+        Numbers of the tasks by name.
+    present : set of str
+        Names of jobs that have a row.
+    origin_ps : int
+        When the recording begins.
+    source : Path
+        For messages to the user.
+
+    Returns
+    -------
+    list of dict
+        Entries of ``Recording.details["transfers"]``: ``after`` and ``before`` (tasks), ``start_ps``,
+        ``end_ps``, ``bytes``. A message that no task waits for is left out.
+    """
+    number = {name: len(kept) + i for i, name in enumerate(messages)}
+    edges, _ = contract(pairs, kept | number, present, source)
+    after: dict[int, list[int]] = {index: [] for index in number.values()}
+    before: dict[int, list[int]] = {index: [] for index in number.values()}
+    for first, second in edges:
+        if second in after and first < len(kept):
+            after[second].append(first)
+        if first in before and second < len(kept):
+            before[first].append(second)
+    found = [
+        {
+            "after": after[index],
+            "before": before[index],
+            "start_ps": round(messages[name].start_ms * PS_PER_MS) - origin_ps,
+            "end_ps": round(messages[name].end_ms * PS_PER_MS) - origin_ps,
+            "bytes": messages[name].size_bytes,
+        }
+        for name, index in number.items()
+        if before[index]
+    ]
+    return sorted(found, key=lambda each: (each["start_ps"], each["end_ps"], each["before"]))
