@@ -112,8 +112,8 @@ def prepare(
     else:
         raise ConfigurationError(
             f"{recording.name}: nothing says how long the operations of its graph take; accepted: "
-            "reference_speed in the graph's parameters, a start and an end of every task of a graph "
-            "without spawns that runs once, or a machine with kernels for its classes"
+            "reference_speed in the graph's parameters, a start and an end of every task of a "
+            "graph without spawns that runs once, or a machine with kernels for its classes"
         )
     timed = _without_accesses(_at_speed_of(timed, machine))
     init = None
@@ -198,6 +198,7 @@ def _without_accesses(graph: TaskGraph) -> TaskGraph:
         access_block=np.zeros(0, np.int32),
         read_bytes=nothing,
         written_bytes=nothing.copy(),
+        block_bytes=nothing.copy(),
     )
 
 
@@ -248,7 +249,7 @@ def _with_transfers(
         join_ops=np.hstack([graph.join_ops, np.zeros_like(ops)]),
         task_class=np.append(graph.task_class, [len(graph.class_names)] * n_new).astype(np.int32),
         class_names=(*graph.class_names, TRANSFER),
-        child_ptr=np.zeros(n_old + n_new + 1, np.int64),
+        child_ptr=np.append(graph.child_ptr, np.full(n_new, len(graph.child), np.int64)),
         succ_ptr=succ_ptr,
         succ=succ,
         access_ptr=np.zeros(n_old + n_new + 1, np.int64),

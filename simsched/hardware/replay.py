@@ -43,7 +43,8 @@ class Replay:
         Tasks (of all iterations), those of which the recording has start and end, workers.
     measured_makespan_s, simulated_makespan_s : float
         From the first start to the last end. Only tasks that the recording places count for the
-        first start. Of several runs the one with the median makespan stands for all, here and below.
+        first start. Of several runs the one with the median makespan stands for all, here and
+        below.
     makespan_error : float
         Error of the makespan.
     run_makespans_s : tuple of float
@@ -118,7 +119,9 @@ class Replay:
             span = min(self.run_makespans_s), max(self.run_makespans_s)
             low, high = (value / self.measured_makespan_s - 1.0 for value in span)
             runs = f"  of {len(self.run_makespans_s)} runs"
-            lines.append((runs, "", f"{span[0]:.5g} to {span[1]:.5g}", f"{low:+.2%} to {high:+.2%}"))
+            lines.append(
+                (runs, "", f"{span[0]:.5g} to {span[1]:.5g}", f"{low:+.2%} to {high:+.2%}")
+            )
         for name, value in (("min", np.min), ("median", np.median), ("mean", np.mean)):
             of = float(value(measured)), float(value(simulated))
             lines.append(_compared(f"busy per worker [s], {name}", *of))
@@ -153,8 +156,8 @@ def replay(
     recording : Recording
         A run with the graph that was executed.
     machine : Machine, optional
-        Where it is simulated; by default a machine with as many cores, on which tasks take what they
-        took and the runtime costs nothing.
+        Where it is simulated; by default a machine with as many cores, on which tasks take what
+        they took and the runtime costs nothing.
     policy : Policy or str, optional
         Who schedules, as an object or a text (``"pfws"``); by default the record itself
         (``"recorded"``): its assignment of tasks and its order on each worker.
@@ -196,9 +199,7 @@ def replay(
         assert isinstance(chosen, Recorded)
         chosen = schedule(measured, prepared.slots, overtake=chosen.overtake)
         runs = 1
-    found = [
-        _simulated(target, prepared, chosen, n_workers, seed, backend) for seed in range(runs)
-    ]
+    found = [_simulated(target, prepared, chosen, n_workers, seed, backend) for seed in range(runs)]
     used = (*prepared.used, *_circumstances(recording, measured, target, chosen, own, runs))
     label = policy if isinstance(policy, str) else type(chosen).name
     return _compare(recording, measured, target, label, found, used, own)
@@ -218,8 +219,9 @@ def _check_recorded(
     if not measured.placed.all():
         missing = int((~measured.placed).sum())
         raise ConfigurationError(
-            f"{name}: policy recorded: {missing} of {len(measured.placed)} tasks have no TASK_START "
-            "and TASK_END; accepted a recording that places all of them, or another policy"
+            f"{name}: policy recorded: {missing} of {len(measured.placed)} tasks have no "
+            "TASK_START and TASK_END; accepted a recording that places all of them, or another "
+            "policy"
         )
     if machine is not None and recording.details.get("transfers"):
         raise ConfigurationError(
@@ -284,10 +286,10 @@ def _compare(
     middle = int(np.argsort(makespans, kind="stable")[(len(makespans) - 1) // 2])
     simulated = found[middle][1]
     stated = recording.details.get("core_busy_s", [])
-    busy = measured.busy_ps * PS
+    busy = _seconds(measured.busy_ps)
     if len(stated) == recording.n_workers:
         busy = np.asarray(stated, dtype=np.float64)
-    like = simulated.busy_ps[: recording.n_workers] * PS
+    like = _seconds(simulated.busy_ps[: recording.n_workers])
     starts = measured.start_ps[placed], simulated.start_ps[:n_tasks][placed]
     makespan = _makespan_s(measured, placed)
     return Replay(
@@ -316,6 +318,11 @@ def _makespan_s(timeline: Timeline, placed: NDArray[np.bool_]) -> float:
     """Return the time from the first start of the tasks that count to the end of the run."""
     starts = timeline.start_ps[: len(placed)][placed]
     return (timeline.finish_ps - int(starts.min())) * PS
+
+
+def _seconds(times_ps: NDArray[np.int64]) -> FloatArray:
+    """Return times in seconds."""
+    return np.asarray(times_ps, dtype=np.float64) * PS
 
 
 def _error(measured: float, simulated: float) -> float:
@@ -361,14 +368,20 @@ def _circumstances(
         found.append(f"Dependences: those of the graph ({graph.n_edges}).")
     if graph.arrival_ps.any():
         last = float(graph.arrival_ps.max()) * PS
-        found.append(f"Submission of tasks: when they were submitted (the last after {last:.4g} s).")
+        found.append(
+            f"Submission of tasks: when they were submitted (the last after {last:.4g} s)."
+        )
     if own:
         found.append(
             "Given by the record, not predicted: the worker of each task"
             f"{'' if getattr(policy, 'overtake', False) else ' and the order on each worker'}."
         )
     else:
-        found.append(f"Policy: {policy!r}; runs with seeds 0 to {runs - 1}, the median one counts.")
+        params = ", ".join(f"{key} {value}" for key, value in policy.parameters().items())
+        found.append(
+            f"Policy: {type(policy).name} ({params}); runs with seeds 0 to {runs - 1}, the one "
+            "with the median makespan counts."
+        )
         if recording.details.get("transfers"):
             found.append("Messages between nodes: not simulated.")
     found.append(_cost_sentence(machine))

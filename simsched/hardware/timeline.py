@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError
+from simsched.policy.base import CHILD_FIRST
 from simsched.trace.schema import NONE, EventKind, Trace
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 
@@ -28,7 +29,8 @@ class Timeline:
     start_ps, end_ps : ndarray of int64, shape (n_iterations * n_tasks,)
         First start and end of each task, -1 for a task without events.
     start_event, end_event : ndarray of int64, shape (n_iterations * n_tasks,)
-        Rows of the trace in which this stands, -1 for none; they order what happened in one instant.
+        Rows of the trace in which this stands, -1 for none; they order what happened in one
+        instant.
     worker : ndarray of int32, shape (n_iterations * n_tasks,)
         Worker on which each task started, -1 for none.
     busy_ps : ndarray of int64, shape (n_workers,)
@@ -74,10 +76,13 @@ def read_timeline(trace: Trace, workload: Workload, n_workers: int, name: str) -
     Notes
     -----
     A worker is inside a task from a start or resumption to its next event of that kind, or to the
-    task's suspension, preemption or end, or until it parks. A worker that starts a child of the task
-    that it is in has left that one for others to go on with (child-first spawning).
+    task's suspension, preemption or end, or until it parks. A worker that starts a child of the
+    task that it is in has left that one for others to go on with (child-first spawning); it pays
+    for the creation of the child in between, also of the last one, after which the task is
+    suspended.
     """
-    kept = np.isin(trace.events["kind"], [*_BEGINS, *_STOPS, EventKind.ITERATION_END])
+    kinds = [*_BEGINS, *_STOPS, EventKind.SPAWN, EventKind.ITERATION_END]
+    kept = np.isin(trace.events["kind"], kinds)
     if workload.init is not None:
         kept &= trace.events["iteration"] > 0
     rows = np.flatnonzero(kept)
@@ -153,6 +158,10 @@ def _busy(
     """Return the time that each worker was inside tasks."""
     own = np.flatnonzero(events["worker"] >= 0)
     order = own[np.argsort(events["worker"][own], kind="stable")]
+    kind, before = events["kind"][order], np.roll(order, 1)
+    dives = (events["kind"][before] == EventKind.SPAWN) & (events["arg1"][before] == CHILD_FIRST)
+    creating = (kind == EventKind.TASK_SUSPEND) & dives
+    order = order[(kind != EventKind.SPAWN) & ~creating]
     time, worker, task = (events[column][order] for column in ("time_ps", "worker", "task"))
     begins = np.isin(events["kind"][order], _BEGINS)
     here = np.flatnonzero(begins)

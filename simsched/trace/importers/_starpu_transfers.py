@@ -1,8 +1,8 @@
 """Messages between the nodes of a StarPU run: when they were sent, and which tasks they join.
 
 StarVZ has a message twice. In ``dag.csv`` it is a job ``mpi_TAG_N`` between those of its sender and
-those of its receiver; in ``paje.link.csv`` it is the link ``mpicom_N`` of the same ``Tag``, with the
-times of sending and arrival in milliseconds and its size in bytes.
+those of its receiver; in ``paje.link.csv`` it is the link ``mpicom_N`` of the same ``Tag``, with
+the times of sending and arrival in milliseconds and its size in bytes.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def transfers(
     Returns
     -------
     list of dict
-        Entries of ``Recording.details["transfers"]``: ``after`` and ``before`` (tasks), ``start_ps``,
-        ``end_ps``, ``bytes``. A message that no task waits for is left out.
+        Entries of ``Recording.details["transfers"]``: ``after`` and ``before`` (tasks),
+        ``start_ps``, ``end_ps``, ``bytes``. A message that no task waits for is left out.
     """
     number = {name: len(kept) + i for i, name in enumerate(messages)}
     edges, _ = contract(pairs, kept | number, present, source)

@@ -2,8 +2,8 @@
 
 **Files.** ``rec.tasks.csv`` has the tasks, ``paje.worker_state.csv`` what each worker did,
 ``dag.csv`` dependencies, ``paje.link.csv`` messages between nodes, ``platform_file.rec`` the
-machine with its performance model; each may have ``.gz`` appended. One of the first two is needed. A file ``rec.tasks.csv`` alone is read too,
-without looking at its neighbours.
+machine with its performance model; each may have ``.gz`` appended. One of the first two is needed.
+A file ``rec.tasks.csv`` alone is read too, without looking at its neighbours.
 
 **Units.** Times are milliseconds, sizes bytes, the performance model's means microseconds.
 

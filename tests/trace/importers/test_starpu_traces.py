@@ -64,6 +64,52 @@ def test_submission_and_ready_times(task, as_csv, write, events_of):
     assert recording.details["tasks_with_ready_time"] == 1
 
 
+LINKS = "Nature, Container, Type, Start, End, Duration, Size, Origin, Dest, Key, Tag\n"
+
+
+def link(key: str, tag: str, start: str, end: str, kind: str = "MPI communication") -> str:
+    return f"Link, root, {kind}, {start}, {end}, 1.0, 640, 0_mpict, 1_mpict, {key}, {tag}\n"
+
+
+def test_messages_between_nodes(task, as_csv, write):
+    sync = {"JobId": "0_2", "Name": "_starpu_sync_task", "DependsOn": "0_1"}
+    rows = [
+        task("0_1", 0, 1.0, 2.0),
+        sync,
+        task("1_3", 0, 5.5, 6.0, MPIRank="1"),
+        task("1_4", 1, 7.0, 8.0, MPIRank="1"),
+    ]
+    write("run/rec.tasks.csv", as_csv(rows))
+    # 0_1, StarPU's own 0_2, message 0 with tag 7, then 1_3 and 1_4; message 1 leads nowhere.
+    dag = "0_2,mpi_7_0\nmpi_7_0,1_9\n1_9,1_3\nmpi_7_0,1_4\n0_1,mpi_8_1\nmpi_5_2,1_4\n"
+    directory = write("run/dag.csv", "Dependent,JobId\n" + dag).parent
+    before = import_recording(directory)
+    assert "transfers" not in before.details
+    links = link("mpicom_1", "8", "2.5", "3.0") + link("mpicom_0", "7", "2.25", "5.25")
+    links += link("mpicom_2", "5", "0.75", "0.5") + link("x_1", "8", "2.5", "3.0", "Work steal")
+    write("run/paje.link.csv.gz", LINKS + links)
+    recording = import_recording(directory)
+    # Time begins with the first submission, at 0.5 ms.
+    (found,) = recording.details["transfers"]
+    assert found == {
+        "after": [0],
+        "before": [1, 2],
+        "start_ps": 1750 * 10**6,
+        "end_ps": 4750 * 10**6,
+        "bytes": 640,
+    }
+    assert recording.details["set_aside"] == {"a message without times or size": 1}
+    assert any("1 of 2 messages are waited for by no task" in w for w in warnings_of(recording))
+    # The dependence itself is in the graph, with and without the messages.
+    for each in (before, recording):
+        graph = each.workload.graph
+        assert graph.succ[graph.succ_ptr[0] : graph.succ_ptr[1]].tolist() == [1, 2]
+
+
+def warnings_of(recording):
+    return recording.details["warnings"]
+
+
 def test_directory_with_states_dag_and_platform(task, as_csv, write, content):
     rows = [
         task("0_1", 3, 1.0, 2.0),
