@@ -87,11 +87,12 @@ def prepare(
     How long tasks take comes, in this order, from the events (every task has a start and an end and
     spawns nothing; `own`, or the graph states no speed), from the speed that the graph states
     (``reference_speed``, or the clock of a file that counts cycles), from the machine's kernels.
-    In the first two cases accesses are dropped: the time that they took is in that of the tasks.
+    In the first two cases accesses are dropped, the time that they took is in that of the tasks,
+    and with them the initialisation, which has no part in the makespan.
     """
     graph = workload.graph
     speed = stated_speed(recording, workload)
-    flat = len(graph.child) == 0 and workload.iterations == 1 and workload.init is None
+    flat = len(graph.child) == 0 and workload.iterations == 1
     if flat and timeline.placed.all() and (own or speed is None):
         took_ps = (timeline.end_ps - timeline.start_ps).astype(np.float64)
         rows = np.tile(took_ps, (len(machine.kinds), 1))
@@ -116,12 +117,10 @@ def prepare(
             "graph without spawns that runs once, or a machine with kernels for its classes"
         )
     timed = _without_accesses(_at_speed_of(timed, machine))
-    init = None
-    if workload.init is not None:
-        assert speed is not None
-        init = _without_accesses(_at_speed_of(_scaled(workload.init, PS_PER_S / speed), machine))
     used += _access_sentences(graph, False)
-    prepared = Prepared(replace(workload, graph=timed, init=init), used=used)
+    if workload.init is not None:
+        used.append("Initialisation: not simulated, nor part of the measured makespan.")
+    prepared = Prepared(replace(workload, graph=timed, init=None), used=used)
     messages = recording.details.get("transfers", [])
     return _with_transfers(prepared, messages, machine) if own and messages else prepared
 

@@ -205,8 +205,7 @@ def test_a_simulated_run_is_its_own_replay(policy: str) -> None:
         children=adjacency(parent, [child for own in children for child in own], 9),
         creation_ops=np.full(9, 5e3),
     )
-    init = build_graph([1e6, 2e6])
-    workload = Workload("tree", graph, 3, init, {"reference_speed": 1e9})
+    workload = Workload("tree", graph, 3, parameters={"reference_speed": 1e9})
     run = simulate(machine, workload, make_policy(policy), seed=3, events=True)
     recording = Recording(
         "tree",
@@ -222,6 +221,25 @@ def test_a_simulated_run_is_its_own_replay(policy: str) -> None:
     assert found.measured_makespan_s in found.run_makespans_s
     assert found.tasks == found.placed == 27
     assert sorted(found.run_makespans_s)[1] == found.simulated_makespan_s
+
+
+def test_an_initialisation_counts_nowhere() -> None:
+    init = build_graph([1e6, 2e6, 4e6])
+    recording = recorded_run([(0, 0, 4), (1, 0, 3)])
+    shifted = {k: v.copy() for k, v in recording.trace.events.items()}
+    shifted["time_ps"] += 9 * MS
+    shifted["iteration"] += 1
+    before = make_trace(
+        *(np.array(column) for column in ([0, 1, 2], [0, 1, 1], [0, 0, 2 * MS])),
+        np.array([MS, 2 * MS, 6 * MS]),
+    )
+    joined = {k: np.concatenate([before.events[k], v]) for k, v in shifted.items()}
+    workload = replace(recording.workload, init=init)
+    found = replay(replace(recording, workload=workload, trace=Trace(joined)))
+    assert found.measured_makespan_s == pytest.approx(0.004)
+    assert found.makespan_error == 0.0
+    assert found.measured_busy_s.tolist() == pytest.approx([0.004, 0.003])
+    assert any(line.startswith("Initialisation: not simulated") for line in found.used)
 
 
 def test_busy_times_are_those_that_engines_count() -> None:
@@ -309,7 +327,7 @@ TWO_KINDS = replace(
             replace(GAP, workload=replace(GAP.workload, iterations=2)),
             None,
             None,
-            "policy recorded: found 2 iterations; accepted",
+            "policy recorded: found 2 iterations, accepted",
         ),
         (
             recorded_run([(0, 0, 1), (1, 2, 3)], transfers=[message([0], [1], 1, 2)]),
