@@ -15,6 +15,7 @@ from rich.console import Console
 
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError, SimschedError
+from simsched.hardware.recorded_graph import schedule
 from simsched.hardware.replay import Replay, replay
 from simsched.hardware.timeline import read_timeline
 from simsched.machine import load_machine
@@ -127,6 +128,28 @@ def test_tasks_of_no_length_keep_their_order() -> None:
     recording = recorded_run([(0, 0, 0), (0, 0, 0), (0, 0, 2), (0, 2, 2)])
     found = replay(recording)
     assert (found.makespan_error, found.order_tau) == (0.0, 1.0)
+
+
+def test_the_order_of_one_instant_is_that_of_the_events() -> None:
+    # Task 1 ends when task 0, of no length, starts; task 2 follows.
+    recording = recorded_run([(0, 2, 2), (0, 0, 2), (0, 2, 5)])
+    timeline = read_timeline(recording.trace, recording.workload, 1, "run")
+    policy = schedule(timeline, (0, 1), overtake=False)
+    assert policy.after == (1, -1, 0, -1, -1)
+    assert policy.worker == (0, 0, 0, 1, 2)
+
+
+def test_the_record_counts_more_than_what_the_graph_states() -> None:
+    spans = [(0, 0, 4), (0, 4, 9)]
+    recording = recorded_run(spans, parameters={"reference_speed": 1e9}, ops=[1e6, 1e6])
+    assert replay(recording).makespan_error == 0.0
+    assert replay(recording, policy="cilk").simulated_makespan_s == pytest.approx(0.002)
+
+
+def test_sorted_busy_times_do_not_depend_on_who_is_who() -> None:
+    found = replay(recorded_run([(0, 0, 1), (1, 0, 3)]), policy=Recorded(worker=(1, 0)))
+    assert found.simulated_busy_s.tolist() == pytest.approx([0.003, 0.001])
+    assert found.busy_distance == pytest.approx(0.0)
 
 
 def test_messages_between_nodes_take_their_time() -> None:

@@ -50,12 +50,20 @@ def test_a_dependence_that_the_program_has_is_not_added_again() -> None:
     assert workload.graph.n_edges == 2
 
 
+def test_dependences_of_the_program_come_first() -> None:
+    workload = Workload("w", build_graph([1e3] * 3, successors=adjacency([0], [2], 3)))
+    run = simulate(MACHINE, workload, Recorded(worker=(0, 0, 0), after=(-1, 0, 1)))
+    assert run.workload.graph.succ.tolist() == [2, 1, 2]
+
+
 def test_children_go_to_their_recorded_workers(backends: list[str]) -> None:
     graph = build_graph([1e3, 1e3, 1e3], children=adjacency([0, 0], [1, 2], 3))
-    policy = Recorded(worker=(1, 0, 1), after=(-1, 2, -1))
     for backend in backends:
+        policy = Recorded(worker=(1, 0, 1), after=(-1, 2, -1))
         found = started(Workload("w", graph), policy, backend)
         assert found == [(0, 1, 0), (1, 0, 2), (2, 1, 1)]
+        found = started(Workload("w", graph), Recorded(worker=(1, 0, 1)), backend)
+        assert found == [(0, 1, 0), (1, 0, 1), (2, 1, 1)]
 
 
 def test_an_order_against_the_dependences_is_refused() -> None:
