@@ -45,7 +45,7 @@ def import_command(
     """Import a measured run as a recording, or a sampling as a machine; print what is in it."""
     from simsched.machine.importers import is_sampling
 
-    options = _options(assignments or [])
+    options = parse_options(assignments or [])
     if format == SAMPLING or (format is None and path.is_dir() and is_sampling(path)):
         lines, warnings = _import_sampling(path, output, options)
     else:
@@ -55,7 +55,7 @@ def import_command(
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _options(assignments: list[str]) -> dict[str, object]:
+def parse_options(assignments: list[str]) -> dict[str, object]:
     """Return options given as ``NAME=VALUE``."""
     found: dict[str, object] = {}
     for text in assignments:

@@ -5,43 +5,132 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from simsched.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from simsched.hardware.replay import Replay
+    from simsched.hardware.validation import Validation
+
 
 def validate_command(
-    measurements: Annotated[Path, typer.Argument(help="Directory that `simsched measure` wrote.")],
-    machine: Annotated[
-        str,
-        typer.Option("--machine", "-m", metavar="FILE", help="What `simsched calibrate` wrote."),
+    measured: Annotated[
+        Path,
+        typer.Argument(help="Directory of `simsched measure`, or one run: a recording or trace."),
     ],
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine", "-m", metavar="FILE", help="Machine, such as `simsched calibrate` writes."
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", metavar="SPEC", help="One run: who schedules; else as recorded."),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option("--runs", metavar="N", help="One run: simulations with other seeds.")
+    ] = 11,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="One trace: option of its format."),
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write report, plot and JSON here."),
+        typer.Option("--output", "-o", metavar="DIR", help="A set: write report, plot and JSON."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")] = False,
 ) -> None:
-    """Simulate measured runs on a calibrated machine and report the error."""
-    from rich.console import Console
+    """Simulate measured runs and report how far off the simulation is.
 
+    A set of runs is simulated on a calibrated machine under the policies that were measured. One
+    run, also a trace of others, is replayed as recorded, or under a policy on a machine.
+    """
+    from simsched.hardware.measurements import INDEX
+
+    is_set = (measured / INDEX).exists() or (measured.is_dir() and machine is not None)
+    for name, value in (("--policy", policy), ("--set", assignments)):
+        if is_set and value:
+            raise ConfigurationError(f"{name}: found with a set of runs, accepted: with one run")
+    if is_set:
+        _validate_set(measured, machine, output, as_json=as_json, quiet=quiet)
+        return
+    if output is not None:
+        raise ConfigurationError("--output: found with one run, accepted: with a set of runs")
+    found = _replay(measured, machine, policy, runs, assignments or [])
+    if as_json:
+        _print_json(found.as_json())
+        return
+    console = _console()
+    console.print(found.table())
+    for sentence in found.used:
+        console.print(f"used: {sentence}", highlight=False, markup=False)
+
+
+def _validate_set(
+    directory: Path, machine: str | None, output: Path | None, *, as_json: bool, quiet: bool
+) -> None:
+    """Compare a set of runs and print or write the report."""
     from simsched.hardware.measurements import read_measurements
     from simsched.hardware.validation import validate_measurements
     from simsched.machine import load_machine
-    from simsched.report.validation import summary_lines, validation_table, write_report
+    from simsched.report.validation import write_report
 
-    measured = read_measurements(measurements)
-    found = validate_measurements(measured, load_machine(machine))
+    if machine is None:
+        raise ConfigurationError(
+            "--machine: missing, accepted: a machine that `simsched calibrate` has written"
+        )
+    found = validate_measurements(read_measurements(directory), load_machine(machine))
     paths = write_report(found, output) if output is not None else []
     if not quiet:
         for warning in found.warnings:
             sys.stderr.write(f"simsched: warning: {warning}\n")
     if as_json:
-        sys.stdout.write(json.dumps(found.as_json(), indent=1) + "\n")
-        return
-    console = Console(soft_wrap=True)
+        _print_json(found.as_json())
+    else:
+        _print_set(found, paths)
+
+
+def _print_set(found: Validation, paths: list[Path]) -> None:
+    from simsched.report.validation import summary_lines, validation_table
+
+    console = _console()
     console.print(validation_table(found))
-    console.print("\n".join(summary_lines(found)), highlight=False, markup=False)
-    for path in paths:
-        console.print(str(path), highlight=False, markup=False)
+    for line in [*summary_lines(found), *map(str, paths)]:
+        console.print(line, highlight=False, markup=False)
+
+
+def _replay(
+    path: Path, machine: str | None, policy: str | None, runs: int, assignments: list[str]
+) -> Replay:
+    """Return the replay of a recording, or of a trace that is imported first."""
+    from simsched.cli_import import RECORDING_SUFFIX, parse_options
+    from simsched.hardware.replay import replay
+    from simsched.machine import load_machine
+    from simsched.trace.importers import import_recording
+    from simsched.trace.recording import read_recording
+
+    options = parse_options(assignments)
+    if path.suffix == RECORDING_SUFFIX:
+        if options:
+            raise ConfigurationError("--set: found with a recording, accepted: with a trace")
+        recording = read_recording(path)
+    else:
+        recording = import_recording(path, None, **options)
+    return replay(recording, None if machine is None else load_machine(machine), policy, runs=runs)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(soft_wrap=True)
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document, indent=1) + "\n")
