@@ -97,6 +97,9 @@ class WorkerOutcome:
     tasks, steals, empty_probes, lost_races, idle_ticks : int
         Tasks ended, successful steals, probes of empty deques, steals that another worker won,
         and ticks between finding nothing and finding a task.
+    cpu_ns, present_ns : int
+        How long the thread was on a core, and how long it was there at all, in nanoseconds. Idle
+        workers keep searching, so that the host took the core away in between.
     events : dict of str to int
         Events that the processor has counted, those that it could count.
     events_error : str
@@ -110,6 +113,8 @@ class WorkerOutcome:
     empty_probes: int
     lost_races: int
     idle_ticks: int
+    cpu_ns: int
+    present_ns: int
     events: dict[str, int]
     events_error: str
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.formats import import_modules
 from simsched.workload.graph import Workload
+from simsched.workload.registry import Parameter, parameters_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,20 @@ def make_program(name: str, params: Mapping[str, Any]) -> Program:
         return _programs[name].build(**params)
     except TypeError as error:
         raise ConfigurationError(f"program {name}: {error}") from error
+
+
+def program_parameters(name: str) -> dict[str, Parameter]:
+    """Return the parameters of a program, each with its default and what it accepts.
+
+    Raises
+    ------
+    ConfigurationError
+        The name is unknown.
+    """
+    names = program_names()
+    if name not in names:
+        raise ConfigurationError(unknown_name("program", name, names))
+    return parameters_of(_programs[name].build)
 
 
 def small_params(name: str) -> Mapping[str, Any]:

@@ -182,6 +182,8 @@ def _recording(
         "failed_probes": [each.empty_probes for each in outcome.workers],
         "lost_races": [each.lost_races for each in outcome.workers],
         "idle_s": [each.idle_ticks * seconds for each in outcome.workers],
+        "cpu_s": [each.cpu_ns * 1e-9 for each in outcome.workers],
+        "present_s": [each.present_ns * 1e-9 for each in outcome.workers],
         "processor_events": [each.events for each in outcome.workers],
         "processor_events_error": outcome.workers[0].events_error,
     }

@@ -224,6 +224,17 @@ def test_recordings_say_how_they_were_made_and_can_be_kept(tmp_path) -> None:
     assert again.worker_core.tolist() == recording.worker_core.tolist()
 
 
+def test_workers_that_share_a_core_share_its_time() -> None:
+    program = make_program("spin", {"tasks": 400, "work_ns": 100_000})
+    details = execute(program, workers=4, cores=[runtime.allowed_cores()[0]]).details
+    pairs = list(zip(details["cpu_s"], details["present_s"], strict=True))
+    assert len(pairs) == 4
+    # The clocks of threads and of the host may differ a little.
+    assert all(0 < cpu <= 1.01 * present for cpu, present in pairs)
+    assert sum(details["cpu_s"]) <= 1.01 * max(details["present_s"])
+    assert 1.01 * max(details["present_s"]) >= sum(details["iteration_s"])
+
+
 def test_workers_are_pinned_in_turn() -> None:
     cores = runtime.allowed_cores()
     program = make_program("empty", {"tasks": 10})

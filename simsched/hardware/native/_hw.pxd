@@ -63,6 +63,7 @@ cdef extern from "runtime.h" nogil:
 
     ctypedef struct hw_counters_t:
         int64_t tasks, steals, empty_probes, lost_races, idle_ticks
+        int64_t cpu_ns, present_ns
         int64_t events[3]
         int events_error
 

@@ -171,6 +171,8 @@ cdef object _worker(const hw_run_t *r, int worker):
         empty_probes=c.empty_probes,
         lost_races=c.lost_races,
         idle_ticks=c.idle_ticks,
+        cpu_ns=c.cpu_ns,
+        present_ns=c.present_ns,
         events={name: int(count) for name, count in counts.items() if count >= 0},
         events_error=os.strerror(c.events_error) if c.events_error else "",
     )

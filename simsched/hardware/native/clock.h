@@ -35,6 +35,14 @@ static inline int64_t hw_monotonic_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* How long the calling thread has been on a core. */
+static inline int64_t hw_thread_cpu_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static inline int64_t hw_ticks(const hw_clock_t *clock)
 {
 #if defined(__x86_64__)

@@ -52,6 +52,7 @@ typedef struct {
 /* What a worker counts, trace or not. */
 typedef struct {
     int64_t tasks, steals, empty_probes, lost_races, idle_ticks;
+    int64_t cpu_ns, present_ns;  /* on a core, and in all, from before the first iteration to after the last */
     int64_t events[HW_N_EVENTS]; /* of the processor, HW_NONE where not counted */
     int events_error;            /* errno of the first that could not be counted, 0 if all are */
 } hw_counters_t;

@@ -130,8 +130,11 @@ void *hw_worker_main(void *argument)
     if (gate == HW_GATE_OPEN) {
         settle(worker);
         hw_events_start(&worker->events);
+        int64_t present_since = hw_monotonic_ns(), cpu_since = hw_thread_cpu_ns();
         while (begin_iteration(worker))
             run_iteration(worker);
+        worker->counters.cpu_ns = hw_thread_cpu_ns() - cpu_since;
+        worker->counters.present_ns = hw_monotonic_ns() - present_since;
         hw_events_finish(&worker->events, worker->counters.events);
         worker->counters.idle_ticks += worker->left_at > 0 ? worker->left_at - worker->idle_since : 0;
     }

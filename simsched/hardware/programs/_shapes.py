@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
 
-from simsched.errors import ConfigurationError, unknown_name
 from simsched.hardware.program import Program
 from simsched.workload.builder import adjacency, build_graph, check_size
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.registry import Bounds
 
-SHAPES = ("independent", "loop", "tree", "chain")
+Shape = Literal["independent", "loop", "tree", "chain"]
+Degree = Annotated[int, Bounds(2, 2**31 - 1)]
 
 
-def shape_graph(program: str, shape: str, tasks: int, degree: int, task_class: str) -> TaskGraph:
+def shape_graph(program: str, shape: Shape, tasks: int, degree: int, task_class: str) -> TaskGraph:
     """Return a graph of a simple shape.
 
     Parameters
@@ -32,15 +35,8 @@ def shape_graph(program: str, shape: str, tasks: int, degree: int, task_class: s
     Raises
     ------
     ConfigurationError
-        The shape is unknown or the numbers are not accepted.
+        More tasks than fit into memory.
     """
-    if shape not in SHAPES:
-        raise ConfigurationError(f"program {program}: {unknown_name('shape', shape, SHAPES)}")
-    if tasks < 1 or degree < 2:
-        raise ConfigurationError(
-            f"program {program}: found {tasks} tasks of degree {degree}, "
-            "accepted 1 or more of degree 2 or more"
-        )
     check_size(f"of program {program}", tasks=tasks)
     children, successors, n = None, None, tasks
     if shape == "tree":
@@ -55,7 +51,7 @@ def shape_graph(program: str, shape: str, tasks: int, degree: int, task_class: s
 
 
 def shape_program(
-    name: str, shape: str, tasks: int, degree: int, iterations: int, arg: int
+    name: str, shape: Shape, tasks: int, degree: int, iterations: int, arg: int
 ) -> Program:
     """Return a program without data; all tasks are of the class `name` and have one argument.
 
@@ -65,11 +61,10 @@ def shape_program(
         As :func:`shape_graph`.
     """
     graph = shape_graph(name, shape, tasks, degree, name)
-    parameters: dict[str, object] = {"shape": shape, "tasks": tasks, "degree": degree}
     nothing = np.zeros(0, np.int64)
     return Program(
         name=name,
-        workload=Workload(name, graph, iterations, parameters=parameters),
+        workload=Workload(name, graph, iterations),
         args=np.full((graph.n_tasks, 1), arg, np.int64),
         init_args=np.zeros((0, 1), np.int64),
         arrays=(),

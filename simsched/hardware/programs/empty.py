@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._shapes import shape_program
+from simsched.hardware.programs._common import checked
+from simsched.hardware.programs._shapes import Degree, Shape, shape_program
+from simsched.workload.registry import Count
 
 
 @program("empty", small={"tasks": 1000})
+@checked
 def empty(
-    *, shape: str = "tree", tasks: int = 1000, degree: int = 2, iterations: int = 1
+    *, shape: Shape = "tree", tasks: Count = 1000, degree: Degree = 2, iterations: Count = 1
 ) -> Program:
     """Do nothing in every task.
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from simsched.errors import ConfigurationError
+from typing import Annotated
+
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._shapes import shape_program
+from simsched.hardware.programs._common import checked
+from simsched.hardware.programs._shapes import Degree, Shape, shape_program
+from simsched.workload.registry import Bounds, Count
 
 
 @program("spin", small={"tasks": 200, "work_ns": 5000})
+@checked
 def spin(
     *,
-    shape: str = "tree",
-    tasks: int = 1000,
-    degree: int = 2,
-    work_ns: int = 20000,
-    iterations: int = 1,
+    shape: Shape = "tree",
+    tasks: Count = 1000,
+    degree: Degree = 2,
+    work_ns: Annotated[int, Bounds(0, 10**12)] = 20000,
+    iterations: Count = 1,
 ) -> Program:
     """Spin for the same time in every task.
 
@@ -32,6 +36,4 @@ def spin(
     iterations : int
         How often all tasks run.
     """
-    if not 0 <= work_ns <= 10**12:
-        raise ConfigurationError(f"program spin: work_ns: found {work_ns}, accepted 0 to 10**12")
     return shape_program("spin", shape, tasks, degree, iterations, work_ns)

@@ -132,7 +132,9 @@ static void run(scenario_t *init, scenario_t *graph, const int64_t *args, int mo
     int64_t tasks = 0, started = 0, lost = 0;
     for (int32_t w = 0; w < n_workers; w++) {
         const hw_records_t *records = hw_run_records(r, w);
-        tasks += hw_run_counters(r, w)->tasks;
+        const hw_counters_t *counters = hw_run_counters(r, w);
+        tasks += counters->tasks;
+        CHECK(0 < counters->cpu_ns && counters->cpu_ns <= 1.01 * (double)counters->present_ns);
         lost += records->lost;
         CHECK(records->count <= records->capacity);
         for (int64_t i = 0; i < records->count; i++)
