@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import simsched
 from simsched.atomic import write_text
-from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.runner import MakeListener, Outcome, run_experiment
 from simsched.experiment.schema import Experiment
 from simsched.experiment.summary import Comparison, Line, compare, compare_published
 from simsched.resources import data_dir
-from simsched.yaml_reader import Document, read_document
+from simsched.yaml_reader import Document, read_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -246,14 +245,7 @@ def load_experiment(experiment: str | Path | Mapping[str, Any]) -> Document:
     """
     if isinstance(experiment, Mapping):
         return Document(None, dict(experiment))
-    if isinstance(experiment, str) and not experiment.endswith((".yaml", ".yml")):
-        names = list_experiments()
-        if experiment in names:
-            return read_document(data_dir("experiments") / f"{experiment}.yaml")
-        if not Path(experiment).is_file():
-            message = unknown_name("experiment", experiment, names)
-            raise ConfigurationError(f"{message}, or the path of a .yaml file")
-    return read_document(Path(experiment))
+    return read_named("experiment", experiment, data_dir("experiments"))
 
 
 def list_experiments() -> list[str]:

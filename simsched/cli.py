@@ -6,12 +6,11 @@ backends differ, 2 the input is wrong (one message), 130 interrupted.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,12 +18,10 @@ import simsched
 from simsched.cli_calibrate import calibrate_command
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
+from simsched.cli_measure import measure_command
+from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on, print_json, say
 from simsched.cli_validate import validate_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 app = typer.Typer(
     name="simsched",
@@ -37,12 +34,9 @@ app = typer.Typer(
 show_app = typer.Typer(help="Show one machine, workload or policy.", no_args_is_help=True)
 app.add_typer(show_app, name="show")
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
 BackendOption = Annotated[
     str | None, typer.Option("--backend", help="Engine: native or simpy.", metavar="NAME")
 ]
-INTERRUPTED = 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -95,25 +89,6 @@ def _explain_usage(error: Any) -> int:
     if context is not None:
         text += f"; see {context.command_path} --help"
     return _complain(text)
-
-
-def _say(*things: Any) -> None:
-    """Print to standard output."""
-    _console().print(*things, markup=False, highlight=False)
-
-
-def _console(stderr: bool = False) -> Console:
-    """Return a console; wide enough for tables when the output is not a terminal."""
-    from rich.console import Console
-
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else 160
-    return Console(file=stream, width=width, soft_wrap=False)
-
-
-def _print_json(document: Any) -> None:
-    """Print a document as JSON."""
-    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
 def _version(wanted: bool) -> None:
@@ -175,7 +150,7 @@ def run(
         raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
     if jobs is not None and dask is not None:
         raise ConfigurationError("--jobs: found together with --dask, accepted: one of them")
-    console = _console(stderr=True)
+    console = console_on(sys.stderr)
     try:
         result = api.run(
             file,
@@ -193,7 +168,7 @@ def run(
             sys.stderr.write(f"simsched: {stop}; the same command continues\n")
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
-        _print_json(result.document())
+        print_json(result.document())
     else:
         _print_result(result, quiet)
 
@@ -205,13 +180,13 @@ def _print_result(result: Any, quiet: bool) -> None:
 
     outcome = result.outcome
     if not quiet and result.experiment.description:
-        _say(result.experiment.description.strip())
-    _say(comparison_table(result.lines))
+        say(result.experiment.description.strip())
+    say(comparison_table(result.lines))
     if result.published:
-        _say(published_table(result.published))
+        say(published_table(result.published))
     if quiet:
         return
-    _say(
+    say(
         f"{outcome.computed} runs simulated in {duration(outcome.elapsed_s)}, "
         f"{outcome.reused} taken from earlier; ± is the 95 % confidence interval over seeds"
     )
@@ -222,7 +197,10 @@ def _print_result(result: Any, quiet: bool) -> None:
 @app.command("list")
 def list_command(
     kind: Annotated[
-        str, typer.Argument(help="machines, workloads, policies, placements or experiments.")
+        str,
+        typer.Argument(
+            help="machines, workloads, policies, placements, experiments or measurements."
+        ),
     ],
     as_json: JsonOption = False,
 ) -> None:
@@ -233,9 +211,9 @@ def list_command(
         raise ConfigurationError(unknown_name("kind", kind, KINDS))
     found = entries(kind)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
-        _say(listing_table(kind, found))
+        say(listing_table(kind, found))
 
 
 @show_app.command("machine")
@@ -299,7 +277,10 @@ def show_policy(
 @app.command()
 def check(
     file: Annotated[
-        str, typer.Argument(help="A machine, workload or experiment (YAML), or a task graph file.")
+        str,
+        typer.Argument(
+            help="A machine, workload, experiment or measurement (YAML), or a task graph file."
+        ),
     ],
 ) -> None:
     """Check a file and say what it contains."""
@@ -344,9 +325,9 @@ def replay(
         progress=progress,
     )
     if as_json:
-        _print_json(finite({**result.document(), "version": simsched.__version__}))
+        print_json(finite({**result.document(), "version": simsched.__version__}))
     else:
-        _say(replay_table(result))
+        say(replay_table(result))
 
 
 @app.command()
@@ -378,7 +359,7 @@ def conformance(
         "version": simsched.__version__,
     }
     if as_json:
-        _print_json(document)
+        print_json(document)
     else:
         sys.stdout.write(
             f"{document['cases']} cases, {document['events']} events, "
@@ -394,6 +375,9 @@ app.command("export", epilog="Example: simsched export measured.parquet --to chr
 )
 app.command("import", epilog="Example: simsched import trace_directory --output measured.parquet")(
     import_command
+)
+app.command("measure", epilog="Example: simsched measure measure_small -o measured --quiet")(
+    measure_command
 )
 app.command("validate", epilog="Example: simsched validate measurements/host -m host.yaml")(
     validate_command

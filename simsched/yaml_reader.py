@@ -199,6 +199,33 @@ def read_document(path: Path) -> Document:
     return Document(path, data, builder.places)
 
 
+def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:
+    """Return the plain data of a YAML file that is given by its path, or by name if it ships.
+
+    Parameters
+    ----------
+    what : str
+        Kind of thing, for the message.
+    name_or_path : str or Path
+        The file, or the name of one in `folder` without its suffix.
+    folder : Path
+        Where files of that kind ship.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such file, or it is not plain YAML.
+    """
+    if isinstance(name_or_path, str) and not name_or_path.endswith((".yaml", ".yml")):
+        names = sorted(path.stem for path in folder.glob("*.yaml"))
+        if name_or_path in names:
+            return read_document(folder / f"{name_or_path}.yaml")
+        if not Path(name_or_path).is_file():
+            message = unknown_name(what, name_or_path, names)
+            raise ConfigurationError(f"{message}, or the path of a .yaml file")
+    return read_document(Path(name_or_path))
+
+
 def _read_text(path: Path) -> str:
     """Return the text of a file of acceptable size."""
     try:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from simsched.errors import ConfigurationError
 from simsched.experiment.cells import plan_experiment
+from simsched.hardware.measure import number_of_runs
+from simsched.hardware.measure_schema import read_matrix
 from simsched.machine import check_machine, load_machine
 from simsched.machine.schema import MachineFile
 from simsched.workload.importers import import_workload
@@ -13,10 +15,11 @@ from simsched.workload.presets import Preset, load_preset, resolve_workload
 from simsched.yaml_reader import Document, read_document
 
 EXPERIMENT_KEYS = {"policies", "machines", "workloads", "seeds"}
+MEASUREMENT_KEYS = {"policies", "programs", "repetitions", "warmup", "seed"}
 
 
 def check_file(name: str) -> tuple[list[str], list[str]]:
-    """Check a machine, workload preset, experiment or task graph file.
+    """Check a machine, workload preset, experiment, measurement or task graph file.
 
     Parameters
     ----------
@@ -44,6 +47,9 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
         planned = plan_experiment(document)
         planned.check_workloads()
         return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
+    if kind == "measurement":
+        matrix = read_matrix(document)
+        return [f"{path}: measurement with {number_of_runs(matrix)} runs: correct"], []
     if kind == "workload":
         load_preset(path)
         workload = resolve_workload(path)
@@ -56,7 +62,9 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
 
 
 def kind_of(document: Document) -> str:
-    """Return ``"machine"``, ``"workload"`` or ``"experiment"``: the kind most of the keys fit.
+    """Return the kind that most of the keys fit.
+
+    One of ``"machine"``, ``"workload"``, ``"experiment"`` and ``"measurement"``.
 
     Raises
     ------
@@ -66,6 +74,7 @@ def kind_of(document: Document) -> str:
     keys = set(document.data) if isinstance(document.data, dict) else set()
     fitting = {
         "experiment": len(keys & EXPERIMENT_KEYS),
+        "measurement": len(keys & MEASUREMENT_KEYS),
         "workload": len(keys & (set(Preset.model_fields) - {"description"})),
         "machine": len(keys & ({*MachineFile.model_fields, "extends"} - {"description"})),
     }
@@ -73,6 +82,7 @@ def kind_of(document: Document) -> str:
     if not fitting[best]:
         raise ConfigurationError(
             f"{document.path}: found neither a machine (memory, paths, ...), a workload preset "
-            "(generator, parameters) nor an experiment (machines, workloads, policies)"
+            "(generator, parameters), an experiment (machines, workloads, policies) nor a "
+            "measurement (programs, policies)"
         )
     return best

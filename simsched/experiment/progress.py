@@ -34,11 +34,14 @@ class ProgressBar:
         Number of runs.
     console : Console
         Where to show it.
+    verb : str
+        What the bar says is being done.
     """
 
-    def __init__(self, total: int, console: Console) -> None:
+    def __init__(self, total: int, console: Console, verb: str = "simulating") -> None:
         self.total = total
         self.console = console
+        self.verb = verb
         self.done = 0
         self._parts: dict[str, float] = {}
         self._begin = self._said = time.monotonic()
@@ -57,9 +60,7 @@ class ProgressBar:
                 console=self.console,
                 transient=True,
             )
-            self._task = self._bar.add_task(
-                "simulating", total=1.0, count=f"0/{self.total}", left=""
-            )
+            self._task = self._bar.add_task(self.verb, total=1.0, count=f"0/{self.total}", left="")
             self._bar.start()
         return self
 
@@ -80,6 +81,10 @@ class ProgressBar:
     def finished(self, cell: Cell) -> None:
         """Note that a cell is done."""
         self._parts.pop(cell.key, None)
+        self.advanced()
+
+    def advanced(self) -> None:
+        """Note that one more run is done."""
         self.done += 1
         self._show()
 

@@ -17,7 +17,6 @@ they are made.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
@@ -25,10 +24,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.policy.registry import parse_policy_spec
+from simsched.yaml_fields import FileName, gather, one_or_more
 from simsched.yaml_reader import FieldError, Section
 
 Scalar = bool | int | float | str | None
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
 
 
@@ -40,31 +39,16 @@ def _machine(data: object) -> object:
     return data
 
 
-def _gather(data: object, own: tuple[str, ...], what: str) -> object:
-    """Move the keys of a mapping that are not its own into `parameters`."""
-    if not isinstance(data, Mapping):
-        raise ValueError(f"found {data!r}, accepted: a name, or a mapping with the key {what}")
-    if "parameters" in data:
-        message = "unknown key 'parameters'; parameters stand beside the name"
-        raise FieldError(("parameters",), message)
-    kept = {key: value for key, value in data.items() if key in own}
-    rest = {key: value for key, value in data.items() if key not in own}
-    for key in rest:
-        if not isinstance(key, str):
-            raise FieldError((key,), f"found the key {key!r}, accepted: the name of a parameter")
-    return {**kept, "parameters": rest}
-
-
 def _workload(data: object) -> object:
     """Accept a bare name for a workload, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
-    return _gather(data, ("name", "file", "format", "label", "seed"), "name or file")
+    return gather(data, ("name", "file", "format", "label", "seed"), "name or file")
 
 
 def _policy(data: object) -> object:
     """Accept ``name`` and ``name[key=value]`` for a policy, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
-    gathered = _gather(data, ("name", "label"), "name")
+    gathered = gather(data, ("name", "label"), "name")
     assert isinstance(gathered, dict)
     name = gathered.get("name")
     if isinstance(name, str) and "[" in name:
@@ -219,21 +203,6 @@ def _seeds(data: object) -> object:
     return data
 
 
-def _directory_name(data: object) -> object:
-    """Refuse text that is no good as the name of a directory."""
-    if isinstance(data, str) and not NAME.fullmatch(data):
-        accepted = "1 to 80 letters, digits and any of _ . -, the first a letter or digit"
-        raise ValueError(f"found {data!r}, accepted: {accepted}")
-    return data
-
-
-def _one_or_more(data: object) -> object:
-    """Accept one entry instead of a list; refuse an empty list."""
-    if isinstance(data, list) and not data:
-        raise ValueError("found an empty list, accepted: at least one entry")
-    return [data] if isinstance(data, str | Mapping) else data
-
-
 class Experiment(Section):
     """An experiment: every machine with every workload, policy and seed.
 
@@ -261,21 +230,21 @@ class Experiment(Section):
         Figures to print beside the simulated ones.
     """
 
-    name: Annotated[str, BeforeValidator(_directory_name)]
+    name: FileName
     description: str = ""
     machines: Annotated[
         list[Annotated[MachineEntry, BeforeValidator(_machine)]],
-        BeforeValidator(_one_or_more),
+        BeforeValidator(one_or_more),
         Field(min_length=1),
     ]
     workloads: Annotated[
         list[Annotated[WorkloadEntry, BeforeValidator(_workload)]],
-        BeforeValidator(_one_or_more),
+        BeforeValidator(one_or_more),
         Field(min_length=1),
     ]
     policies: Annotated[
         list[Annotated[PolicyEntry, BeforeValidator(_policy)]],
-        BeforeValidator(_one_or_more),
+        BeforeValidator(one_or_more),
         Field(min_length=1),
     ]
     seeds: Annotated[
@@ -283,7 +252,7 @@ class Experiment(Section):
     ] = Field(default_factory=lambda: [0])
     baseline: str | None = None
     backend: Literal["native", "simpy"] = "native"
-    metrics: Annotated[list[str], BeforeValidator(_one_or_more), Field(min_length=1)] = Field(
+    metrics: Annotated[list[str], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         default_factory=lambda: list(DEFAULT_METRICS)
     )
     output: Annotated[str, Field(min_length=1)] | None = None

@@ -39,11 +39,11 @@ class Measurement:
     seed, repetition : int
         Seed of the victims that workers draw, and which of the repetitions it is, from 0.
     makespan_s : float
-        From the start of iteration 1 to the end of the last one; the initialisation, in which
-        pages are first touched, is not part of it.
+        Times of all iterations from the first one on, added up. The initialisation, in which pages
+        are first touched, is not part of it, nor are the meetings of the workers in between.
     cpu_share : float
         CPU time of the workers divided by the time they were there: less than 1 when the host took
-        cores away.
+        cores away, or when workers outnumber the cores.
     """
 
     file: str

@@ -81,7 +81,7 @@ def allowed_cores() -> list[int]:
 
 def processor_name() -> str:
     """Return what the processor calls itself, nothing where it does not tell."""
-    for line in _text(Path("/proc/cpuinfo")).splitlines():
+    for line in file_text(Path("/proc/cpuinfo")).splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":
             return value.strip()
@@ -109,12 +109,12 @@ def read_topology(system: Path = SYSTEM) -> Topology:
     try:
         node_of = {}
         for folder in _numbered(system / "node", "node"):
-            for thread in parse_list(_text(folder / "cpulist")):
+            for thread in parse_list(file_text(folder / "cpulist")):
                 node_of[thread] = _number(folder, "node")
         threads = [_number(folder, "cpu") for folder in _numbered(system / "cpu", "cpu")]
-        online = parse_list(_text(system / "cpu" / "online")) or threads
+        online = parse_list(file_text(system / "cpu" / "online")) or threads
         sites = {t: _site(system / "cpu" / f"cpu{t}", t, node_of.get(t, 0)) for t in online}
-        nodes = parse_list(_text(system / "node" / "has_memory")) or [0]
+        nodes = parse_list(file_text(system / "node" / "has_memory")) or [0]
         return Topology(sites, tuple(nodes), _node_distances(system / "node"))
     except ValueError as error:
         raise HardwareError(f"{system}: not understood: {error}") from error
@@ -179,14 +179,14 @@ def parse_list(text: str) -> list[int]:
 
 def _site(folder: Path, thread: int, node: int) -> Site:
     """Return where one hardware thread is; things are numbered by their first thread."""
-    siblings = parse_list(_text(folder / "topology" / "thread_siblings_list")) or [thread]
+    siblings = parse_list(file_text(folder / "topology" / "thread_siblings_list")) or [thread]
     core = min(siblings)
     shared = {}
     for index in _numbered(folder / "cache", "index"):
-        if _text(index / "type") != "Instruction":
-            threads = parse_list(_text(index / "shared_cpu_list")) or [core]
-            shared[_text(index / "level")] = min(threads)
-    socket = _text(folder / "topology" / "physical_package_id")
+        if file_text(index / "type") != "Instruction":
+            threads = parse_list(file_text(index / "shared_cpu_list")) or [core]
+            shared[file_text(index / "level")] = min(threads)
+    socket = file_text(folder / "topology" / "physical_package_id")
     return Site(core, shared.get("2", core), shared.get("3", core), node, int(socket or 0))
 
 
@@ -196,7 +196,9 @@ def _node_distances(folder: Path) -> dict[tuple[int, int], int]:
     return {
         (a, b): int(distance)
         for a in nodes
-        for b, distance in zip(nodes, _text(folder / f"node{a}" / "distance").split(), strict=False)
+        for b, distance in zip(
+            nodes, file_text(folder / f"node{a}" / "distance").split(), strict=False
+        )
     }
 
 
@@ -210,7 +212,7 @@ def _number(path: Path, prefix: str) -> int:
     return int(path.name.removeprefix(prefix))
 
 
-def _text(path: Path) -> str:
+def file_text(path: Path) -> str:
     """Return the content of a file, nothing if there is no such file."""
     try:
         return path.read_text(encoding="utf-8").strip()

@@ -21,7 +21,7 @@ from simsched.workload.presets import list_presets, load_preset, resolve_workloa
 from simsched.workload.registry import find_workload, list_workloads
 from simsched.yaml_reader import read_document
 
-KINDS = ("machines", "workloads", "policies", "placements", "experiments")
+KINDS = ("machines", "workloads", "policies", "placements", "experiments", "measurements")
 Entry = dict[str, Any]
 
 
@@ -56,7 +56,10 @@ def entries(kind: str) -> list[Entry]:
         ]
     if kind == "placements":
         return [{"name": n, "description": text} for n, text in list_placements().items()]
-    return [_experiment(path) for path in sorted(data_dir("experiments").glob("*.yaml"))]
+    folder = data_dir("experiments")
+    if kind == "measurements":
+        folder = folder / "hardware"
+    return [_experiment(path) for path in sorted(folder.glob("*.yaml"))]
 
 
 def _machine(name: str) -> Entry:
@@ -73,7 +76,7 @@ def _machine(name: str) -> Entry:
 
 
 def _experiment(path: Any) -> Entry:
-    """Return the entry of an experiment."""
+    """Return the entry of an experiment or a measurement."""
     data = read_document(path).data
     return {"name": path.stem, "description": str(data.get("description", "")).strip()}
 

@@ -1,0 +1,311 @@
+"""Measures a matrix of programs, policies and numbers of workers on this host.
+
+Repetitions go round: every cell of the matrix once, then every cell again. What changes on the host
+in the course of minutes then reaches all cells alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import simsched
+from simsched.atomic import discard, discard_abandoned, make_directory
+from simsched.errors import ConfigurationError, HardwareError, SimschedError
+from simsched.hardware.disturbance import disturbances
+from simsched.hardware.host import Host, Load
+from simsched.hardware.measure_schema import Matrix
+from simsched.hardware.measurements import (
+    INDEX,
+    Measurement,
+    MeasurementSet,
+    read_measurements,
+    write_measurements,
+)
+from simsched.hardware.mode import Mode, mode_of
+from simsched.hardware.overhead import tracing_overhead
+from simsched.hardware.program import make_program
+from simsched.hardware.runtime import execute
+from simsched.policy.registry import policy_from_spec
+from simsched.trace.recording import Recording, write_recording
+
+#: How long the host is watched before the first and after the last run.
+WATCH_S = 0.5
+
+Progress = Callable[[], None]
+"""Is called after each run, those of the warm-up included."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user has interrupted a measurement.
+
+    Parameters
+    ----------
+    kept, total : int
+        Runs that are in the set, and that the matrix asks for.
+    directory : Path
+        Where the set is.
+    """
+
+    def __init__(self, kept: int, total: int, directory: Path) -> None:
+        where = f" in {directory}" if kept else ""
+        super().__init__(f"interrupted; {kept} of {total} runs are kept{where}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the matrix."""
+
+    label: str
+    program: str
+    params: dict[str, Any]
+    policy: str
+    mode: Mode
+    workers: int
+
+
+def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
+    """Return the cells of a matrix in the order in which each round goes through them.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        What to measure.
+    default_workers : int
+        Number of workers where the matrix names none.
+    """
+    return [
+        Cell(
+            label, entry.name, entry.parameters, policy, mode_of(policy_from_spec(policy)), workers
+        )
+        for label, entry in zip(matrix.labels(), matrix.programs, strict=True)
+        for policy in matrix.policies
+        for workers in matrix.workers or [default_workers]
+    ]
+
+
+def number_of_runs(matrix: Matrix) -> int:
+    """Return how many runs a matrix asks for, those of the warm-up included."""
+    return len(cells_of(matrix, 1)) * (matrix.warmup + matrix.repetitions)
+
+
+def measure(
+    matrix: Matrix,
+    directory: Path,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    host: Host | None = None,
+) -> MeasurementSet:
+    """Measure a matrix on this host and return the set, which is then in a directory.
+
+    Parameters
+    ----------
+    matrix : Matrix
+        What to measure.
+    directory : Path
+        Where recordings and index go; created if needed.
+    overwrite : bool
+        Whether a set that is there already is replaced, as soon as the warm-up is over.
+    progress : callable, optional
+        Is called after each run.
+    host : Host, optional
+        What tells about this host.
+
+    Raises
+    ------
+    ConfigurationError
+        There is a set already, or the directory cannot be written to.
+    HardwareError
+        This host cannot run something, or a result is wrong.
+    Interrupted
+        On Ctrl-C. The runs that have ended are in the set, if there are any.
+
+    Notes
+    -----
+    The index is written after every round, and whenever the measurement ends early: it never names
+    a run whose recording is not there. Programs are built anew for each run, because pages stay
+    where the first run has touched them.
+    """
+    if (directory / INDEX).exists() and not overwrite:
+        raise ConfigurationError(
+            f"{directory}: found measurements, accepted: another directory (--output), "
+            "or --overwrite to replace them"
+        )
+    session = _Session(matrix, directory, host or Host(), progress or (lambda: None))
+    created = make_directory(directory)
+    discard_abandoned(directory)
+    try:
+        session.run()
+        return session.result()
+    except KeyboardInterrupt:
+        session.save_early()
+        raise Interrupted(len(session.runs), session.planned, directory) from None
+    except BaseException:
+        session.save_early()
+        raise
+    finally:
+        for path in created:
+            with suppress(OSError):
+                path.rmdir()
+
+
+@dataclass
+class _Session:
+    """A measurement under way: what is measured so far."""
+
+    matrix: Matrix
+    directory: Path
+    host: Host
+    progress: Progress
+    runs: list[Measurement] = field(default_factory=list)
+    counters: list[dict[str, Any]] = field(default_factory=list)
+    probes: list[float] = field(default_factory=list)
+    loads: dict[str, Load] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cells = cells_of(self.matrix, len(self.host.cores))
+        self.planned = len(self.cells) * self.matrix.repetitions
+        self._begin = datetime.now(UTC)
+
+    def run(self) -> None:
+        """Measure everything."""
+        self.about["host"] = self.host.describe()
+        self.loads["before"] = self.host.idle_load(WATCH_S)
+        most = min(max(cell.workers for cell in self.cells), len(self.host.cores))
+        self.about["tracing_overhead"] = tracing_overhead(most)
+        for number in range(-self.matrix.warmup, self.matrix.repetitions):
+            for cell in self.cells:
+                recording, load = self._execute(cell, number)
+                if number >= 0:
+                    self._keep(cell, number, recording, load)
+                self.progress()
+            if number >= 0:
+                write_measurements(self.result())
+        self.loads["after"] = self.host.idle_load(WATCH_S)
+        write_measurements(self.result())
+
+    def _execute(self, cell: Cell, number: int) -> tuple[Recording, Load]:
+        """Run a cell once; the first time, check what it has computed."""
+        program = make_program(cell.program, cell.params)
+        probe = self.host.probe()
+        before = self.host.sample()
+        seed = self.matrix.seed + max(number, 0)
+        recording = execute(program, cell.mode, workers=cell.workers, seed=seed)
+        load = before.until(self.host.sample())
+        if number == -self.matrix.warmup:
+            error = program.check()
+            # Written so that an error that is no number is one, too.
+            if not error <= 1.0:
+                raise HardwareError(
+                    f"program {cell.program} ({cell.label}, {cell.policy}, {cell.workers} "
+                    f"workers): wrong result, {error:.3g} times the accepted error"
+                )
+        if number >= 0:
+            self.probes.append(probe)
+        return recording, load
+
+    def _keep(self, cell: Cell, number: int, recording: Recording, load: Load) -> None:
+        """Write the recording of a run and note the run."""
+        if not self.runs:
+            _remove_set(self.directory)
+        details = recording.details
+        policy = re.sub(r"[^A-Za-z0-9_.-]+", "-", cell.policy).strip("-")[:60]
+        name = f"{len(self.runs):04d}_{cell.label}_{policy}_w{cell.workers}_r{number}.parquet"
+        # The first iteration is the initialisation, if there is one.
+        first = 0 if recording.workload is None or recording.workload.init is None else 1
+        present = sum(details["present_s"])
+        run = Measurement(
+            file=name,
+            program=cell.program,
+            params=cell.params,
+            label=cell.label,
+            policy=cell.policy,
+            workers=cell.workers,
+            seed=details["seed"],
+            repetition=number,
+            makespan_s=sum(details["iteration_s"][first:]),
+            cpu_share=sum(details["cpu_s"]) / present,
+        )
+        own = {"label": cell.label, "policy": cell.policy, "repetition": number}
+        recording = replace(recording, details={**details, "measurement": own})
+        write_recording(self.directory / name, recording)
+        self.counters.append(
+            {
+                "tasks": sum(details["tasks"]),
+                "steals": sum(details["steals"]),
+                "idle_share": sum(details["idle_s"]) / present,
+                "elapsed_s": load.elapsed_s,
+                "others_s": load.others_s,
+                "stolen_s": load.stolen_s,
+            }
+        )
+        self.loads["during"] = self.loads.get("during", Load(0.0, 0.0, 0.0)) + load
+        self.about.setdefault("processor_events", _events(details))
+        self.runs.append(run)
+
+    def result(self) -> MeasurementSet:
+        """Return what is measured so far as a set."""
+        loads = {
+            when: {
+                "watched_s": load.elapsed_s,
+                "others_cores": load.others_cores,
+                "stolen_cores": load.stolen_cores,
+            }
+            for when, load in self.loads.items()
+        }
+        n = len(self.runs)
+        about = {
+            "simsched": simsched.__version__,
+            "description": self.matrix.description,
+            "started": self._begin.isoformat(timespec="seconds"),
+            "duration_s": (datetime.now(UTC) - self._begin).total_seconds(),
+            **self.about,
+            "matrix": self.matrix.model_dump(),
+            "load": loads,
+            "speed_probe_s": self.probes[:n],
+            "counters": self.counters[:n],
+        }
+        warnings = disturbances(
+            self.runs,
+            loads=self.loads,
+            probes=self.probes[:n],
+            overhead=self.about.get("tracing_overhead"),
+            threads=self.host.threads,
+            cores=len(self.host.cores),
+        )
+        if n < self.planned:
+            warnings.append(f"incomplete: {n} of {self.planned} runs")
+        return MeasurementSet(
+            self.directory, self.matrix.name, tuple(self.runs), about, tuple(warnings)
+        )
+
+    def save_early(self) -> None:
+        """Write the index of what there is, as far as that is possible."""
+        if self.runs:
+            with suppress(SimschedError):
+                write_measurements(self.result())
+
+
+def _events(details: dict[str, Any]) -> dict[str, Any]:
+    """Return which events of the processor could be counted in a run, and why not all."""
+    return {
+        "counted": sorted(details["processor_events"][0]),
+        "error": details["processor_events_error"],
+    }
+
+
+def _remove_set(directory: Path) -> None:
+    """Remove a set: its index first, then what that names."""
+    old: tuple[Measurement, ...] = ()
+    with suppress(ConfigurationError):
+        old = read_measurements(directory).runs
+    discard(directory / INDEX)
+    for run in old:
+        discard(directory / run.file)
