@@ -141,8 +141,7 @@ def measure(
     created = make_directory(directory)
     discard_abandoned(directory)
     try:
-        session.run()
-        return session.result()
+        return session.run()
     except KeyboardInterrupt:
         session.save_early()
         raise Interrupted(len(session.runs), session.planned, directory) from None
@@ -174,8 +173,8 @@ class _Session:
         self.planned = len(self.cells) * self.matrix.repetitions
         self._begin = datetime.now(UTC)
 
-    def run(self) -> None:
-        """Measure everything."""
+    def run(self) -> MeasurementSet:
+        """Measure everything; return the set as it is written."""
         self.about["host"] = self.host.describe()
         self.loads["before"] = self.host.idle_load(WATCH_S)
         most = min(max(cell.workers for cell in self.cells), len(self.host.cores))
@@ -189,7 +188,9 @@ class _Session:
             if number >= 0:
                 write_measurements(self.result())
         self.loads["after"] = self.host.idle_load(WATCH_S)
-        write_measurements(self.result())
+        result = self.result()
+        write_measurements(result)
+        return result
 
     def _execute(self, cell: Cell, number: int) -> tuple[Recording, Load]:
         """Run a cell once; the first time, check what it has computed."""

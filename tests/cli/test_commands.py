@@ -55,6 +55,7 @@ def test_events_are_written_on_request(simsched: Command, experiment: Path) -> N
         ("policies", "bats_nl"),
         ("placements", "interleave"),
         ("experiments", "quickstart"),
+        ("measurements", "measure_small"),
     ],
 )
 def test_list(simsched: Command, kind: str, name: str) -> None:
