@@ -77,6 +77,7 @@ def test_sets_can_be_read_again(tmp_path: Path) -> None:
     measured = measure(matrix(), tmp_path / "deep" / "set", host=FakeHost())
     again = read_measurements(tmp_path / "deep" / "set")
     assert again == measured
+    assert len(again.runs) == len(again.about["counters"]) == len(again.about["speed_probe_s"])
     files = sorted(path.name for path in again.directory.iterdir())
     assert files == sorted([INDEX, *(run.file for run in again.runs)])
     for run in again.runs:
@@ -125,6 +126,7 @@ def test_workers_are_all_cores_by_default(tmp_path: Path) -> None:
 
 def test_wrong_results_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = measuring.make_program
+    seen = watch(monkeypatch, nothing)
     for warmup in (0, 1):
         for error in (1.5, float("nan")):
             wrong = {"check": lambda error=error: error}
@@ -134,6 +136,7 @@ def test_wrong_results_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             with pytest.raises(HardwareError, match=r"program empty \(empty, cilk_a, 1 workers\)"):
                 measure(matrix(warmup=warmup), tmp_path / "set", host=FakeHost())
             assert not (tmp_path / "set").exists()
+    assert len(seen) == 4  # each time the first run has told
 
 
 def test_measurements_are_not_overwritten_unasked(tmp_path: Path) -> None:
@@ -210,7 +213,9 @@ def test_a_disk_that_is_full_costs_one_run(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(measuring, "write_recording", full)
     with pytest.raises(ConfigurationError, match="no space left"):
         measure(matrix(), tmp_path, host=FakeHost())
-    assert len(read_measurements(tmp_path).runs) == 5
+    measured = read_measurements(tmp_path)
+    about = measured.about
+    assert len(measured.runs) == len(about["counters"]) == len(about["speed_probe_s"]) == 5
 
 
 def test_summaries(tmp_path: Path) -> None:
