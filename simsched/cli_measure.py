@@ -11,6 +11,7 @@ import typer
 from simsched.cli_output import (
     INTERRUPTED,
     JsonOption,
+    QuietOption,
     console_on,
     print_json,
     say,
@@ -27,9 +28,7 @@ def measure_command(
         bool, typer.Option("--overwrite", help="Replace measurements that are there already.")
     ] = False,
     as_json: JsonOption = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Only the table and warnings.")
-    ] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Run programs under policies on this host and keep a trace of each run."""
     from simsched.experiment.progress import ProgressBar
@@ -50,7 +49,7 @@ def measure_command(
         if not quiet:
             sys.stderr.write(f"simsched: {stop}\n")
         raise typer.Exit(INTERRUPTED) from None
-    for warning in measured.warnings:
+    for warning in () if quiet else measured.warnings:
         sys.stderr.write(f"simsched: warning: {warning}\n")
     if as_json:
         print_json(document_of(measured))

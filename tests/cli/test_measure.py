@@ -63,8 +63,8 @@ def test_the_table_and_what_stands_below(simsched: Command, file: Path) -> None:
 
 
 def test_json_is_one_document_and_nothing_else(simsched: Command, file: Path) -> None:
-    code, output, _ = simsched("measure", file, "--json", "--quiet", "-o", "out")
-    assert code == 0
+    code, output, messages = simsched("measure", file, "--json", "--quiet", "-o", "out")
+    assert (code, messages) == (0, "")
     document = json.loads(output)
     assert document["name"] == "small"
     assert len(document["cells"]) == 8
