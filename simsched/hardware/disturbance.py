@@ -36,7 +36,7 @@ def disturbances(
     Parameters
     ----------
     runs : sequence of Measurement
-        What was measured.
+        Those of which the workers never sleep.
     loads : mapping of str to Load
         What the host did `before`, `during` and `after`.
     probes : sequence of float

@@ -273,8 +273,14 @@ class _Session:
             "speed_probe_s": self.probes[:n],
             "counters": self.counters[:n],
         }
+        # The lock of a central queue lets workers sleep, which looks like a core that is taken.
+        awake = {
+            (cell.label, cell.policy, cell.workers)
+            for cell in self.cells
+            if cell.mode.pools == "deques"
+        }
         warnings = disturbances(
-            self.runs,
+            [run for run in self.runs if run.cell in awake],
             loads=self.loads,
             probes=self.probes[:n],
             overhead=self.about.get("tracing_overhead"),

@@ -43,7 +43,8 @@ class Measurement:
         are first touched, is not part of it, nor are the meetings of the workers in between.
     cpu_share : float
         CPU time of the workers divided by the time they were there: less than 1 when the host took
-        cores away, or when workers outnumber the cores.
+        cores away, when workers outnumber the cores, or when they wait for the lock of a central
+        queue.
     """
 
     file: str

@@ -99,7 +99,8 @@ class WorkerOutcome:
         and ticks between finding nothing and finding a task.
     cpu_ns, present_ns : int
         How long the thread was on a core, and how long it was there at all, in nanoseconds. Idle
-        workers keep searching, so that the host took the core away in between.
+        workers keep searching, so that the host took the core away in between, unless the thread
+        slept on the lock of a central queue.
     events : dict of str to int
         Events that the processor has counted, those that it could count.
     events_error : str

@@ -83,6 +83,23 @@ def test_more_workers_than_cores_are_not_taken_for_a_busy_host(tmp_path: Path) -
     assert len(warnings_of(runs=[run], cores=4)) == 1
 
 
+@needs_linux
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(("policy", "found"), [("work_sharing", 0), ("pfws", 1)])
+def test_sleeping_on_the_lock_of_a_queue_is_not_taken_for_a_busy_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, found: int
+) -> None:
+    def half(program: Program, *words: Any, **arguments: Any) -> Recording:
+        recording = execute(program, *words, **arguments)
+        cpu = [seconds / 2 for seconds in recording.details["present_s"]]
+        return replace(recording, details={**recording.details, "cpu_s": cpu})
+
+    monkeypatch.setattr(measuring, "execute", half)
+    measured = measure(matrix(policies=[policy]), tmp_path, host=FakeHost())
+    assert len(measured.warnings) == found
+    assert measured.runs[0].cpu_share == pytest.approx(0.5)
+
+
 def test_the_worst_run_is_named() -> None:
     runs = [replace(RUN, cpu_share=share, repetition=i) for i, share in enumerate((1.0, 0.6, 0.9))]
     assert warnings_of(runs=runs) == [
