@@ -34,6 +34,7 @@ from simsched.hardware.calibrate_memory import (
     measure_streams,
     measure_sweep,
     memory_bytes,
+    moved,
 )
 from simsched.hardware.calibrate_probes import Measured, stream_rate
 from simsched.hardware.calibrate_report import measured_rows
@@ -104,9 +105,9 @@ class Calibration:
     warnings: tuple[str, ...] = ()
 
     def stream(self, domain: int, node: int, operation: str = CHOSEN) -> dict[int, Measured]:
-        """Return bandwidth by the number of threads."""
+        """Return the bytes that move per second, by the number of threads."""
         return {
-            s.n_threads: s.rate
+            s.n_threads: moved(s.rate, operation)
             for s in self.streams
             if (s.domain, s.node, s.operation) == (domain, node, operation)
         }
@@ -178,12 +179,14 @@ def _measure(host: Host, effort: Effort, progress: Progress) -> Calibration:
     progress("caches and memory")
     sweep = measure_sweep(thread, effort)
     latencies = measure_latencies(host, effort, total, progress)
-    caches = measure_caches(host, effort, sweep, latencies[0].time, warnings)
+    streams = measure_streams(host, effort, total, progress)
+    memory = latencies[0].time, streams[0].rate
+    caches = measure_caches(host, effort, sweep, memory, warnings)
     cached = caches[0].capacity_bytes if caches else USUAL_L1_BYTES
     core = host.domains[0].cores[0]
     return Calibration(
         host=host,
-        streams=measure_streams(host, effort, total, progress),
+        streams=streams,
         siblings=tuple(
             stream_rate(core[: k + 1], CHOSEN, total, rounds=rounds) for k in range(len(core))
         ),

@@ -78,7 +78,9 @@ def machine_document(
 def _kernel(kernel: Kernel) -> Pair:
     runs = "1 run" if kernel.runs == 1 else f"{kernel.runs} runs"
     text = f"kernels: {runs}, simulated within {kernel.residual:.1%}"
-    return [f"{kernel.seconds_per_op * 1e9:.6g} ns", text]
+    points = zip(kernel.time.data_bytes, kernel.time.seconds, strict=True)
+    times = {f"{size} B": f"{seconds * 1e9:.6g} ns" for size, seconds in points}
+    return [times if len(times) > 1 else next(iter(times.values())), text]
 
 
 def machine_yaml(document: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from simsched.hardware.calibrate_host import Host, available_bytes
@@ -13,6 +13,8 @@ from simsched.units import format_size
 STREAMS = ("read", "write", "copy", "triad")
 #: What a machine's bandwidths are: reads and writes in a mix, counted alike as flows are.
 CHOSEN = "triad"
+#: Bytes that move for each byte that STREAM counts: a line is fetched before it is written.
+MOVED = {"read": 1.0, "write": 2.0, "copy": 1.5, "triad": 4 / 3}
 #: A level of caches ends where a load takes this many times as long as inside it.
 NEXT_LEVEL = 1.6
 #: Loads from the outermost cache that take more than this share of those from memory are doubtful.
@@ -227,7 +229,7 @@ def measure_caches(
     host: Host,
     effort: Effort,
     sweep: Sequence[tuple[int, Measured]],
-    memory: Measured,
+    memory: tuple[Measured, Measured],
     warnings: list[str],
 ) -> tuple[CacheLevelValues, ...]:
     """Measure each level of caches in half of its capacity, by one core.
@@ -238,17 +240,21 @@ def measure_caches(
         The host, and how much is measured.
     sweep : sequence of (int, Measured)
         Latency over the size of the buffer.
-    memory : Measured
-        Idle latency of memory.
+    memory : tuple of Measured
+        Idle latency of memory, and what one core reads from it.
     warnings : list of str
         Gets what the latencies say against a stated capacity.
 
     Notes
     -----
     A virtual machine may be told of a cache that it shares with others. Where loads in half of the
-    outermost cache take about as long as from memory, its capacity is that of the largest swept
-    buffer in which they take less than half as long.
+    outermost cache take about as long as from memory, its capacity is that of the largest buffer
+    that is read faster than halfway between cache and memory.
+
+    Bandwidth is that of triad. Beyond the first level the fetched lines of the written array count
+    too, as they do in memory.
     """
+    latency_of_memory, rate_of_memory = memory
     levels = [
         (f"L{c.level}", c.capacity_bytes, STATED, c.shared_by, c.is_even) for c in host.caches
     ]
@@ -260,17 +266,18 @@ def measure_caches(
     for position, (name, stated, stated_how, shared_by, is_even) in enumerate(levels):
         capacity, how = stated, stated_how
         latency = _latency_in(host, capacity, effort)
-        if position == len(levels) - 1 and latency.value > DOUBTFUL * memory.value:
-            inner = found[-1].capacity_bytes if found else 0
-            fast = [size for size, time in sweep if time.value < 0.5 * memory.value]
-            capacity = max([size for size in fast if size > inner], default=stated)
-            warnings.append(_doubt(name, stated, capacity, latency, memory))
+        inner = found[-1].capacity_bytes if found else 2**20
+        if position == len(levels) - 1 and latency.value > DOUBTFUL * latency_of_memory.value:
+            capacity = _fast_bytes(host, inner, stated, rate_of_memory, effort)
+            warnings.append(_doubt(name, stated, capacity, latency, latency_of_memory))
         if capacity != stated:
             how = (
-                "largest swept buffer with loads twice as fast as from memory; "
+                "largest buffer read faster than halfway between cache and memory; "
                 f"the system states {format_size(stated)}"
             )
-            latency = _latency_in(host, capacity, effort)
+            # Where the rest of the cache is may be far away, or taken by others at times.
+            latency = _latency_in(host, min(capacity, 8 * inner), effort)
+        rate = stream_rate(host.threads[:1], CHOSEN, capacity // 2, rounds=effort.rounds)
         found.append(
             CacheLevelValues(
                 name=name,
@@ -279,12 +286,33 @@ def measure_caches(
                 shared_by=shared_by,
                 shared_how=STATED if is_even else "assumed: not stated or not even",
                 latency=latency,
-                bandwidth=stream_rate(
-                    host.threads[:1], "read", capacity // 2, rounds=effort.rounds
-                ),
+                bandwidth=moved(rate, CHOSEN) if position > 0 else rate,
             )
         )
     return tuple(found)
+
+
+def moved(rate: Measured, operation: str) -> Measured:
+    """Return the bytes that move per second, for those that STREAM counts."""
+    factor = MOVED[operation]
+    if factor == 1.0:
+        return rate
+    how = f"{rate.how}, {factor:.3g} bytes moved for each counted"
+    return replace(rate, value=rate.value * factor, how=how)
+
+
+def _fast_bytes(host: Host, inner: int, stated: int, memory: Measured, effort: Effort) -> int:
+    """Return the largest buffer that is read faster than halfway between cache and memory."""
+    largest, limit = stated, 0.0
+    for size in (inner * factor * 2**octave for octave in range(1, 20) for factor in (2, 3)):
+        if size >= stated:
+            break
+        rate = stream_rate(host.threads[:1], "read", size, rounds=effort.rounds).value
+        limit = limit or 0.5 * (rate + memory.value)
+        if rate < limit:
+            break
+        largest = size
+    return largest
 
 
 def _latency_in(host: Host, capacity: int, effort: Effort) -> Measured:

@@ -12,9 +12,8 @@ from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError
 from simsched.hardware.measurements import MeasurementSet
 from simsched.hardware.pricing import price
-from simsched.machine.model import Machine
+from simsched.machine.model import KernelTime, Machine
 from simsched.policy.registry import policy_from_spec
-from simsched.trace.recording import Recording
 from simsched.trace.schema import Trace
 from simsched.trace.times import work_times
 from simsched.workload.graph import TaskGraph, Workload
@@ -35,96 +34,120 @@ class Kernel:
     ----------
     name : str
         ``program.class``.
-    seconds_per_op : float
-        Of one operation, without what the accesses take on the machine.
+    time : KernelTime
+        Of one operation, by the size of the data that it was calibrated with.
     residual : float
-        Largest relative error, over the runs, of the simulated time of the class with this value.
+        Largest relative error of the simulated time of the class with these values.
     runs : int
         Number of runs.
     """
 
     name: str
-    seconds_per_op: float
+    time: KernelTime
     residual: float
     runs: int
 
 
 @dataclass(frozen=True)
 class CalibrationRun:
-    """A run on one core: what took how long, and the policy that schedules like it."""
-
-    recording: Recording
-    policy: str
-
-
-def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[Kernel]:
-    """Return the compute times with which the simulator takes as long as was measured.
-
-    The time of a class in a run is compared with its time in a simulation of the same graph. Its
-    compute time is the smallest with which simulations are not shorter than the runs of its
-    program, in the mean of the relative errors; runs of several sizes show in `residual` how much
-    is left that the memory model does not explain.
+    """What a program took on one core.
 
     Parameters
     ----------
-    runs : sequence of CalibrationRun
-        With one worker. Some should have their data in the caches: where accesses take longer than
-        computing, nothing can be learned about computing.
-    machine : Machine
-        Caches, memory and runtime costs of the host; its kernels are not used.
+    workload : Workload
+        Its graphs.
+    policy : str
+        The simulated policy that schedules like it.
+    seconds : ndarray of float64, shape (n_classes,)
+        Time in tasks of each class; see :func:`class_seconds`.
+    runs : int
+        Number of runs whose median this is.
+    """
+
+    workload: Workload
+    policy: str
+    seconds: NDArray[np.float64]
+    runs: int = 1
+
+
+def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
+    """Return the medians of the cells of a set.
 
     Raises
     ------
     ConfigurationError
         A run has several workers or no graph.
     """
-    by_program: dict[str, list[CalibrationRun]] = {}
-    for run in runs:
-        if run.recording.workload is None or run.recording.n_workers != 1:
+    found = []
+    for runs in measured.cells().values():
+        recordings = [measured.recording(run) for run in runs]
+        workload = recordings[0].workload
+        if workload is None or runs[0].workers != 1:
             raise ConfigurationError(
-                f"calibration with {run.recording.name}: accepted: runs with one worker and a graph"
+                f"calibration with {runs[0].label}: accepted: runs with one worker and a graph"
             )
-        by_program.setdefault(run.recording.workload.name, []).append(run)
+        seconds = [class_seconds(each.trace, workload) for each in recordings]
+        found.append(
+            CalibrationRun(workload, runs[0].policy, np.median(seconds, axis=0), len(runs))
+        )
+    return found
+
+
+def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[Kernel]:
+    """Return the compute times with which the simulator takes as long as was measured.
+
+    The time of a class in a run is compared with its time in a simulation of the same graph. Its
+    compute time is the smallest with which the simulation is not shorter; this includes what the
+    processor cannot hide of the accesses, so that it depends on where the data lie: there is one
+    value per size of the data.
+
+    Parameters
+    ----------
+    runs : sequence of CalibrationRun
+        Runs with one worker. Runs of one program with data of the same size share a value, the mean
+        of their relative errors being zero.
+    machine : Machine
+        Caches, memory and runtime costs of the host; its kernels are not used.
+    """
+    groups: dict[tuple[str, int], list[CalibrationRun]] = {}
+    for run in runs:
+        size = int(run.workload.graph.block_bytes.sum())
+        groups.setdefault((run.workload.name, size), []).append(run)
+    found: dict[str, list[tuple[int, float, float, int]]] = {}
+    for (_, size), group in sorted(groups.items()):
+        count = sum(run.runs for run in group)
+        for name, seconds, residual in _calibrate(group, machine):
+            found.setdefault(name, []).append((max(1, size), seconds, residual, count))
     return [
-        kernel for name in sorted(by_program) for kernel in _calibrate(by_program[name], machine)
+        Kernel(
+            name,
+            KernelTime(tuple(point[0] for point in points), tuple(point[1] for point in points)),
+            residual=max(point[2] for point in points),
+            runs=sum(point[3] for point in points),
+        )
+        for name, points in found.items()
     ]
 
 
-def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
-    """Return the run of each cell whose makespan is the median of the cell."""
-    chosen = []
-    for runs in measured.cells().values():
-        middle = sorted(runs, key=lambda run: run.makespan_s)[(len(runs) - 1) // 2]
-        chosen.append(CalibrationRun(measured.recording(middle), middle.policy))
-    return chosen
+def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, float, float]]:
+    """Return name, seconds per operation and residual of the classes of a program.
 
-
-def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[Kernel]:
-    """Return the kernels of one program, by bisection of all classes at a time.
-
-    That a class takes longer changes nothing in the others when there is one worker, apart from
-    what lies in the caches.
+    All classes are bisected at a time: that one takes longer changes nothing in the others when
+    there is one worker, apart from what lies in the caches.
     """
-    workloads = [run.recording.workload for run in runs]
-    graphs = [workload for workload in workloads if workload is not None]
-    names = graphs[0].graph.class_names
-    ops = np.array([_ops_of_classes(workload) for workload in graphs])
-    measured = np.array(
-        [class_seconds(run.recording.trace, w) for run, w in zip(runs, graphs, strict=True)]
-    )
+    program, names = runs[0].workload.name, runs[0].workload.graph.class_names
+    ops = np.array([_ops_of_classes(run.workload) for run in runs])
+    measured = np.array([run.seconds for run in runs])
     classes = np.flatnonzero((ops > 0).all(axis=0) & (measured > 0).all(axis=0))
     ops, measured = ops[:, classes], measured[:, classes]
 
     def errors(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         kernels = {
-            f"{graphs[0].name}.{names[c]}": {PROCESSOR: float(value)}
+            f"{program}.{names[c]}": {PROCESSOR: KernelTime((1,), (float(value),))}
             for c, value in zip(classes, seconds, strict=True)
         }
         priced = replace(machine, kernels=kernels)
-        simulated = [
-            _simulated_seconds(workload, run.policy, priced)[classes]
-            for run, workload in zip(runs, graphs, strict=True)
-        ]
+        simulated = [_simulated_seconds(run.workload, run.policy, priced)[classes] for run in runs]
         relative: NDArray[np.float64] = np.array(simulated) / measured - 1.0
         return relative
 
@@ -136,7 +159,7 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[Kernel]:
         low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
     residual = np.abs(errors(high)).max(axis=0)
     return [
-        Kernel(f"{graphs[0].name}.{names[c]}", float(value), float(rest), len(runs))
+        (f"{program}.{names[c]}", float(value), float(rest))
         for c, value, rest in zip(classes, high, residual, strict=True)
     ]
 

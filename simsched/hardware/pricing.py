@@ -17,7 +17,8 @@ def price(workload: Workload, machine: Machine) -> Workload:
 
     A program counts the operations of its classes, elements or edges, which take different times.
     Here an operation of class ``c`` of program ``p`` becomes as many operations as a core of the
-    first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states.
+    first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for
+    the size of the program's data.
     Groups of other speed keep their relative speed.
 
     Parameters
@@ -33,21 +34,26 @@ def price(workload: Workload, machine: Machine) -> Workload:
         The machine has no kernel of a class that has operations.
     """
     init = workload.init
+    data_bytes = int(workload.graph.block_bytes.sum())
+
+    def priced(graph: TaskGraph) -> TaskGraph:
+        return _priced(graph, workload.name, data_bytes, machine)
+
     return replace(
-        workload,
-        graph=price_graph(workload.name, workload.graph, machine),
-        init=None if init is None else price_graph(workload.name, init, machine),
+        workload, graph=priced(workload.graph), init=None if init is None else priced(init)
     )
 
 
-def price_graph(program: str, graph: TaskGraph, machine: Machine) -> TaskGraph:
-    """Return a graph of a program in operations of the machine's cores; see :func:`price`."""
-    factor = np.array([_factors(program, graph, kind, machine) for kind in graph.kinds])
+def _priced(graph: TaskGraph, program: str, data_bytes: int, machine: Machine) -> TaskGraph:
+    """Return a graph of a program in operations of the machine's cores."""
+    factor = np.array([_factors(program, graph, kind, data_bytes, machine) for kind in graph.kinds])
     by_task = factor[:, graph.task_class]
     return replace(graph, ops=graph.ops * by_task, join_ops=graph.join_ops * by_task)
 
 
-def _factors(program: str, graph: TaskGraph, kind: str, machine: Machine) -> NDArray[np.float64]:
+def _factors(
+    program: str, graph: TaskGraph, kind: str, data_bytes: int, machine: Machine
+) -> NDArray[np.float64]:
     """Return per class how many operations of a core one operation of the class is."""
     factors = np.ones(len(graph.class_names))
     group = next((group for group in machine.core_groups if group.kind == kind), None)
@@ -62,7 +68,7 @@ def _factors(program: str, graph: TaskGraph, kind: str, machine: Machine) -> NDA
     for number, name in enumerate(graph.class_names):
         times = machine.kernels.get(f"{program}.{name}", {})
         if kind in times:
-            factors[number] = times[kind] * group.ops_per_s
+            factors[number] = times[kind].at(data_bytes) * group.ops_per_s
         elif busy[number] > 0:
             found = unknown_name("kernel", f"{program}.{name}", machine.kernels)
             raise ConfigurationError(f"machine {machine.name}: kernels on {kind}: {found}")

@@ -11,6 +11,7 @@ node : memory node; link : interconnect link. All are dense and start at 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,33 @@ from numpy.typing import NDArray
 from simsched.errors import ModelError, unknown_name
 
 IntArray = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """Compute time of an operation, by the size of all data of the program.
+
+    Parameters
+    ----------
+    data_bytes : tuple of int
+        Sizes, ascending.
+    seconds : tuple of float
+        Time at each size.
+    """
+
+    data_bytes: tuple[int, ...]
+    seconds: tuple[float, ...]
+
+    def at(self, data_bytes: int) -> float:
+        """Return the time for data of a size: linear over its logarithm, constant beyond the ends.
+
+        Examples
+        --------
+        >>> KernelTime((1024, 4096), (1.0, 3.0)).at(2048)
+        2.0
+        """
+        sizes = np.log2(self.data_bytes)
+        return float(np.interp(math.log2(max(1, data_bytes)), sizes, self.seconds))
 
 
 @dataclass(frozen=True)
@@ -220,9 +248,9 @@ class Machine:
         From the level nearest the core outwards.
     costs : RuntimeCosts
         Costs of the task runtime.
-    kernels : dict of str to dict of str to float
-        Per task class (``program.class``) and processor kind, the seconds that one operation takes
-        on a core of the first group of that kind, without what its accesses take.
+    kernels : dict of str to dict of str to KernelTime
+        Per task class (``program.class``) and processor kind, what one operation takes on a core of
+        the first group of that kind beside its accesses.
     sources : dict of str to str
         Where each number comes from, keyed by its YAML path.
     """
@@ -241,7 +269,7 @@ class Machine:
     touch_order: IntArray
     caches: tuple[CacheLevel, ...] = ()
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
-    kernels: dict[str, dict[str, float]] = field(default_factory=dict)
+    kernels: dict[str, dict[str, KernelTime]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -16,6 +16,7 @@ from simsched.machine.model import (
     CacheLevel,
     CoreGroup,
     IntArray,
+    KernelTime,
     Link,
     Machine,
     MemoryNode,
@@ -93,11 +94,16 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         caches=tuple(_cache(level, cache, layout) for level, cache in file.caches.items()),
         costs=_costs(file.costs),
         kernels={
-            kernel: {kind: time.value for kind, time in times.items()}
+            kernel: {kind: _kernel_time(time.value) for kind, time in times.items()}
             for kernel, times in file.kernels.items()
         },
         sources=sources,
     )
+
+
+def _kernel_time(points: list[tuple[int, float]]) -> KernelTime:
+    sizes, seconds = zip(*points, strict=True)
+    return KernelTime(sizes, seconds)
 
 
 def _explain(source: schema.Source) -> str:

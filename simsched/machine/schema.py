@@ -70,6 +70,18 @@ Bandwidth = Annotated[float, BeforeValidator(parse_bandwidth)]
 Frequency = Annotated[float, BeforeValidator(parse_frequency)]
 Time = Annotated[int, BeforeValidator(parse_time)]
 OperationTime = Annotated[float, BeforeValidator(parse_seconds)]
+
+
+def _by_size(data: object) -> object:
+    """Return a time, or a mapping of sizes to times, as pairs of them by size."""
+    if not isinstance(data, dict):
+        return [(1, data)]
+    return sorted((_positive(parse_size(size)), time) for size, time in data.items())
+
+
+OperationTimes = Annotated[
+    list[tuple[int, OperationTime]], BeforeValidator(_by_size), Field(min_length=1)
+]
 Size = Annotated[int, BeforeValidator(lambda text: _positive(parse_size(text)))]
 Count = Annotated[int, Field(ge=1, le=65536)]
 Index = Annotated[int, Field(ge=0)]
@@ -294,7 +306,8 @@ class MachineFile(Section):
     """A machine file.
 
     `kernels` has, per task class (``program.class``) and processor kind, the compute time of one
-    operation on an idle core of the first group of that kind; what accesses take comes on top.
+    operation on an idle core of the first group of that kind, beside what its accesses take: one
+    time, or times by the size of all data of the program.
     """
 
     description: Annotated[str, Field(min_length=1)]
@@ -307,8 +320,8 @@ class MachineFile(Section):
     hops: Sourced[list[list[Index]]] | None = None
     paths: Annotated[dict[Name, PathRule], Field(min_length=1)]
     costs: Costs = Field(default_factory=Costs)
-    kernels: dict[Name, Annotated[dict[Name, Sourced[OperationTime]], Field(min_length=1)]] = Field(
-        default_factory=dict
+    kernels: dict[Name, Annotated[dict[Name, Sourced[OperationTimes]], Field(min_length=1)]] = (
+        Field(default_factory=dict)
     )
 
     @model_validator(mode="after")

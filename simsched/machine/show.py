@@ -262,6 +262,9 @@ def _add_costs(branch: Tree, machine: Machine) -> None:
 
 def _add_kernels(branch: Tree, machine: Machine) -> None:
     for kernel, times in machine.kernels.items():
-        for kind, seconds in times.items():
-            text = f"{seconds * 1e9:.4g} ns"
+        for kind, time in times.items():
+            points = zip(time.data_bytes, time.seconds, strict=True)
+            texts = [(format_size(size), f"{seconds * 1e9:.4g} ns") for size, seconds in points]
+            text = ", ".join(f"{text} for {size}" for size, text in texts)
+            text = texts[0][1] if len(texts) == 1 else text
             _add_value(branch, machine, f"{kernel} on {kind}", text, f"kernels.{kernel}.{kind}")

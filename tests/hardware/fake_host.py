@@ -67,7 +67,8 @@ class FakeHost(Host):
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the measurement of the overhead."""
+    """Leave out the measurement of the overhead, and repetitions because of what else runs."""
+    monkeypatch.setattr(measuring, "MAX_REPEATS", 0)
     monkeypatch.setattr(measuring, "tracing_overhead", lambda workers: dict(QUIET_OVERHEAD))
 
 

@@ -85,9 +85,9 @@ def test_more_workers_than_cores_are_not_taken_for_a_busy_host(tmp_path: Path) -
 
 @needs_linux
 @pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize(("policy", "found"), [("work_sharing", 0), ("pfws", 1)])
-def test_sleeping_on_the_lock_of_a_queue_is_not_taken_for_a_busy_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str, found: int
+@pytest.mark.parametrize("policy", ["work_sharing", "pfws"])
+def test_workers_that_lack_their_cores_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
 ) -> None:
     def half(program: Program, *words: Any, **arguments: Any) -> Recording:
         recording = execute(program, *words, **arguments)
@@ -96,8 +96,32 @@ def test_sleeping_on_the_lock_of_a_queue_is_not_taken_for_a_busy_host(
 
     monkeypatch.setattr(measuring, "execute", half)
     measured = measure(matrix(policies=[policy]), tmp_path, host=FakeHost())
-    assert len(measured.warnings) == found
+    assert len(measured.warnings) == 1
     assert measured.runs[0].cpu_share == pytest.approx(0.5)
+
+
+@needs_linux
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_lacked_its_cores_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = iter([0.5, 1.0, 0.9, 0.6, 0.96, 0.7])  # warm-up; at once; best of four
+
+    def disturbed(program: Program, *words: Any, **arguments: Any) -> Recording:
+        recording = execute(program, *words, **arguments)
+        share = next(shares)
+        cpu = [share * seconds for seconds in recording.details["present_s"]]
+        return replace(recording, details={**recording.details, "cpu_s": cpu})
+
+    monkeypatch.setattr(measuring, "execute", disturbed)
+    monkeypatch.setattr(measuring, "MAX_REPEATS", 3)
+    empty = {"name": "empty", "tasks": 20}
+    chosen = matrix(programs=[empty], policies=["cilk_a"], workers=[1], warmup=1, repetitions=2)
+    measured = measure(chosen, tmp_path, host=FakeHost())
+    assert [run.cpu_share for run in measured.runs] == pytest.approx([1.0, 0.96])
+    assert measured.about["repeated_runs"] == 3
+    assert len(measured.about["speed_probe_s"]) == 2
+    assert next(shares, None) is None
 
 
 def test_the_worst_run_is_named() -> None:

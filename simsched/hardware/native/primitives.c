@@ -101,12 +101,10 @@ static void measure_alone(lane_t *lane, hw_primitives_t *result, int32_t n_round
     }
 }
 
-static int measure_queue(int32_t *ring, hw_primitives_t *result, int32_t n_rounds)
+static void measure_queue(int32_t *ring, hw_primitives_t *result, int32_t n_rounds)
 {
     hw_queue_t queue;
-    int status = hw_queue_init(&queue, ring, QUEUE);
-    if (status != HW_OK)
-        return status;
+    hw_queue_init(&queue, ring, QUEUE);
     for (int32_t round = 0; round < n_rounds; round++) {
         int64_t begin = hw_monotonic_ns();
         for (int32_t i = 0; i < QUEUE; i++)
@@ -117,8 +115,6 @@ static int measure_queue(int32_t *ring, hw_primitives_t *result, int32_t n_round
             hw_queue_take(&queue);
         result->lock_take = less(result->lock_take, begin, QUEUE);
     }
-    hw_queue_free(&queue);
-    return HW_OK;
 }
 
 static void measure_stamp(hw_primitives_t *result, int32_t n_rounds)
@@ -151,7 +147,7 @@ static void *owner_main(void *argument)
     if (status == HW_OK) {
         hw_deque_init(&lane.deque, ring, QUEUE);
         measure_alone(&lane, self->result, bench->n_rounds);
-        status = measure_queue(ring, self->result, bench->n_rounds);
+        measure_queue(ring, self->result, bench->n_rounds);
         measure_stamp(self->result, bench->n_rounds);
     }
     hw_pages_free(ring, bytes);

@@ -1,27 +1,22 @@
 #include "queue.h"
 
-int hw_queue_init(hw_queue_t *queue, int32_t *ring, int64_t size)
+void hw_queue_init(hw_queue_t *queue, int32_t *ring, int64_t size)
 {
     atomic_init(&queue->head, 0);
     atomic_init(&queue->tail, 0);
     queue->ring = ring;
     queue->mask = size - 1;
-    return pthread_mutex_init(&queue->lock, NULL) == 0 ? HW_OK : HW_ERR_MEMORY;
-}
-
-void hw_queue_free(hw_queue_t *queue)
-{
-    pthread_mutex_destroy(&queue->lock);
+    hw_lock_init(&queue->lock);
 }
 
 void hw_queue_push(hw_queue_t *queue, int32_t item)
 {
-    pthread_mutex_lock(&queue->lock);
+    hw_lock(&queue->lock);
     /* Relaxed: the lock orders everything; readers outside it only guess. */
     int64_t tail = atomic_load_explicit(&queue->tail, memory_order_relaxed);
     queue->ring[tail & queue->mask] = item;
     atomic_store_explicit(&queue->tail, tail + 1, memory_order_relaxed);
-    pthread_mutex_unlock(&queue->lock);
+    hw_unlock(&queue->lock);
 }
 
 int32_t hw_queue_take(hw_queue_t *queue)
@@ -30,12 +25,12 @@ int32_t hw_queue_take(hw_queue_t *queue)
     if (atomic_load_explicit(&queue->head, memory_order_relaxed) >=
         atomic_load_explicit(&queue->tail, memory_order_relaxed))
         return HW_NONE;
-    pthread_mutex_lock(&queue->lock);
+    hw_lock(&queue->lock);
     int64_t head = atomic_load_explicit(&queue->head, memory_order_relaxed);
     if (head < atomic_load_explicit(&queue->tail, memory_order_relaxed)) {
         item = queue->ring[head & queue->mask];
         atomic_store_explicit(&queue->head, head + 1, memory_order_relaxed);
     }
-    pthread_mutex_unlock(&queue->lock);
+    hw_unlock(&queue->lock);
     return item;
 }

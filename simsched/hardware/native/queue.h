@@ -7,12 +7,11 @@
 #ifndef HW_QUEUE_H
 #define HW_QUEUE_H
 
-#include <pthread.h>
-
 #include "base.h"
+#include "lock.h"
 
 typedef struct {
-    _Alignas(HW_LINE) pthread_mutex_t lock;
+    _Alignas(HW_LINE) hw_lock_t lock;
     _Alignas(HW_LINE) _Atomic int64_t head;
     _Atomic int64_t tail;
     int32_t *ring;
@@ -20,8 +19,7 @@ typedef struct {
 } hw_queue_t;
 
 /* Makes an empty queue over a ring of `size` items, a power of two; the ring stays the caller's. */
-int hw_queue_init(hw_queue_t *queue, int32_t *ring, int64_t size);
-void hw_queue_free(hw_queue_t *queue);
+void hw_queue_init(hw_queue_t *queue, int32_t *ring, int64_t size);
 
 /* Adds an item as the newest. There must be room. */
 void hw_queue_push(hw_queue_t *queue, int32_t item);

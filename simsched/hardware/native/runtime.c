@@ -87,8 +87,7 @@ int hw_run_new(hw_run_t **result, const hw_problem_t *problem)
     atomic_init(&run->status, HW_OK);
     atomic_init(&run->gate, HW_GATE_CLOSED);
     int status = fill(run);
-    if (status == HW_OK)
-        status = hw_queue_init(&run->queue, run->rings, run->ring_size);
+    hw_queue_init(&run->queue, run->rings, run->ring_size);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -149,7 +148,6 @@ void hw_run_free(hw_run_t *run)
     if (run->problem.init != NULL)
         hw_tasks_free(run->init_tasks, run->problem.init);
     hw_pages_free(run->rings, run->rings_bytes);
-    hw_queue_free(&run->queue);
     pthread_cond_destroy(&run->exit_condition);
     pthread_mutex_destroy(&run->exit_lock);
     free(run->iterations);
