@@ -127,6 +127,7 @@ static void fill_memory(ssk_problem_t *p, const file_t *file, const char *part)
     ARRAY(p->cache_rate, "cache_rate");
     ARRAY(p->cache_instance, "cache_instance");
     ARRAY(p->n_cache_instances, "n_cache_instances");
+    NUMBER(p->transfer_level, "transfer_level"); /* no case has one: its rate is not in the file */
     ARRAY(p->granule_ptr, "granule_ptr");
     ARRAY(p->granule_frame, "granule_frame");
     ARRAY(p->block_bytes, "block_bytes");

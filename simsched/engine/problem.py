@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,9 @@ class Problem:
     cache_capacity_bytes, cache_latency_ps : ndarray of int64, shape (n_levels,)
     cache_rate : ndarray of float64, shape (n_levels,)
         Bytes per ps of a hit.
+    transfer_level, transfer_latency_ps, transfer_rate : int, int, float
+        Cache level whose instances pass on what they have written, -1 for none; latency and bytes
+        per ps of that.
     cache_instance : ndarray of int32, shape (n_levels, n_workers)
     n_cache_instances : ndarray of int32, shape (n_levels,)
     granule_ptr : ndarray of int64, shape (n_blocks + 1,)
@@ -124,6 +128,9 @@ class Problem:
     cache_capacity_bytes: Int64Array
     cache_latency_ps: Int64Array
     cache_rate: FloatArray
+    transfer_level: int
+    transfer_latency_ps: int
+    transfer_rate: float
     cache_instance: Int32Array
     n_cache_instances: Int32Array
     granule_ptr: Int64Array
@@ -320,6 +327,7 @@ def make_problem(
         cache_rate=np.array(
             [level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64
         ),
+        **_transfers(machine),
         cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(
             -1, len(worker_thread)
         ),
@@ -439,6 +447,18 @@ def _paths(machine: Machine, n_smt: int) -> Paths:
         hit=hit,
         copy=copy,
     )
+
+
+def _transfers(machine: Machine) -> dict[str, Any]:
+    """Return the level of caches whose instances pass on what they have written."""
+    for number, level in enumerate(machine.caches):
+        if level.transfer_bandwidth_bytes_per_s > 0:
+            return {
+                "transfer_level": number,
+                "transfer_latency_ps": level.transfer_latency_ps,
+                "transfer_rate": level.transfer_bandwidth_bytes_per_s * PER_PS,
+            }
+    return {"transfer_level": -1, "transfer_latency_ps": 0, "transfer_rate": 0.0}
 
 
 def _memory_side_granules(

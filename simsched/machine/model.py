@@ -186,6 +186,11 @@ class CacheLevel:
         Latency of a hit, charged once per access.
     core_instance : ndarray of int32, shape (n_cores,)
         The instance that each core uses.
+    transfer_bandwidth_bytes_per_s : float
+        Rate at which one core gets blocks that another instance has written; 0 when they come from
+        the next level like others.
+    transfer_latency_ps : int
+        Latency of such a transfer, charged once per access.
     """
 
     name: str
@@ -193,6 +198,8 @@ class CacheLevel:
     bandwidth_bytes_per_s: float
     latency_ps: int
     core_instance: IntArray
+    transfer_bandwidth_bytes_per_s: float = 0.0
+    transfer_latency_ps: int = 0
 
 
 @dataclass(frozen=True)

@@ -419,6 +419,10 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
         bandwidth_bytes_per_s=cache.bandwidth.value,
         latency_ps=cache.latency.value,
         core_instance=np.arange(len(layout.core_group), dtype=np.int32) // np.int32(share),
+        transfer_bandwidth_bytes_per_s=(
+            cache.transfer_bandwidth.value if cache.transfer_bandwidth else 0.0
+        ),
+        transfer_latency_ps=cache.transfer_latency.value if cache.transfer_latency else 0,
     )
 
 

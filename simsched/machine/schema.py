@@ -156,12 +156,30 @@ class Sockets(Section):
 
 
 class Cache(Section):
-    """A level of processor caches; consecutive cores share an instance."""
+    """A level of processor caches; consecutive cores share an instance.
+
+    Parameters
+    ----------
+    capacity, bandwidth, latency, shared_by
+        See :class:`simsched.machine.model.CacheLevel`.
+    transfer_bandwidth, transfer_latency : bandwidth, time, optional
+        Of blocks that another instance of the level has written; both or none.
+    """
 
     capacity: Sourced[Size]
     bandwidth: Sourced[Bandwidth]
     latency: Sourced[Time]
     shared_by: Sourced[Count]
+    transfer_bandwidth: Sourced[Bandwidth] | None = None
+    transfer_latency: Sourced[Time] | None = None
+
+    @model_validator(mode="after")
+    def _check_transfer(self) -> Self:
+        if (self.transfer_bandwidth is None) != (self.transfer_latency is None):
+            raise FieldError(
+                (), "found one of transfer_bandwidth and transfer_latency, accepted: both or none"
+            )
+        return self
 
 
 class SideCache(Section):
@@ -337,6 +355,12 @@ class MachineFile(Section):
                         ("sockets", position, "cores", name),
                         unknown_name("core kind", name, self.cores),
                     )
+        passing = [name for name, cache in self.caches.items() if cache.transfer_bandwidth]
+        if len(passing) > 1:
+            raise FieldError(
+                ("caches", passing[1], "transfer_bandwidth"),
+                f"found also in {passing[0]}, accepted: at one level",
+            )
         processors = sorted({core.processor for core in self.cores.values()})
         for kernel, times in self.kernels.items():
             for name in times:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from simsched.machine.model import (
     CacheLevel,
     CoreGroup,
+    IntArray,
     Link,
     Machine,
     MemoryNode,
@@ -40,7 +42,7 @@ def make_machine(
     link_bandwidth_bytes_per_s: float | None = None,
     local_latency_ps: int = 0,
     remote_latency_ps: int = 0,
-    caches: Sequence[tuple[str, int, float, int, int]] = (),
+    caches: Sequence[tuple[Any, ...]] = (),
     memory_side_cache: MemorySideCache | None = None,
     page_bytes: int = 4096,
     costs: RuntimeCosts | None = None,
@@ -79,7 +81,8 @@ def make_machine(
         Latency of the first byte.
     caches : sequence of tuple
         Cache levels from the core outwards, each (name, capacity_bytes, bandwidth_bytes_per_s,
-        latency_ps, cores_per_instance); consecutive cores share an instance.
+        latency_ps, cores_per_instance); consecutive cores share an instance. At one level two more:
+        transfer_bandwidth_bytes_per_s, transfer_latency_ps.
     memory_side_cache : MemorySideCache, optional
         Cache in front of every DRAM node.
     page_bytes : int
@@ -135,9 +138,13 @@ def make_machine(
             for domain in range(domains)
         ),
         touch_order=default_touch_order(nodes, hops),
-        caches=tuple(
-            CacheLevel(level, capacity, bandwidth, latency, cores // np.int32(per_instance))
-            for level, capacity, bandwidth, latency, per_instance in caches
-        ),
+        caches=tuple(_cache_level(level, cores) for level in caches),
         costs=RuntimeCosts() if costs is None else costs,
     )
+
+
+def _cache_level(values: tuple[Any, ...], cores: IntArray) -> CacheLevel:
+    """Return a cache level whose instances consecutive cores share."""
+    name, capacity_bytes, bandwidth, latency_ps, per_instance, *transfer = values
+    instance = cores // np.int32(per_instance)
+    return CacheLevel(name, capacity_bytes, bandwidth, latency_ps, instance, *transfer)

@@ -242,6 +242,9 @@ static void make_memory(scenario_t *s)
     p->cache_rate = cache_rate;
     p->cache_instance = instance;
     p->n_cache_instances = n_instances;
+    p->transfer_level = rng_below(&s->rng, levels + 1) - 1;
+    p->transfer_latency_ps = 11;
+    p->transfer_rate = p->transfer_level == SSK_NONE ? 0.0 : 0.05;
 }
 
 static void make_costs(scenario_t *s)

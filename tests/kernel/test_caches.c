@@ -27,6 +27,15 @@ static int64_t take_out(list_t *list, int32_t block)
     return 0;
 }
 
+/* Bytes of a block in a list, -1 if it is not there. */
+static int64_t bytes_of(const list_t *list, int32_t block)
+{
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->block[i] == block)
+            return list->n_bytes[i];
+    return -1;
+}
+
 /* docs/semantics.md, "Segments", item 2, for one level; returns what is missing. */
 static int64_t look_up(list_t *list, int64_t capacity, int32_t block, int64_t block_bytes, int64_t want)
 {
@@ -52,7 +61,9 @@ static void test_caches(uint64_t seed)
     ssk_caches_t caches;
     ssk_allocator_t allocator = ssk_default_allocator();
     static list_t lists[MAX_INSTANCES];
+    int32_t writer[16];
     memset(lists, 0, sizeof(lists));
+    memset(writer, -1, sizeof(writer));
     scenario_init(&s, seed);
     const ssk_problem_t *p = &s.problem;
     CHECK(ssk_caches_alloc(&caches, &allocator, p) == SSK_OK && caches.n_instances <= MAX_INSTANCES);
@@ -62,7 +73,7 @@ static void test_caches(uint64_t seed)
         bool writes = rng_chance(&s.rng, 0.3);
         CHECK(ssk_caches_access(&caches, worker, block, n_bytes, &missing, &tail) == SSK_OK);
         if (writes)
-            ssk_caches_invalidate(&caches, worker, block);
+            ssk_caches_write(&caches, worker, block);
         for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++]) {
             int32_t own = first + p->cache_instance[level * p->n_workers + worker];
             int64_t before = want;
@@ -71,10 +82,22 @@ static void test_caches(uint64_t seed)
             if (before > want)
                 expected_tail += p->cache_latency_ps[level] +
                                  ssk_ceil_ps((double)(before - want) / p->cache_rate[level]);
+            if (level == p->transfer_level && want > 0 && writer[block] >= 0 && writer[block] != own) {
+                int64_t there = bytes_of(&lists[writer[block]], block), moved = there < want ? there : want;
+                if (moved > 0)
+                    expected_tail += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
+                want -= moved;
+                writer[block] = SSK_NONE;
+            }
+            if (writes && level == p->transfer_level)
+                writer[block] = bytes_of(&lists[own], block) >= 0 ? own : SSK_NONE;
             for (int32_t i = first; writes && i < first + p->n_cache_instances[level]; i++)
                 if (i != own)
                     take_out(&lists[i], block);
         }
+        for (int32_t b = 0; b < p->n_blocks; b++)
+            if (writer[b] >= 0 && bytes_of(&lists[writer[b]], b) < 0)
+                writer[b] = SSK_NONE; /* evicted */
         CHECK(missing == want && tail == expected_tail);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);
     }

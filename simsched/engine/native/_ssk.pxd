@@ -75,6 +75,9 @@ cdef extern from "ssk.h" nogil:
         const double *cache_rate
         const int32_t *cache_instance
         const int32_t *n_cache_instances
+        int32_t transfer_level
+        int64_t transfer_latency_ps
+        double transfer_rate
         const int64_t *granule_ptr
         const int64_t *granule_frame
         const int64_t *node_slots

@@ -12,7 +12,8 @@ from simsched.engine.reference.record import Record
 class Caches:
     """Processor caches.
 
-    Each instance is an ordered map from block to resident bytes, most recent last.
+    Each instance is an ordered map from block to resident bytes, most recent last. For the level
+    whose instances pass on what they have written, the instance that holds a block so is known.
     """
 
     def __init__(self, problem: Problem, record: Record) -> None:
@@ -21,39 +22,64 @@ class Caches:
         self._content: list[list[OrderedDict[int, int]]] = [
             [OrderedDict() for _ in range(count)] for count in problem.n_cache_instances.tolist()
         ]
+        self._writer: dict[int, int] = {}
 
     def access(self, worker: int, block: int, n_bytes: int) -> tuple[int, int]:
         """Return (bytes that no level holds, time that the hits take in ps)."""
         problem = self._problem
         want, hit_ps = n_bytes, 0
-        for level, instances in enumerate(self._content):
+        for level in range(len(self._content)):
             if want == 0:
                 break
-            content = instances[int(problem.cache_instance[level, worker])]
-            capacity = int(problem.cache_capacity_bytes[level])
-            footprint = min(want, int(problem.block_bytes[block]))
-            missing = want
-            if footprint <= capacity:
-                resident = content.pop(block, 0)
-                missing = footprint - min(footprint, resident)
-                content[block] = max(resident, footprint)
-                while sum(content.values()) > capacity:
-                    content.popitem(last=False)
+            missing = self._look_up(level, worker, block, want)
             hit = want - missing
             if hit > 0:
                 hit_ps += int(problem.cache_latency_ps[level])
                 hit_ps += math.ceil(hit / float(problem.cache_rate[level]))
-            self._record.count_cache(level, hit, missing)
-            want = missing
+            moved = self._transfer(level, worker, block, missing)
+            if moved > 0:
+                hit_ps += problem.transfer_latency_ps
+                hit_ps += math.ceil(moved / problem.transfer_rate)
+            self._record.count_cache(level, hit, missing, moved)
+            want = missing - moved
         return want, hit_ps
 
-    def invalidate(self, worker: int, block: int) -> None:
-        """Drop the block from all instances that the worker does not use."""
+    def _look_up(self, level: int, worker: int, block: int, want: int) -> int:
+        """Return the bytes that the own instance of a level lacks; they are there afterwards."""
+        own = int(self._problem.cache_instance[level, worker])
+        content = self._content[level][own]
+        capacity = int(self._problem.cache_capacity_bytes[level])
+        footprint = min(want, int(self._problem.block_bytes[block]))
+        if footprint > capacity:
+            return want
+        resident = content.pop(block, 0)
+        content[block] = max(resident, footprint)
+        while sum(content.values()) > capacity:
+            dropped, _ = content.popitem(last=False)
+            if level == self._problem.transfer_level and self._writer.get(dropped) == own:
+                del self._writer[dropped]
+        return footprint - min(footprint, resident)
+
+    def _transfer(self, level: int, worker: int, block: int, missing: int) -> int:
+        """Return the bytes that come from another instance, which has written them."""
+        if level != self._problem.transfer_level or missing == 0 or block not in self._writer:
+            return 0
+        if self._writer[block] == int(self._problem.cache_instance[level, worker]):
+            return 0
+        writer = self._writer.pop(block)
+        return min(missing, self._content[level][writer][block])
+
+    def write(self, worker: int, block: int) -> None:
+        """Note that a worker has written a block; drop it from instances it does not use."""
         for level, instances in enumerate(self._content):
             own = int(self._problem.cache_instance[level, worker])
             for index, content in enumerate(instances):
                 if index != own:
                     content.pop(block, None)
+            if level == self._problem.transfer_level:
+                self._writer.pop(block, None)
+                if block in instances[own]:
+                    self._writer[block] = own
 
 
 class MemorySideCaches:

@@ -55,9 +55,9 @@ class Record:
         self.start_ps.append(now)
         self.node_bytes.append(np.zeros(self._shape, np.int64))
 
-    def count_cache(self, level: int, hit_bytes: int, missing_bytes: int) -> None:
-        """Count one look-up in a cache level."""
-        self.cache_hit_bytes[level] += hit_bytes
+    def count_cache(self, level: int, hit_bytes: int, missing_bytes: int, moved_bytes: int) -> None:
+        """Count one look-up in a cache level; what other instances pass on is missing there."""
+        self.cache_hit_bytes[level] += hit_bytes + moved_bytes
         if missing_bytes == 0:
             self.cache_hits[level] += 1
         else:

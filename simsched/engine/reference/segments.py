@@ -120,7 +120,7 @@ class Memory:
         node = int(self.home[block])
         missing, tail = self._caches.access(worker, block, n_bytes)
         if written > 0:
-            self._caches.invalidate(worker, block)
+            self._caches.write(worker, block)
         hit = 0
         if missing > 0 and problem.node_slots[node] > 0:
             hit = self._memory_side.access(node, block, missing)

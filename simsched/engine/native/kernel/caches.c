@@ -27,6 +27,13 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
     self->entries = ssk_new(allocator, n_instances + 1, sizeof(*self->entries));
     if (!self->resident || !self->holder || !self->table || !self->entries)
         return SSK_ERR_MEMORY;
+    if (problem->transfer_level != SSK_NONE) {
+        self->writer = ssk_new(allocator, n_blocks, sizeof(*self->writer));
+        if (self->writer == NULL)
+            return SSK_ERR_MEMORY;
+        for (size_t block = 0; block < n_blocks; block++)
+            self->writer[block] = SSK_NONE;
+    }
     self->end = self->n_instances;
     self->n_entries = self->capacity = n_instances + 1;
     for (int32_t i = 0; i <= self->end; i++)
@@ -46,6 +53,7 @@ void ssk_caches_free(ssk_caches_t *self)
     ssk_delete(allocator, self->first_instance);
     ssk_delete(allocator, self->resident);
     ssk_delete(allocator, self->holder);
+    ssk_delete(allocator, self->writer);
     ssk_delete(allocator, self->entries);
     ssk_delete(allocator, self->table);
     ssk_delete(allocator, self->hit_bytes);
@@ -143,6 +151,8 @@ static void drop(ssk_caches_t *self, int32_t entry)
     *(e->previous >= 0 ? &self->entries[e->previous].following : &self->holder[e->block]) = e->following;
     self->entries[e->following].previous = e->previous;
     self->resident[e->instance] -= e->n_bytes;
+    if (self->writer != NULL && self->writer[e->block] == e->instance)
+        self->writer[e->block] = SSK_NONE;
     e->instance = SSK_NONE;
     e->following = self->free_entry;
     self->free_entry = entry;
@@ -211,6 +221,22 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
     return SSK_OK;
 }
 
+/* Takes what another instance has written over from it; returns the bytes. */
+static int64_t transfer(ssk_caches_t *self, int32_t instance, int32_t block, int64_t missing, int64_t *tail)
+{
+    const ssk_problem_t *p = self->problem;
+    int32_t writer = self->writer[block];
+    if (missing == 0 || writer == SSK_NONE || writer == instance)
+        return 0;
+    self->writer[block] = SSK_NONE;
+    int64_t moved = ssk_min(missing, self->entries[find(self, writer, block)].n_bytes);
+    if (moved > 0) {
+        *tail = ssk_add_ps(*tail, p->transfer_latency_ps);
+        *tail = ssk_add_ps(*tail, ssk_ceil_ps((double)moved / p->transfer_rate));
+    }
+    return moved;
+}
+
 int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
                       int64_t *tail)
 {
@@ -228,11 +254,16 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
             *tail = ssk_add_ps(*tail, p->cache_latency_ps[level]);
             *tail = ssk_add_ps(*tail, ssk_ceil_ps((double)hit / p->cache_rate[level]));
         }
-        self->hit_bytes[level] += hit;
         if (missing == 0)
             self->hits[level]++;
         else
             self->misses[level]++;
+        if (level == p->transfer_level) {
+            int64_t moved = transfer(self, instance, block, missing, tail);
+            hit += moved;
+            missing -= moved;
+        }
+        self->hit_bytes[level] += hit;
         want = missing;
     }
     *missing_ret = want;
@@ -250,15 +281,21 @@ static bool uses(const ssk_caches_t *self, int32_t worker, int32_t instance)
     return false;
 }
 
-void ssk_caches_invalidate(ssk_caches_t *self, int32_t worker, int32_t block)
+void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block)
 {
-    if (self->problem->n_levels == 0)
+    const ssk_problem_t *p = self->problem;
+    if (p->n_levels == 0)
         return;
     for (int32_t entry = self->holder[block]; entry != self->end;) {
         int32_t following = self->entries[entry].following;
         if (!uses(self, worker, self->entries[entry].instance))
             drop(self, entry);
         entry = following;
+    }
+    if (self->writer != NULL) {
+        size_t place = (size_t)p->transfer_level * (size_t)p->n_workers + (size_t)worker;
+        int32_t own = self->first_instance[p->transfer_level] + p->cache_instance[place];
+        self->writer[block] = find(self, own, block) >= 0 ? own : SSK_NONE;
     }
 }
 
@@ -282,6 +319,9 @@ int ssk_caches_verify(const ssk_caches_t *self)
                 return SSK_ERR_INVARIANT;
         }
     }
+    for (int32_t block = 0; block < self->problem->n_blocks; block++)
+        if (self->writer != NULL && self->writer[block] != SSK_NONE && find(self, self->writer[block], block) < 0)
+            return SSK_ERR_INVARIANT;
     for (int32_t block = 0; block < self->problem->n_blocks; block++)
         for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following)
             if (self->entries[e].block != block || ++in_blocks > self->n_live)

@@ -11,7 +11,8 @@
  * looked up is mostly either new or where it should be: the table is sparse, so that a search mostly ends at once.
  *
  * Invariants: resident[i] is the sum of the entries of instance i and at most its capacity; every entry is in the
- * table, in the ring of its instance and in the list of its block, exactly once; the table is at most a quarter full.
+ * table, in the ring of its instance and in the list of its block, exactly once; the table is at most a quarter full;
+ * the writer of a block has an entry of it. Without a transfer level there are no writers (NULL).
  */
 #ifndef SSK_CACHES_H
 #define SSK_CACHES_H
@@ -38,6 +39,7 @@ typedef struct {
     int32_t free_entry;
     int32_t *table;             /* entry or -1 */
     size_t n_live, table_mask;
+    int32_t *writer;            /* per block: instance of the transfer level that holds it written, or SSK_NONE */
     int64_t *hit_bytes, *hits, *misses; /* per level */
 } ssk_caches_t;
 
@@ -52,7 +54,7 @@ int ssk_caches_verify(const ssk_caches_t *self) SSK_CHECK_RESULT;
 int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
                       int64_t *tail) SSK_CHECK_RESULT;
 
-/* Drops the block from all instances that the worker does not use. */
-void ssk_caches_invalidate(ssk_caches_t *self, int32_t worker, int32_t block);
+/* Notes that the worker has written the block: drops it from all instances that the worker does not use. */
+void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block);
 
 #endif

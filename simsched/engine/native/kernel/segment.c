@@ -135,7 +135,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     if (written > 0)
-        ssk_caches_invalidate(&sim->caches, worker, block);
+        ssk_caches_write(&sim->caches, worker, block);
     if (missing > 0 && sim->problem.node_slots[w->node] > 0)
         hit = ssk_sidecache_access(&sim->sidecache, w->node, block, missing);
     sim->memory_side_hit_bytes += hit;

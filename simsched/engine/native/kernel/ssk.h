@@ -173,6 +173,9 @@ typedef struct {
     const double *cache_rate;
     const int32_t *cache_instance; /* n_levels x n_workers */
     const int32_t *n_cache_instances;
+    int32_t transfer_level; /* whose instances pass on what they have written; SSK_NONE */
+    int64_t transfer_latency_ps;
+    double transfer_rate;
     const int64_t *granule_ptr, *granule_frame, *node_slots;
     const int64_t *block_bytes;
     const int32_t *home;
