@@ -187,7 +187,7 @@ def _caches(found: Calibration) -> dict[str, Any]:
         probed = how if how.startswith("assumed") else f"probe: {how}"
         return [value, "system" if how == STATED else probed]
 
-    return {
+    entries: dict[str, Any] = {
         level.name: {
             "capacity": sourced(format_size(level.capacity_bytes), level.capacity_how),
             "bandwidth": _probe(bandwidth_text(level.bandwidth.value), level.bandwidth),
@@ -196,6 +196,14 @@ def _caches(found: Calibration) -> dict[str, Any]:
         }
         for level in found.caches
     }
+    outer = [level.latency for level in found.caches[1:]] + [found.latencies[0].time]
+    for level, beyond in zip(found.caches, outer, strict=False):
+        if level.transfer is not None:
+            rate = bandwidth_text(level.transfer.value)
+            entries[level.name]["transfer_bandwidth"] = _probe(rate, level.transfer)
+            text = "assumed: as that of the next level"
+            entries[level.name]["transfer_latency"] = [time_text(beyond.value), text]
+    return entries
 
 
 def _entry(host: Host, node: int) -> str:

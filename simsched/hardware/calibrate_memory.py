@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from simsched.hardware.calibrate_host import Host, available_bytes
-from simsched.hardware.calibrate_probes import Measured, chase_time, stream_rate
+from simsched.hardware.calibrate_probes import (
+    Measured,
+    chase_time,
+    stream_rate,
+    transfer_rate,
+)
 from simsched.units import format_size
 
 STREAMS = ("read", "write", "copy", "triad")
@@ -92,6 +97,9 @@ class CacheLevelValues:
         Where that is from; begins with ``assumed`` if it is not as the system states.
     latency, bandwidth : Measured
         Of one core in half of the capacity.
+    transfer : Measured, optional
+        Bytes per second of what another instance has written; of the outermost level that several
+        instances have.
     """
 
     name: str
@@ -101,6 +109,7 @@ class CacheLevelValues:
     shared_how: str
     latency: Measured
     bandwidth: Measured
+    transfer: Measured | None = None
 
 
 def thread_counts(n_cores: int) -> list[int]:
@@ -289,7 +298,22 @@ def measure_caches(
                 bandwidth=moved(rate, CHOSEN) if position > 0 else rate,
             )
         )
-    return tuple(found)
+    return _with_transfer(host, found, effort)
+
+
+def _with_transfer(
+    host: Host, levels: Sequence[CacheLevelValues], effort: Effort
+) -> tuple[CacheLevelValues, ...]:
+    """Return the levels, the outermost one of several instances with its transfers."""
+    cores = host.domains[0].cores
+    for position in reversed(range(len(levels))):
+        level = levels[position]
+        if level.shared_by < len(cores):
+            thread, other = cores[0][0], cores[level.shared_by][0]
+            size = level.capacity_bytes // 2
+            rate = transfer_rate(thread, other, size, rounds=5 * effort.rounds)
+            return (*levels[:position], replace(level, transfer=rate), *levels[position + 1 :])
+    return tuple(levels)
 
 
 def moved(rate: Measured, operation: str) -> Measured:

@@ -109,6 +109,34 @@ def stream_rate(
     return Measured(sweeps * moved / parts / best.value, best.spread, best.rounds, best.how)
 
 
+def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> Measured:
+    """Measure the bytes per second of updating an array that another core has just updated.
+
+    Parameters
+    ----------
+    thread, other : int
+        Hardware threads of the core that is timed, and of the other one.
+    size_bytes : int
+        Size of the array.
+    rounds : int
+        Updates that are timed.
+
+    Raises
+    ------
+    HardwareError
+        The system refuses to pin a thread.
+
+    Notes
+    -----
+    Bytes that are read and those that are written count, as in the accesses of tasks.
+    """
+    items = max(16, size_bytes // 8)
+    ns = compiled_runtime().measure_transfer(thread, other, items, rounds)
+    how = f"update of {format_size(8 * items)} that another core has updated"
+    best = best_time(ns * 1e-9, how)
+    return Measured(16 * items / best.value, best.spread, best.rounds, how)
+
+
 def chase_time(
     threads: Sequence[int],
     size_bytes: int,

@@ -118,6 +118,10 @@ cdef extern from "bandwidth.h" nogil:
     int hw_stream_measure(const hw_stream_t *, int64_t *)
 
 
+cdef extern from "transfer.h" nogil:
+    int hw_transfer_measure(int32_t, int32_t, int64_t, int32_t, int64_t *)
+
+
 cdef extern from "latency.h" nogil:
     int HW_CHASE_LINE
 

@@ -245,6 +245,19 @@ def measure_stream(cpus, int kind, int node, int64_t items, int32_t parts, int32
     return round_ns
 
 
+def measure_transfer(int32_t cpu, int32_t other, int64_t items, int32_t rounds):
+    """Return the nanoseconds of each round of a transfer probe; see transfer.h."""
+    cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
+    cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
+    cdef int status
+    if not (items > 0 and rounds > 0):
+        raise ValueError("transfer: a number is out of range")
+    with nogil:
+        status = hw_transfer_measure(cpu, other, items, rounds, times)
+    _check(status)
+    return round_ns
+
+
 def measure_chase(
     cpus, int node, int64_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t evict, int64_t load_items
 ):
