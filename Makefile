@@ -10,7 +10,7 @@ BIN := .venv/bin
 CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all lint format bench wheel clean distclean
+.PHONY: help setup run test test-all lint format bench validate wheel clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint       check style, types, import order and sizes"
 	@echo "make format     let ruff format the code"
 	@echo "make bench      measure the engines"
+	@echo "make validate   measure this host, calibrate a model of it and compare"
 	@echo "make wheel      build a wheel into dist/"
 	@echo "make clean      remove what was built;  make distclean: .venv too"
 	@echo "PYTHON=...      the Python (3.11 or newer) that .venv is made from"
@@ -58,6 +59,16 @@ format: setup
 
 bench: setup
 	@$(BIN)/python -m benchmarks
+
+# Kernels are calibrated before and after, so that a drift of the host's speed matters less.
+VALIDATION := build/validation
+validate: setup
+	@rm -rf $(VALIDATION)
+	@$(BIN)/simsched measure calibration -o $(VALIDATION)/before
+	@$(BIN)/simsched measure validation -o $(VALIDATION)/runs
+	@$(BIN)/simsched measure calibration -o $(VALIDATION)/after
+	@$(BIN)/simsched calibrate --runs $(VALIDATION)/before --runs $(VALIDATION)/after -o $(VALIDATION)/host.yaml
+	@$(BIN)/simsched validate $(VALIDATION)/runs -m $(VALIDATION)/host.yaml -o $(VALIDATION)/report
 
 wheel: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +17,8 @@ from simsched.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from simsched.hardware.calibrate import Calibration
+    from simsched.hardware.kernels import CalibrationRun, Kernel
+    from simsched.hardware.measurements import Measurement, MeasurementSet
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -30,10 +35,21 @@ def calibrate_command(
         str | None,
         typer.Option("--cores", metavar="LIST", help="Hardware threads, such as 0-3,8."),
     ] = None,
+    programs: Annotated[
+        str,
+        typer.Option("--programs", metavar="FILE", help="Runs on one core that kernels come from."),
+    ] = "calibration",
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option("--runs", metavar="DIR", help="Runs that are measured already; repeatable."),
+    ] = None,
+    kernels: Annotated[
+        bool, typer.Option("--kernels/--no-kernels", help="Whether to calibrate programs.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")] = False,
 ) -> None:
-    """Measure this host (caches, memory, scheduling) and write it as a machine."""
+    """Measure this host (caches, memory, scheduling, programs) and write it as a machine."""
     from simsched.atomic import write_text
     from simsched.hardware.calibrate import calibrate_machine
     from simsched.hardware.calibrate_document import machine_document, machine_yaml
@@ -48,19 +64,74 @@ def calibrate_command(
             sys.stderr.write(f"measuring {what}\n")
 
     found = calibrate_machine(chosen, quick=quick, progress=progress)
+    calibrated = _program_runs(runs or [], programs, progress) if kernels else ProgramRuns()
+    times = _kernels(found, calibrated)
+    document = machine_document(found, times, calibrated.measurements)
     if output is not None:
-        write_text(output, machine_yaml(machine_document(found)))
+        write_text(output, machine_yaml(document))
     if as_json:
         file = None if output is None else str(output)
-        document = {**calibration_document(found), "file": file}
-        sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+        kernel_values = document.get("kernels", {})
+        whole = {**calibration_document(found), "kernels": kernel_values, "file": file}
+        sys.stdout.write(json.dumps(whole, indent=1, allow_nan=False) + "\n")
         return
     if not quiet:
-        for warning in found.warnings:
+        for warning in [*found.warnings, *calibrated.warnings]:
             sys.stderr.write(f"simsched: warning: {warning}\n")
-    _print(found)
+    _print(found, times)
     if output is not None:
         sys.stdout.write(f"{output}\n")
+
+
+@dataclass
+class ProgramRuns:
+    """Measured runs of programs on one core."""
+
+    runs: list[CalibrationRun] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, measured: MeasurementSet) -> None:
+        """Add the runs of a set, whose directory is not needed afterwards."""
+        from simsched.hardware.kernels import calibration_runs
+
+        self.runs += calibration_runs(measured)
+        self.measurements += measured.runs
+        self.warnings += measured.warnings
+
+
+def _program_runs(
+    directories: list[Path], programs: str, progress: Callable[[str], None]
+) -> ProgramRuns:
+    """Return the runs that kernels come from, measured now if none are given."""
+    from simsched.hardware.measure import measure
+    from simsched.hardware.measure_schema import load_matrix
+    from simsched.hardware.measurements import read_measurements
+
+    found = ProgramRuns()
+    for directory in directories:
+        found.add(read_measurements(directory))
+    if not directories:
+        matrix = load_matrix(programs)
+        progress("programs")
+        with tempfile.TemporaryDirectory() as folder:
+            found.add(measure(matrix, Path(folder)))
+    return found
+
+
+def _kernels(found: Calibration, calibrated: ProgramRuns) -> list[Kernel]:
+    """Return the compute times of programs on the calibrated machine."""
+    from simsched.hardware.calibrate_document import machine_document, machine_yaml
+    from simsched.hardware.kernels import calibrate_kernels
+    from simsched.machine import load_machine
+
+    if not calibrated.runs:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "host.yaml"
+        path.write_text(machine_yaml(machine_document(found)), encoding="utf-8")
+        machine = load_machine(path)
+    return calibrate_kernels(calibrated.runs, machine)
 
 
 def _check_output(output: Path) -> None:
@@ -90,17 +161,19 @@ def _cores(text: str) -> list[int]:
         ) from None
 
 
-def _print(found: Calibration) -> None:
+def _print(found: Calibration, kernels: list[Kernel]) -> None:
     """Print what was measured, how repeatable it was and how long it took."""
     from rich.console import Console
 
-    from simsched.report.calibration import calibration_table, check_table
+    from simsched.report.calibration import calibration_table, check_table, kernel_table
 
     stream = sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else 160
     console = Console(file=stream, width=width, soft_wrap=False)
     console.print(calibration_table(found), markup=False, highlight=False)
     console.print(check_table(found), markup=False, highlight=False)
+    if kernels:
+        console.print(kernel_table(kernels), markup=False, highlight=False)
     stream.write(
         f"took {found.duration_s:.1f} s; spread: how much longer the middle round took than the "
         "best one\n"

@@ -129,7 +129,8 @@ def _replay(
 def _console() -> Console:
     from rich.console import Console
 
-    return Console(soft_wrap=True)
+    # Tables are wide; where nobody looks at a screen, nothing is cut off.
+    return Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 def _print_json(document: dict[str, Any]) -> None:

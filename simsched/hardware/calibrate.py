@@ -13,6 +13,7 @@ from simsched.errors import ConfigurationError
 from simsched.hardware.calibrate_costs import (
     Check,
     barrier_cost,
+    contended_lock,
     pairs_by_distance,
     smt_throughput,
     steal_costs,
@@ -174,6 +175,9 @@ def _measure(host: Host, effort: Effort, progress: Progress) -> Calibration:
     total = memory_bytes(host, effort, warnings)
     progress("scheduling")
     costs, checks = task_costs(time_empty(thread, rounds))
+    cores = [core[0] for domain in host.domains for core in domain.cores]
+    if len(cores) > 1:
+        costs["lock_hold"] = contended_lock(cores[:2], rounds)
     costs["barrier"] = barrier_cost(host.threads, rounds)
     by_distance, steps = steal_costs(pairs_by_distance(host), costs["pop"], rounds)
     progress("caches and memory")

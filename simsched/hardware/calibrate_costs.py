@@ -160,6 +160,33 @@ def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
     )
 
 
+def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
+    """Measure how long the lock of a central queue is held by each of two cores in turn.
+
+    Parameters
+    ----------
+    threads : sequence of int
+        One hardware thread of each of two cores.
+    rounds : int
+        Number of runs.
+
+    Notes
+    -----
+    Two workers that do nothing but push and take find the lock held all the time, so that a run
+    takes as long as all that is done under it. Most of this is that its lines, and those of queue
+    and task, come from the other core; they do so too when both seldom meet. The middle run counts,
+    since how the two take turns is no disturbance.
+    """
+    times: list[float] = []
+    for seed in range(rounds):
+        program = empty(shape="tree", tasks=TASKS, iterations=ITERATIONS)
+        run = execute(program, CENTRAL, cores=list(threads), seed=seed, trace=False)
+        times += run.details["iteration_s"]
+    locks = charges(CENTRAL, "tree", TASKS)["lock_hold"]
+    found = median_time(times, f"tree of {TASKS} empty tasks, 2 workers, central queue, per lock")
+    return replace(found, value=found.value / locks)
+
+
 def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
     """Measure the time from the end of an iteration to the start of the next, with all workers.
 

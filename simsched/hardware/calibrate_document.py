@@ -22,7 +22,7 @@ from simsched.hardware.calibrate_memory import CHOSEN, STATED
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import bandwidth_text, rounded, time_text
 from simsched.hardware.kernels import PROCESSOR, Kernel
-from simsched.hardware.measurements import MeasurementSet, specs
+from simsched.hardware.measurements import Measurement, specs
 from simsched.units import format_bandwidth, format_frequency, format_size
 
 Pair = list[Any]
@@ -36,7 +36,7 @@ ASSUMED_COSTS = {
 
 
 def machine_document(
-    found: Calibration, kernels: Sequence[Kernel] = (), measured: MeasurementSet | None = None
+    found: Calibration, kernels: Sequence[Kernel] = (), runs: Sequence[Measurement] = ()
 ) -> dict[str, Any]:
     """Return the content of a machine file.
 
@@ -46,7 +46,7 @@ def machine_document(
         What was measured.
     kernels : sequence of Kernel
         Compute times of task classes.
-    measured : MeasurementSet, optional
+    runs : sequence of Measurement
         The runs that kernels come from.
     """
     document: dict[str, Any] = {
@@ -65,11 +65,11 @@ def machine_document(
         "paths": _paths(found),
         "costs": _costs(found),
     }
-    if kernels and measured is not None:
+    if kernels:
         document["sources"]["kernels"] = {
             "kind": "measured",
             "reference": f"what computing takes in runs on one core, accesses taken off, of: "
-            f"{'; '.join(specs(measured.runs))}",
+            f"{'; '.join(specs(runs))}",
         }
         document["kernels"] = {kernel.name: {PROCESSOR: _kernel(kernel)} for kernel in kernels}
     return {key: value for key, value in document.items() if value}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_report import measured_rows, time_text
+from simsched.hardware.kernels import Kernel
 
 
 def calibration_table(found: Calibration) -> Table:
@@ -42,4 +45,20 @@ def check_table(found: Calibration) -> Table:
             "derived from this run" if check.is_fitted else "predict this run",
         )
         table.add_row(*map(Text, cells))
+    return table
+
+
+def kernel_table(kernels: Sequence[Kernel]) -> Table:
+    """Return the compute times of task classes, one row per size of the data."""
+    table = Table(title=Text("kernels, per operation"), box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("class")
+    for name in ("data", "time [ns]", "residual"):
+        table.add_column(name, justify="right")
+    for kernel in kernels:
+        points = zip(kernel.time.data_bytes, kernel.time.seconds, strict=True)
+        for number, (size, seconds) in enumerate(points):
+            name = kernel.name if number == 0 else ""
+            rest = f"{kernel.residual:.1%}" if number == 0 else ""
+            row = (name, f"{size / 2**20:.1f} MiB", f"{seconds * 1e9:.4g}", rest)
+            table.add_row(*map(Text, row))
     return table
