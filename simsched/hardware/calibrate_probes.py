@@ -110,14 +110,14 @@ def stream_rate(
 
 
 def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> Measured:
-    """Measure the bytes per second of updating an array that another core has just updated.
+    """Measure the bytes per second of two cores that update what the other has just updated.
 
     Parameters
     ----------
     thread, other : int
         Hardware threads of the core that is timed, and of the other one.
     size_bytes : int
-        Size of the array.
+        Size of each of the two arrays that they swap.
     rounds : int
         Updates that are timed.
 
@@ -132,7 +132,7 @@ def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> M
     """
     items = max(16, size_bytes // 8)
     ns = compiled_runtime().measure_transfer(thread, other, items, rounds)
-    how = f"update of {format_size(8 * items)} that another core has updated"
+    how = f"update of {format_size(8 * items)} that another core has updated, both at a time"
     best = best_time(ns * 1e-9, how)
     return Measured(16 * items / best.value, best.spread, best.rounds, how)
 

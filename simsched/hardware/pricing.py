@@ -12,13 +12,13 @@ from simsched.machine.model import Machine
 from simsched.workload.graph import TaskGraph, Workload
 
 
-def price(workload: Workload, machine: Machine) -> Workload:
+def price(workload: Workload, machine: Machine, workers: int = 1) -> Workload:
     """Return a program's workload in operations of the machine's cores.
 
     A program counts the operations of its classes, elements or edges, which take different times.
     Here an operation of class ``c`` of program ``p`` becomes as many operations as a core of the
     first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for
-    the size of the program's data.
+    the size of the program's data by the number of workers: what the caches of a core have to hold.
     Groups of other speed keep their relative speed.
 
     Parameters
@@ -27,6 +27,8 @@ def price(workload: Workload, machine: Machine) -> Workload:
         Of a :class:`~simsched.hardware.program.Program`, or of the recording of one.
     machine : Machine
         A machine with `kernels`.
+    workers : int
+        Number of workers that share the data.
 
     Raises
     ------
@@ -34,7 +36,7 @@ def price(workload: Workload, machine: Machine) -> Workload:
         The machine has no kernel of a class that has operations.
     """
     init = workload.init
-    data_bytes = int(workload.graph.block_bytes.sum())
+    data_bytes = int(workload.graph.block_bytes.sum()) // workers
 
     def priced(graph: TaskGraph) -> TaskGraph:
         return _priced(graph, workload.name, data_bytes, machine)

@@ -82,7 +82,7 @@ def run_on(
     """Return a simulated run as if it had been measured: with the program's own operations."""
     done = simulate(
         machine,
-        price(workload, machine),
+        price(workload, machine, workers),
         policy_from_spec(policy),
         workers=workers,
         seed=seed,
