@@ -3,6 +3,7 @@
 #include "latency.h"
 #include "memory.h"
 #include "team.h"
+#include "transfer.h"
 
 #include <string.h>
 
@@ -79,6 +80,16 @@ static void test_chases(void)
     }
 }
 
+/* Every round is timed; a member that cannot begin ends both. */
+static void test_transfers(void)
+{
+    int64_t ns[4] = {0};
+    CHECK(hw_transfer_measure(0, 0, 4096, 4, ns) == HW_OK);
+    for (int i = 0; i < 4; i++)
+        CHECK(ns[i] > 0);
+    CHECK(hw_transfer_measure(0, 1 << 20, 16, 1, ns) != HW_OK); /* no such hardware thread */
+}
+
 /* Whichever member fails, all end, and the caller learns why. */
 static void test_errors(void)
 {
@@ -131,6 +142,7 @@ int main(void)
     test_team();
     test_streams();
     test_chases();
+    test_transfers();
     test_errors();
     return 0;
 }
