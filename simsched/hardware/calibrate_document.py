@@ -18,7 +18,7 @@ from ruamel.yaml.comments import CommentedSeq
 
 from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_host import Host
-from simsched.hardware.calibrate_memory import CHOSEN, STATED
+from simsched.hardware.calibrate_memory import CHOSEN, MOVED, STATED
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import bandwidth_text, rounded, time_text
 from simsched.hardware.kernels import PROCESSOR, Kernel
@@ -247,7 +247,8 @@ def _memory(found: Calibration) -> dict[str, Any]:
             "bandwidth": _probe(bandwidth_text(curve[best].value), curve[best]),
             "bandwidth_by_flows": [
                 [bandwidth_text(rate) for rate in rates],
-                f"probe: {CHOSEN} by 1, 2, ... cores{between}, best of {worst.rounds}, "
+                f"probe: {CHOSEN} by 1, 2, ... cores{between}, "
+                f"{MOVED[CHOSEN]:.3g} bytes moved for each counted, best of {worst.rounds}, "
                 f"largest spread {worst.spread:.1%}",
             ],
             "page": [format_size(found.host.page_bytes), "system"],

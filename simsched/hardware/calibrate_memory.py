@@ -333,7 +333,7 @@ def _fast_bytes(host: Host, inner: int, stated: int, memory: Measured, effort: E
             break
         rate = stream_rate(host.threads[:1], "read", size, rounds=effort.rounds).value
         limit = limit or 0.5 * (rate + memory.value)
-        if rate < limit:
+        if rate <= limit:
             break
         largest = size
     return largest

@@ -76,12 +76,18 @@ def _by_size(data: object) -> object:
     """Return a time, or a mapping of sizes to times, as pairs of them by size."""
     if not isinstance(data, dict):
         return [(1, data)]
-    return sorted((_positive(parse_size(size)), time) for size, time in data.items())
+    if not data:
+        raise ValueError("found no size, accepted: a time, or a mapping of sizes to times")
+    times: dict[int, object] = {}
+    for text, time in data.items():
+        size = _positive(parse_size(text))
+        if size in times:
+            raise ValueError(f"found {text!r} twice, accepted: each size once")
+        times[size] = time
+    return sorted(times.items())
 
 
-OperationTimes = Annotated[
-    list[tuple[int, OperationTime]], BeforeValidator(_by_size), Field(min_length=1)
-]
+OperationTimes = Annotated[list[tuple[int, OperationTime]], BeforeValidator(_by_size)]
 Size = Annotated[int, BeforeValidator(lambda text: _positive(parse_size(text)))]
 Count = Annotated[int, Field(ge=1, le=65536)]
 Index = Annotated[int, Field(ge=0)]

@@ -11,7 +11,7 @@ from simsched.hardware.measurements import Measurement, MeasurementSet, write_me
 from simsched.hardware.pricing import price
 from simsched.hardware.program import make_program
 from simsched.machine import load_machine
-from simsched.machine.model import Machine
+from simsched.machine.model import KernelTime, Machine
 from simsched.policy.registry import policy_from_spec
 from simsched.trace.exporters import recording_of
 from simsched.trace.recording import Recording, write_recording
@@ -70,10 +70,15 @@ def host(folder: Path) -> Machine:
 def with_kernels(machine: Machine, factor: float) -> Machine:
     """Return a machine whose kernels take `factor` times as long."""
     kernels = {
-        name: {kind: factor * seconds for kind, seconds in times.items()}
+        name: {kind: slower(time, factor) for kind, time in times.items()}
         for name, times in machine.kernels.items()
     }
     return replace(machine, kernels=kernels)
+
+
+def slower(time: KernelTime, factor: float) -> KernelTime:
+    """Return a kernel that takes `factor` times as long, whatever the size."""
+    return replace(time, seconds=tuple(factor * seconds for seconds in time.seconds))
 
 
 def run_on(

@@ -18,7 +18,7 @@ from simsched.hardware.calibrate import Usage, calibrate_machine
 from simsched.hardware.calibrate_costs import barrier_cost, smt_throughput, time_empty
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_host import HostCache, available_bytes, read_host
-from simsched.hardware.calibrate_memory import Effort
+from simsched.hardware.calibrate_memory import STATED, Effort
 from simsched.hardware.calibrate_probes import (
     ITEM_BYTES,
     Measured,
@@ -32,7 +32,7 @@ from simsched.hardware.mode import Mode
 from simsched.hardware.native import _runtime
 from simsched.hardware.topology import allowed_cores
 
-from .calibrations import measured, small, two_nodes
+from .calibrations import GB, measured, small, two_nodes
 from .support import needs_linux
 
 pytestmark = needs_linux
@@ -281,37 +281,146 @@ def latencies(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
         return measured(times.get(size, 1.0) * 1e-9, f"{size}")
 
     monkeypatch.setattr(memory, "chase_time", time)
-    monkeypatch.setattr(memory, "stream_rate", lambda *a, **k: measured(1e9, f"{a[2]}"))
+    monkeypatch.setattr(memory, "transfer_rate", lambda *a, **k: measured(GB, f"{a}"))
+    monkeypatch.setattr(memory, "stream_rate", lambda *a, **k: measured(3 * GB, f"{a[1]} {a[2]}"))
     return times
 
 
 def caches_of(host, sweep, warnings):
-    return memory.measure_caches(host, TINY, sweep, measured(100e-9), warnings)
+    of_memory = measured(100e-9), measured(3 * GB)
+    return memory.measure_caches(host, TINY, sweep, of_memory, warnings)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
+    """Let a core read buffers as fast as is put here, in GB/s; return what was not asked for."""
+    rates: dict[int, float] = {}
+
+    def rate(threads, operation, total, *, rounds):
+        assert (list(threads), rounds) == ([0], TINY.rounds)
+        return measured(rates.pop(total) * GB if operation == "read" else 3 * GB, operation)
+
+    monkeypatch.setattr(memory, "stream_rate", rate)
+    return rates
 
 
 def test_caches_are_measured_in_half_of_their_capacity(latencies: dict[int, float]) -> None:
     warnings: list[str] = []
     found = caches_of(small(), steps(1, 1), warnings)
+    remark = ", 1.33 bytes moved for each counted"
     assert [(c.name, c.capacity_bytes, c.latency.how, c.bandwidth.how) for c in found] == [
-        ("L1", 2**15, f"{2**14}", f"{2**14}"),
-        ("L3", 2**23, f"{2**22}", f"{2**22}"),
+        ("L1", 2**15, f"{2**14}", f"triad {2**14}"),
+        ("L3", 2**23, f"{2**22}", f"triad {2**22}{remark}"),
     ]
+    # 3 GB/s counted; beyond the first level the written third is also fetched.
+    assert [c.bandwidth.value for c in found] == [3 * GB, pytest.approx(4 * GB)]
+    # Both cores share the outer level: only what is in the inner one can come from the other.
+    assert found[0].transfer is not None
+    assert found[0].transfer.how == f"(0, 1, {2**14})"
+    assert found[1].transfer is None
     assert warnings == []
 
 
-def test_a_cache_as_slow_as_memory_is_taken_for_smaller(latencies: dict[int, float]) -> None:
+@pytest.mark.parametrize(
+    ("operation", "n_read", "n_written"),
+    [("read", 1, 0), ("write", 0, 1), ("copy", 1, 1), ("triad", 2, 1)],
+)
+def test_written_lines_move_twice(operation: str, n_read: int, n_written: int) -> None:
+    assert ITEM_BYTES[operation] == 8 * (n_read + n_written)
+    counted = measured(6 * GB, "a sweep")
+    found = memory.moved(counted, operation)
+    assert found.value == pytest.approx(6 * GB * (n_read + 2 * n_written) / (n_read + n_written))
+    assert (found.spread, found.rounds) == (counted.spread, counted.rounds)
+    factor = {"write": "2", "copy": "1.5", "triad": "1.33"}.get(operation)
+    remark = f", {factor} bytes moved for each counted" if factor else ""
+    assert found.how == f"a sweep{remark}"
+
+
+def test_a_cache_as_slow_as_memory_is_taken_for_smaller(
+    latencies: dict[int, float], reads: dict[int, float]
+) -> None:
     warnings: list[str] = []
     latencies[2**22] = 90
-    sweep = [(2**15, measured(1e-9)), (2**20, measured(40e-9)), (2**21, measured(60e-9))]
-    level = caches_of(small(), sweep, warnings)[1]
-    assert level.capacity_bytes == 2**20
-    assert level.latency.how == level.bandwidth.how == f"{2**19}"
+    # Halfway between 13 GB/s in 128 KiB and 3 GB/s from memory are 8 GB/s.
+    reads |= {2**17: 13, 3 * 2**16: 20, 2**18: 12, 3 * 2**17: 8.1, 2**19: 7.9, 3 * 2**18: 13}
+    level = caches_of(small(), [], warnings)[1]
+    assert reads.keys() == {3 * 2**18}  # fast buffers beyond a slow one are chance
+    assert level.capacity_bytes == 3 * 2**17
+    assert "faster than halfway" in level.capacity_how
     assert "the system states 8 MiB" in level.capacity_how
+    assert level.latency.how == f"{2**17}"  # four times the 32 KiB of the inner level
+    assert level.bandwidth.value == pytest.approx(4 * GB)
     assert "L3: stated as 8 MiB, but loads in half of it take 90 ns" in warnings[0]
-    assert "taken as 1 MiB" in warnings[0]
-    # No swept buffer beyond the inner cache is fast: nothing better is known than what is stated.
-    level = caches_of(small(), sweep[:1], warnings)[1]
-    assert level.capacity_bytes == 2**23
+    assert "taken as 384 KiB" in warnings[0]
+
+
+@pytest.mark.parametrize("first", [3.0, 2.5])
+def test_a_cache_no_faster_than_memory_is_what_is_stated(
+    latencies: dict[int, float], reads: dict[int, float], first: float
+) -> None:
+    warnings: list[str] = []
+    latencies[2**22] = 90
+    reads[2**17] = first
+    level = caches_of(small(), [], warnings)[1]
+    assert reads == {}
+    assert (level.capacity_bytes, level.capacity_how) == (2**23, STATED)
+    assert level.latency.value == pytest.approx(90e-9)
+    assert "taken as 8 MiB" in warnings[0]
+
+
+def test_a_doubtful_cache_is_never_larger_than_stated(
+    latencies: dict[int, float], reads: dict[int, float]
+) -> None:
+    latencies[2**22] = 90
+    sizes = [inner * 2**octave for octave in range(17, 22) for inner in (1, 1.5)]
+    reads |= {int(size): 13 for size in sizes}
+    reads |= {2**22: 13, 3 * 2**21: 13, 2**23: 13}
+    level = caches_of(small(), [], [])[1]
+    assert level.capacity_bytes == 3 * 2**21  # the largest buffer below 8 MiB
+    assert reads.keys() == {2**23}
+    # A cache no larger than four inner ones has no size to try.
+    of = small(caches=(HostCache(1, 2**15, 1), HostCache(2, 2**17, 1)))
+    latencies[2**16] = 90
+    assert caches_of(of, [], [])[1].capacity_bytes == 2**17
+
+
+def test_loads_in_a_small_cache_take_what_they_do_in_half_of_it(
+    latencies: dict[int, float], reads: dict[int, float]
+) -> None:
+    latencies[2**22] = 90
+    reads |= {2**17: 13, 3 * 2**16: 4}
+    level = caches_of(small(), [], [])[1]
+    assert (level.capacity_bytes, level.latency.how) == (2**17, f"{2**16}")
+
+
+def test_caches_are_compared_with_memory_as_one_core_reads_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[Measured, Measured]] = []
+
+    def caches(host, effort, sweep, of_memory, warnings):
+        asked.append(of_memory)
+        return ()
+
+    def rate(threads, operation, total, *, node=-1, rounds):
+        return measured(GB, f"{operation} {len(threads)} {total}")
+
+    def time(threads, size, *, rounds, evict_bytes=0, **others):
+        return measured(1e-9, f"{len(threads)} {evict_bytes > 0}")
+
+    monkeypatch.setattr(memory, "stream_rate", rate)
+    monkeypatch.setattr(module, "stream_rate", rate)
+    monkeypatch.setattr(memory, "chase_time", time)
+    monkeypatch.setattr(module, "measure_caches", caches)
+    monkeypatch.setattr(module, "task_costs", lambda timed: ({"pop": measured(1e-9)}, ()))
+    monkeypatch.setattr(module, "contended_lock", lambda *a: measured(1e-9))
+    monkeypatch.setattr(module, "barrier_cost", lambda *a: measured(1e-9))
+    monkeypatch.setattr(module, "steal_costs", lambda *a: ({}, {}))
+    monkeypatch.setattr(module, "smt_throughput", lambda *a: (measured(1.0),))
+    module._measure(two_nodes(), TINY, lambda what: None)
+    ((latency, read),) = asked
+    assert latency.how == "1 True"
+    assert read.how == f"read 1 {2**21}"
 
 
 def test_caches_that_nobody_states(latencies: dict[int, float]) -> None:

@@ -13,11 +13,23 @@ from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_document import ASSUMED_COSTS, machine_document, machine_yaml
 from simsched.hardware.calibrate_host import Domain, Host, HostCache, HostNode
 from simsched.hardware.calibrate_memory import Stream
+from simsched.hardware.calibrate_report import measured_rows
 from simsched.hardware.kernels import Kernel
-from simsched.hardware.measurements import Measurement, MeasurementSet
+from simsched.hardware.measurements import Measurement
 from simsched.machine import Machine, load_machine
+from simsched.machine.model import KernelTime
 
-from .calibrations import COSTS, GB, calibration, host, measured, small, two_nodes, two_threads
+from .calibrations import (
+    COSTS,
+    COUNTED,
+    GB,
+    calibration,
+    host,
+    measured,
+    small,
+    two_nodes,
+    two_threads,
+)
 
 
 def written(path: Path, found: Calibration) -> Machine:
@@ -149,7 +161,13 @@ def test_sources_say_what_when_and_where() -> None:
     document = machine_document(calibration(small()))
     reference = document["sources"]["probe"]["reference"]
     assert "Example Processor: 9000, 2026-01-02 03:04 UTC, 12 s" in reference
-    assert document["memory"]["dram"]["bandwidth"][1].startswith("probe: triad of 2, best of 7")
+    assert document["memory"]["dram"]["bandwidth"][1].startswith(
+        "probe: triad of 2, 1.33 bytes moved for each counted, best of 7"
+    )
+    assert (
+        "triad by 1, 2, ... cores, 1.33 bytes moved for each counted, best of 7"
+        in (document["memory"]["dram"]["bandwidth_by_flows"][1])
+    )
     latency = document["paths"]["domain0_to_node0"]["latency"]
     assert latency == [
         "90 ns",
@@ -168,12 +186,12 @@ def test_bandwidth_between_measured_counts_is_linear(tmp_path: Path) -> None:
 
 def test_a_core_can_draw_its_share_of_what_several_drew(tmp_path: Path) -> None:
     found = calibration(small())
-    more = Stream(0, 0, "triad", 2, measured(24 * GB))
+    more = Stream(0, 0, "triad", 2, measured(24 * COUNTED * GB))
     streams = [more if (s.operation, s.n_threads) == ("triad", 2) else s for s in found.streams]
     machine = written(tmp_path, replace(found, streams=tuple(streams)))
     assert machine.paths[0][0].core_cap_bytes_per_s == (12 * GB,)
     assert "; per core" in machine.sources["path.0.dram0.core_cap"]
-    less = Stream(0, 0, "triad", 2, measured(16 * GB))
+    less = Stream(0, 0, "triad", 2, measured(16 * COUNTED * GB))
     machine = written(
         tmp_path, replace(found, streams=tuple(less if s is more else s for s in streams))
     )
@@ -184,7 +202,8 @@ def test_a_core_can_draw_its_share_of_what_several_drew(tmp_path: Path) -> None:
 def test_shares_of_cores_add_up_however_they_are_rounded(tmp_path: Path, total: float) -> None:
     domains = (Domain(0, 0, ((0,), (1,), (2,))),)
     found = calibration(host(domains, (HostNode(0, 2**30, 0),)))
-    streams = tuple(replace(s, rate=measured(total * GB * s.n_threads / 3)) for s in found.streams)
+    each = total * COUNTED * GB / 3
+    streams = tuple(replace(s, rate=measured(each * s.n_threads)) for s in found.streams)
     written(tmp_path, replace(found, streams=streams))  # without a warning
 
 
@@ -203,16 +222,47 @@ def test_one_core_steals_from_nobody(tmp_path: Path) -> None:
     assert machine.sources["costs.steal"].startswith("assumed: no two threads")
 
 
-def test_kernels_are_added(tmp_path: Path) -> None:
+def test_what_moves_is_in_the_file_and_what_triad_counts_in_the_table(tmp_path: Path) -> None:
+    found = calibration(small())
+    streams = tuple(replace(s, rate=measured(15 * GB * s.n_threads)) for s in found.streams)
+    found = replace(found, streams=streams)
+    machine = written(tmp_path, found)
+    # 15 GB/s by a core and 30 GB/s by two, times 4/3.
+    assert machine.nodes[0].bandwidth_curve == (20 * GB, 40 * GB)
+    assert machine.nodes[0].bandwidth_bytes_per_s == 40 * GB
+    assert machine.paths[0][0].core_cap_bytes_per_s == (20 * GB,)
+    rows = {row.name: row for row in measured_rows(found)}
+    assert rows["triad node 0, threads 2"].text == "30 GB/s"
+    assert found.stream(0, 0, "read")[1].value == 15 * GB
+    assert found.stream(0, 0, "write")[1].value == 30 * GB
+
+
+def with_kernels(path: Path, kernels: list[Kernel], n_runs: int) -> Machine:
+    """Return the machine of a calibration's file with kernels, which causes no warning."""
     run = Measurement("0.parquet", "dot", {"n": 8}, "dot", "cilk_a", 1, 0, 0, 0.5, 1.0)
-    runs = MeasurementSet(tmp_path, "calibration", (run, run))
-    kernels = [Kernel("dot.partial", 3.127e-10, 0.0123, 2)]
-    document = machine_document(calibration(small()), kernels, runs)
+    document = machine_document(calibration(small()), kernels, [run] * n_runs)
     assert document["sources"]["kernels"]["kind"] == "measured"
-    path = tmp_path / "host.yaml"
-    path.write_text(machine_yaml(document))
-    assert check_file(str(path))[1] == []
-    machine = load_machine(path)
-    assert machine.kernels == {"dot.partial": {"cpu": 3.127e-10}}
+    file = path / "host.yaml"
+    file.write_text(machine_yaml(document))
+    assert check_file(str(file))[1] == []
+    return load_machine(file)
+
+
+def test_kernels_are_added(tmp_path: Path) -> None:
+    time = KernelTime((4096,), (3.127e-10,))
+    machine = with_kernels(tmp_path, [Kernel("dot.partial", time, 0.0123, 2)], 2)
+    # With one size there is one time, for data of any size.
+    assert machine.kernels == {"dot.partial": {"cpu": KernelTime((1,), (3.127e-10,))}}
+    assert "\n  dot.partial:\n    cpu: [0.3127 ns, " in (tmp_path / "host.yaml").read_text()
     assert machine.sources["kernels.dot.partial.cpu"] == "kernels: 2 runs, simulated within 1.2%"
     assert machine.sources["sources.kernels"].endswith("of: dot[n=8]")
+
+
+def test_kernels_of_several_sizes_are_tables(tmp_path: Path) -> None:
+    # A size that no shorter text has exactly.
+    time = KernelTime((3_145_729, 12_582_912), (6e-10, 1.234567e-9))
+    machine = with_kernels(tmp_path, [Kernel("dot.partial", time, 0.02, 1)], 1)
+    (found,) = machine.kernels["dot.partial"].values()
+    assert found.data_bytes == time.data_bytes
+    assert found.seconds == pytest.approx((6e-10, 1.23457e-9), rel=1e-12)  # six digits
+    assert machine.sources["kernels.dot.partial.cpu"] == "kernels: 1 run, simulated within 2.0%"
