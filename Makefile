@@ -60,15 +60,12 @@ format: setup
 bench: setup
 	@$(BIN)/python -m benchmarks
 
-# Kernels are calibrated before and after, so that a drift of the host's speed matters less.
 VALIDATION := build/validation
 validate: setup
 	@rm -rf $(VALIDATION)
-	@$(BIN)/simsched measure calibration -o $(VALIDATION)/before
-	@$(BIN)/simsched measure validation -o $(VALIDATION)/runs
-	@$(BIN)/simsched measure calibration -o $(VALIDATION)/after
-	@$(BIN)/simsched calibrate --runs $(VALIDATION)/before --runs $(VALIDATION)/after -o $(VALIDATION)/host.yaml
-	@$(BIN)/simsched validate $(VALIDATION)/runs -m $(VALIDATION)/host.yaml -o $(VALIDATION)/report
+	@$(BIN)/simsched measure calibration validation -o $(VALIDATION)
+	@$(BIN)/simsched calibrate --runs $(VALIDATION)/calibration -o $(VALIDATION)/host.yaml
+	@$(BIN)/simsched validate $(VALIDATION)/validation -m $(VALIDATION)/host.yaml -o $(VALIDATION)/report
 
 wheel: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

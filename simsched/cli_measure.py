@@ -16,13 +16,21 @@ from simsched.cli_output import (
     print_json,
     say,
 )
+from simsched.errors import ConfigurationError
 
 
 def measure_command(
-    file: Annotated[str, typer.Argument(help="Measurement: a YAML file or a shipped name.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Measurements: YAML files or shipped names.", metavar="FILE")
+    ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="By default measurements/NAME."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="By default measurements/NAME; of several files: DIR/NAME.",
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace measurements that are there already.")
@@ -30,30 +38,42 @@ def measure_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run programs under policies on this host and keep a trace of each run."""
+    """Run programs under policies on this host and keep a trace of each run.
+
+    Several measurements are made alternately, a round of each in turn.
+    """
     from simsched.experiment.progress import ProgressBar
-    from simsched.hardware.measure import Interrupted, measure, number_of_runs
+    from simsched.hardware.measure import Interrupted, measure_alternately, number_of_runs
     from simsched.hardware.measure_schema import load_matrix
     from simsched.report.measurements import document_of
 
-    matrix = load_matrix(file)
-    directory = output or Path("measurements") / matrix.name
-    bar = ProgressBar(number_of_runs(matrix), console_on(sys.stderr), verb="measuring")
+    matrices = [load_matrix(file) for file in files]
+    names = [matrix.name for matrix in matrices]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"found two measurements of one name: {', '.join(names)}")
+    folder = output or Path("measurements")
+    single = output is not None and len(matrices) == 1
+    jobs = [(matrix, folder if single else folder / matrix.name) for matrix in matrices]
+    total = sum(number_of_runs(matrix) for matrix in matrices)
+    bar = ProgressBar(total, console_on(sys.stderr), verb="measuring")
     try:
         if quiet:
-            measured = measure(matrix, directory, overwrite=overwrite)
+            sets = measure_alternately(jobs, overwrite=overwrite)
         else:
             with bar:
-                measured = measure(matrix, directory, overwrite=overwrite, progress=bar.advanced)
+                sets = measure_alternately(jobs, overwrite=overwrite, progress=bar.advanced)
     except Interrupted as stop:
         if not quiet:
             sys.stderr.write(f"simsched: {stop}\n")
         raise typer.Exit(INTERRUPTED) from None
-    for warning in () if quiet else measured.warnings:
+    warnings = list(dict.fromkeys(text for measured in sets for text in measured.warnings))
+    for warning in [] if quiet else warnings:
         sys.stderr.write(f"simsched: warning: {warning}\n")
     if as_json:
-        print_json(document_of(measured))
-    else:
+        documents = [document_of(measured) for measured in sets]
+        print_json(documents[0] if len(documents) == 1 else {"measurements": documents})
+        return
+    for measured in sets:
         _print(measured, quiet)
 
 

@@ -7,10 +7,11 @@ in the course of minutes then reaches all cells alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -135,26 +136,64 @@ def measure(
     a run whose recording is not there. Programs are built anew for each run, because pages stay
     where the first run has touched them.
     """
-    if (directory / INDEX).exists() and not overwrite:
-        raise ConfigurationError(
-            f"{directory}: found measurements, accepted: another directory (--output), "
-            "or --overwrite to replace them"
-        )
-    session = _Session(matrix, directory, host or Host(), progress or (lambda: None))
-    created = make_directory(directory)
-    discard_abandoned(directory)
+    return measure_alternately(
+        [(matrix, directory)], overwrite=overwrite, progress=progress, host=host
+    )[0]
+
+
+def measure_alternately(
+    matrices: Sequence[tuple[Matrix, Path]],
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    host: Host | None = None,
+) -> list[MeasurementSet]:
+    """Measure several matrices, a round of each in turn; return their sets.
+
+    What changes on the host in the course of minutes reaches all of them alike, such as runs to
+    calibrate with and runs to compare with.
+
+    Parameters
+    ----------
+    matrices : sequence of (Matrix, Path)
+        What to measure, and where recordings and index go.
+    overwrite, progress, host
+        As for :func:`measure`, which also has what is raised.
+    """
+    for _, directory in matrices:
+        if (directory / INDEX).exists() and not overwrite:
+            raise ConfigurationError(
+                f"{directory}: found measurements, accepted: another directory (--output), "
+                "or --overwrite to replace them"
+            )
+    here, hears = host or Host(), progress or (lambda: None)
+    sessions = [_Session(matrix, directory, here, hears) for matrix, directory in matrices]
+    created = [path for _, directory in matrices for path in make_directory(directory)]
+    for _, directory in matrices:
+        discard_abandoned(directory)
     try:
-        return session.run()
+        for _ in zip_longest(*(session.rounds() for session in sessions)):
+            pass  # a round of each has ended
+        return [session.finish() for session in sessions]
     except KeyboardInterrupt:
-        session.save_early()
-        raise Interrupted(len(session.runs), session.planned, directory) from None
+        for session in sessions:
+            session.save_early()
+        kept, planned = (sum(values) for values in zip(*map(_count, sessions), strict=True))
+        where = sessions[0].directory if len(sessions) == 1 else sessions[0].directory.parent
+        raise Interrupted(kept, planned, where) from None
     except BaseException:
-        session.save_early()
+        for session in sessions:
+            session.save_early()
         raise
     finally:
         for path in created:
             with suppress(OSError):
                 path.rmdir()
+
+
+def _count(session: _Session) -> tuple[int, int]:
+    """Return how many runs are kept, and how many were asked for."""
+    return len(session.runs), session.planned
 
 
 @dataclass
@@ -177,8 +216,8 @@ class _Session:
         self.planned = len(self.cells) * self.matrix.repetitions
         self._begin = datetime.now(UTC)
 
-    def run(self) -> MeasurementSet:
-        """Measure everything; return the set as it is written."""
+    def rounds(self) -> Iterator[None]:
+        """Measure everything, a round at a time."""
         self.about["host"] = self.host.describe()
         self.loads["before"] = self.host.idle_load(WATCH_S)
         most = min(max(cell.workers for cell in self.cells), len(self.host.cores))
@@ -191,6 +230,10 @@ class _Session:
                 self.progress()
             if number >= 0:
                 write_measurements(self.result())
+            yield
+
+    def finish(self) -> MeasurementSet:
+        """Return the set as it is written at the end."""
         self.loads["after"] = self.host.idle_load(WATCH_S)
         result = self.result()
         write_measurements(result)

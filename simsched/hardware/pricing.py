@@ -12,13 +12,13 @@ from simsched.machine.model import Machine
 from simsched.workload.graph import TaskGraph, Workload
 
 
-def price(workload: Workload, machine: Machine, workers: int = 1) -> Workload:
+def price(workload: Workload, machine: Machine) -> Workload:
     """Return a program's workload in operations of the machine's cores.
 
     A program counts the operations of its classes, elements or edges, which take different times.
     Here an operation of class ``c`` of program ``p`` becomes as many operations as a core of the
     first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for
-    the size of the program's data by the number of workers: what the caches of a core have to hold.
+    the size of the program's data.
     Groups of other speed keep their relative speed.
 
     Parameters
@@ -27,8 +27,6 @@ def price(workload: Workload, machine: Machine, workers: int = 1) -> Workload:
         Of a :class:`~simsched.hardware.program.Program`, or of the recording of one.
     machine : Machine
         A machine with `kernels`.
-    workers : int
-        Number of workers that share the data.
 
     Raises
     ------
@@ -36,7 +34,7 @@ def price(workload: Workload, machine: Machine, workers: int = 1) -> Workload:
         The machine has no kernel of a class that has operations.
     """
     init = workload.init
-    data_bytes = int(workload.graph.block_bytes.sum()) // workers
+    data_bytes = int(workload.graph.block_bytes.sum())
 
     def priced(graph: TaskGraph) -> TaskGraph:
         return _priced(graph, workload.name, data_bytes, machine)

@@ -276,7 +276,7 @@ def _simulate(workload: Workload, run: Measurement, machine: Machine) -> Figures
     """Return the figures of a simulation of a measured run."""
     done = simulate(
         machine,
-        price(workload, machine, run.workers),
+        price(workload, machine),
         policy_from_spec(run.policy),
         workers=run.workers,
         seed=run.seed,

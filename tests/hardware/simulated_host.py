@@ -87,7 +87,7 @@ def run_on(
     """Return a simulated run as if it had been measured: with the program's own operations."""
     done = simulate(
         machine,
-        price(workload, machine, workers),
+        price(workload, machine),
         policy_from_spec(policy),
         workers=workers,
         seed=seed,
