@@ -169,9 +169,10 @@ def test_writes_invalidate_other_cores_copies(backend: str) -> None:
     assert run.summary.cache_hits.tolist() == [2]
 
 
-def test_written_blocks_come_from_the_writers_cache(backend: str) -> None:
+@pytest.mark.parametrize("ops", [0.0, 100.0])
+def test_written_blocks_come_from_the_writers_cache(backend: str, ops: float) -> None:
     graph = build_graph(
-        np.zeros(4),
+        np.full(4, ops),
         successors=adjacency([0, 1, 2], [1, 2, 3], 4),
         accessed=accesses(range(4), [0, 0, 0, 0], [4000, 0, 4000, 4000], [0, 4000, 0, 0], 4),
         block_bytes=[4000],
@@ -182,11 +183,12 @@ def test_written_blocks_come_from_the_writers_cache(backend: str) -> None:
             instance = np.array([0, 1, 0, 2], np.int32)
             return Plan(acquire=(AcquireStep("worker"),), instance_of=instance)
 
-    # Worker 0 reads, 1 writes: both from memory, 400 ns each. 0 reads what 1 has written: 20 ns and
-    # 4000 B at 5 GB/s. Then it is written no more, and 2 reads from memory.
+    # Worker 0 reads, 1 writes: both from memory, 400 ns each, beside which they compute. 0 reads what
+    # 1 has written: 20 ns and 4000 B at 5 GB/s, and computes afterwards, a nanosecond per operation.
+    # Then it is written no more, and 2 reads from memory.
     machine = one_domain(3, caches=[("L1", 10_000, 100e9, 0, 1, 5e9, 20_000)])
     run = simulate(machine, Workload("w", graph), Turns(), backend=backend)
-    assert run.summary.makespan_ps == 3 * 400_000 + 820_000
+    assert run.summary.makespan_ps == 3 * 400_000 + 820_000 + 1000 * ops
     assert run.summary.cache_hits.tolist() == [0]
     assert run.summary.cache_hit_bytes.tolist() == [4000]
     # What does not fit into the cache is nowhere held written.

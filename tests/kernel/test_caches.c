@@ -70,8 +70,9 @@ static void test_caches(uint64_t seed)
     for (int step = 0; step < 2000; step++) {
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
+        int64_t transfer = 0, expected_transfer = 0;
         bool writes = rng_chance(&s.rng, 0.3);
-        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, &missing, &tail) == SSK_OK);
+        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, &missing, &tail, &transfer) == SSK_OK);
         if (writes)
             ssk_caches_write(&caches, worker, block);
         for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++]) {
@@ -85,9 +86,10 @@ static void test_caches(uint64_t seed)
             if (level == p->transfer_level && want > 0 && writer[block] >= 0 && writer[block] != own) {
                 int64_t there = bytes_of(&lists[writer[block]], block), moved = there < want ? there : want;
                 if (moved > 0)
-                    expected_tail += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
+                    expected_transfer += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
                 want -= moved;
-                writer[block] = SSK_NONE;
+                if (moved == there)
+                    writer[block] = SSK_NONE;
             }
             if (writes && level == p->transfer_level)
                 writer[block] = bytes_of(&lists[own], block) >= 0 ? own : SSK_NONE;
@@ -98,7 +100,7 @@ static void test_caches(uint64_t seed)
         for (int32_t b = 0; b < p->n_blocks; b++)
             if (writer[b] >= 0 && bytes_of(&lists[writer[b]], b) < 0)
                 writer[b] = SSK_NONE; /* evicted */
-        CHECK(missing == want && tail == expected_tail);
+        CHECK(missing == want && tail == expected_tail && transfer == expected_transfer);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);
     }
     size_t n_entries = 0;

@@ -24,10 +24,10 @@ class Caches:
         ]
         self._writer: dict[int, int] = {}
 
-    def access(self, worker: int, block: int, n_bytes: int) -> tuple[int, int]:
-        """Return (bytes that no level holds, time that the hits take in ps)."""
+    def access(self, worker: int, block: int, n_bytes: int) -> tuple[int, int, int]:
+        """Return (bytes that no level holds, time that hits take, time of a transfer), in ps."""
         problem = self._problem
-        want, hit_ps = n_bytes, 0
+        want, hit_ps, transfer_ps = n_bytes, 0, 0
         for level in range(len(self._content)):
             if want == 0:
                 break
@@ -38,11 +38,11 @@ class Caches:
                 hit_ps += math.ceil(hit / float(problem.cache_rate[level]))
             moved = self._transfer(level, worker, block, missing)
             if moved > 0:
-                hit_ps += problem.transfer_latency_ps
-                hit_ps += math.ceil(moved / problem.transfer_rate)
+                transfer_ps += problem.transfer_latency_ps
+                transfer_ps += math.ceil(moved / problem.transfer_rate)
             self._record.count_cache(level, hit, missing, moved)
             want = missing - moved
-        return want, hit_ps
+        return want, hit_ps, transfer_ps
 
     def _look_up(self, level: int, worker: int, block: int, want: int) -> int:
         """Return the bytes that the own instance of a level lacks; they are there afterwards."""
@@ -66,8 +66,10 @@ class Caches:
             return 0
         if self._writer[block] == int(self._problem.cache_instance[level, worker]):
             return 0
-        writer = self._writer.pop(block)
-        return min(missing, self._content[level][writer][block])
+        there = self._content[level][self._writer[block]][block]
+        if missing >= there:
+            del self._writer[block]
+        return min(missing, there)
 
     def write(self, worker: int, block: int) -> None:
         """Note that a worker has written a block; drop it from instances it does not use."""

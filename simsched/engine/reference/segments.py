@@ -118,7 +118,9 @@ class Memory:
         if self.home[block] < 0:
             self._touch(block, domain, worker, segment.task, now)
         node = int(self.home[block])
-        missing, tail = self._caches.access(worker, block, n_bytes)
+        missing, tail, transfer_ps = self._caches.access(worker, block, n_bytes)
+        if transfer_ps > 0:
+            segment.ops_left += transfer_ps * segment.rate
         if written > 0:
             self._caches.write(worker, block)
         hit = 0

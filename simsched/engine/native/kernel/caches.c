@@ -222,23 +222,24 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
 }
 
 /* Takes what another instance has written over from it; returns the bytes. */
-static int64_t transfer(ssk_caches_t *self, int32_t instance, int32_t block, int64_t missing, int64_t *tail)
+static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, int64_t missing, int64_t *time)
 {
     const ssk_problem_t *p = self->problem;
     int32_t writer = self->writer[block];
     if (missing == 0 || writer == SSK_NONE || writer == instance)
         return 0;
-    self->writer[block] = SSK_NONE;
-    int64_t moved = ssk_min(missing, self->entries[find(self, writer, block)].n_bytes);
+    int64_t there = self->entries[find(self, writer, block)].n_bytes, moved = ssk_min(missing, there);
+    if (moved == there)
+        self->writer[block] = SSK_NONE;
     if (moved > 0) {
-        *tail = ssk_add_ps(*tail, p->transfer_latency_ps);
-        *tail = ssk_add_ps(*tail, ssk_ceil_ps((double)moved / p->transfer_rate));
+        *time = ssk_add_ps(*time, p->transfer_latency_ps);
+        *time = ssk_add_ps(*time, ssk_ceil_ps((double)moved / p->transfer_rate));
     }
     return moved;
 }
 
 int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
-                      int64_t *tail)
+                      int64_t *tail, int64_t *transfer)
 {
     const ssk_problem_t *p = self->problem;
     int64_t want = n_bytes;
@@ -259,7 +260,7 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
         else
             self->misses[level]++;
         if (level == p->transfer_level) {
-            int64_t moved = transfer(self, instance, block, missing, tail);
+            int64_t moved = take_over(self, instance, block, missing, transfer);
             hit += moved;
             missing -= moved;
         }

@@ -49,10 +49,10 @@ int ssk_caches_verify(const ssk_caches_t *self) SSK_CHECK_RESULT;
 
 /*
  * Looks n_bytes of a block up in all levels and leaves them there. *missing_ret is what no level holds; the time that
- * hits take is added to *tail.
+ * hits take is added to *tail, that of a transfer to *transfer.
  */
 int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
-                      int64_t *tail) SSK_CHECK_RESULT;
+                      int64_t *tail, int64_t *transfer) SSK_CHECK_RESULT;
 
 /* Notes that the worker has written the block: drops it from all instances that the worker does not use. */
 void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block);
