@@ -54,6 +54,7 @@ def calibrate_command(
     from simsched.hardware.calibrate import calibrate_machine
     from simsched.hardware.calibrate_document import machine_document, machine_yaml
     from simsched.hardware.calibrate_report import calibration_document
+    from simsched.hardware.measure_schema import load_matrix
 
     if output is not None:
         _check_output(output)
@@ -63,8 +64,13 @@ def calibrate_command(
         if not quiet and sys.stderr.isatty():
             sys.stderr.write(f"measuring {what}\n")
 
+    # What is wrong with given runs shows at once; what is to be run comes after the probes.
+    measured = _program_runs(runs, programs, progress) if kernels and runs else None
+    measured = measured if kernels else ProgramRuns()
+    if measured is None:
+        load_matrix(programs)
     found = calibrate_machine(chosen, quick=quick, progress=progress)
-    calibrated = _program_runs(runs or [], programs, progress) if kernels else ProgramRuns()
+    calibrated = measured or _program_runs([], programs, progress)
     times = _kernels(found, calibrated)
     document = machine_document(found, times, calibrated.measurements)
     if output is not None:

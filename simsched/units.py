@@ -130,7 +130,7 @@ def parse_seconds(text: object) -> float:
     Raises
     ------
     ValueError
-        When it is not a time above zero; the message says what was found and what is accepted.
+        When it is not a time; the message says what was found and what is accepted.
 
     Examples
     --------

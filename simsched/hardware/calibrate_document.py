@@ -65,7 +65,7 @@ def machine_document(
         "paths": _paths(found),
         "costs": _costs(found),
     }
-    if kernels:
+    if kernels and runs:
         document["sources"]["kernels"] = {
             "kind": "measured",
             "reference": f"what computing takes in runs on one core, accesses taken off, of: "

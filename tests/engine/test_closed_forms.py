@@ -183,9 +183,9 @@ def test_written_blocks_come_from_the_writers_cache(backend: str, ops: float) ->
             instance = np.array([0, 1, 0, 2], np.int32)
             return Plan(acquire=(AcquireStep("worker"),), instance_of=instance)
 
-    # Worker 0 reads, 1 writes: both from memory, 400 ns each, beside which they compute. 0 reads what
-    # 1 has written: 20 ns and 4000 B at 5 GB/s, and computes afterwards, a nanosecond per operation.
-    # Then it is written no more, and 2 reads from memory.
+    # Worker 0 reads, 1 writes: both from memory, 400 ns each, beside which they compute. 0 reads
+    # what 1 has written: 20 ns and 4000 B at 5 GB/s; it computes afterwards, a nanosecond per
+    # operation. Then it is written no more, and 2 reads from memory.
     machine = one_domain(3, caches=[("L1", 10_000, 100e9, 0, 1, 5e9, 20_000)])
     run = simulate(machine, Workload("w", graph), Turns(), backend=backend)
     assert run.summary.makespan_ps == 3 * 400_000 + 820_000 + 1000 * ops
