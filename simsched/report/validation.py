@@ -17,6 +17,9 @@ from simsched.atomic import make_directory, write_text
 from simsched.hardware.validation import CLEAR_DIFFERENCE, Case, Validation
 from simsched.report.plots import COLOURS, save
 
+#: What is known about measurements that has an entry per run, or is in the table already.
+_PER_RUN = {"counters", "speed_probe_s", "matrix"}
+
 COLUMNS = (
     "program",
     "policy",
@@ -156,8 +159,9 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _facts(about: dict[str, Any]) -> str:
-    """Return plain data as a code block."""
-    return "```json\n" + json.dumps(about, indent=1, default=str) + "\n```"
+    """Return plain data as a code block, without lists of one entry per run."""
+    shown = {key: value for key, value in about.items() if key not in _PER_RUN}
+    return "```json\n" + json.dumps(shown, indent=1, default=str) + "\n```"
 
 
 def write_report(validation: Validation, directory: Path) -> list[Path]:

@@ -104,6 +104,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "12 cases: error of the makespan 0.0% (median)" in text
     report = (tmp_path / "report" / "validation.md").read_text()
     assert report.count("\n| heat | ") == 6
+    assert '"host": "none"' in report
     assert (tmp_path / "report" / "validation.png").read_bytes()[:4] == b"\x89PNG"
 
 
