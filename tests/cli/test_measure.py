@@ -155,3 +155,17 @@ def test_what_is_left_of_an_interrupted_measurement(file: Path, how: signal.Sign
         ] == []
     else:
         assert n % 8 == 0
+
+
+def test_several_measurements(simsched: Command) -> None:
+    for name in ("one", "two"):
+        text = SMALL.replace("name: small", f"name: {name}").replace("[1, 3]", "[1]")
+        Path(f"{name}.yaml").write_text(text)
+    code, output, _ = simsched("measure", "one.yaml", "two.yaml", "-o", "both", "--json")
+    assert code == 0
+    found = json.loads(output)["measurements"]
+    assert [each["directory"] for each in found] == ["both/one", "both/two"]
+    assert len(read_measurements(Path("both/two")).runs) == 8
+    code, output, messages = simsched("measure", "one.yaml", "one.yaml")
+    assert (code, output) == (2, "")
+    assert "two measurements of one name: one, one" in messages

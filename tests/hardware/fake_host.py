@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import repeat
+from itertools import cycle, repeat
 
 import pytest
 
@@ -38,7 +38,7 @@ class FakeHost(Host):
         probes: Sequence[float] = (1e-3,),
     ) -> None:
         self.others, self.stolen = others, stolen
-        self._watched: Iterator[float] = iter((before, after))
+        self._watched: Iterator[float] = cycle((before, after))
         self._probes = iter([*probes, *repeat(probes[-1], 1000)])
         self._seconds = 0.0
 

@@ -13,7 +13,13 @@ import pytest
 import simsched
 from simsched.errors import ConfigurationError, HardwareError
 from simsched.hardware import measure as measuring
-from simsched.hardware.measure import Interrupted, cells_of, measure, number_of_runs
+from simsched.hardware.measure import (
+    Interrupted,
+    cells_of,
+    measure,
+    measure_alternately,
+    number_of_runs,
+)
 from simsched.hardware.measurements import INDEX, MeasurementSet, read_measurements
 from simsched.hardware.mode import Mode
 from simsched.hardware.overhead import tracing_overhead
@@ -71,6 +77,34 @@ def test_every_cell_runs_in_every_round(tmp_path: Path, monkeypatch: pytest.Monk
     assert [run.cell for run in measured.runs] == 2 * cells
     assert [run.repetition for run in measured.runs] == [0] * 8 + [1] * 8
     assert [run.seed for run in measured.runs] == [7] * 8 + [8] * 8
+
+
+def test_a_round_of_each_matrix_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = watch(monkeypatch, nothing)
+    one = matrix(name="one", policies=["cilk_a"], workers=[1], warmup=0, repetitions=3)
+    two = matrix(name="two", policies=["cilk_a"], workers=[2], warmup=1, repetitions=1)
+    found = measure_alternately([(one, tmp_path / "a"), (two, tmp_path / "b")], host=FakeHost())
+    # Rounds: one, two (warm-up), one, two, one; two programs each.
+    assert [each["workers"] for each in seen] == [1, 1, 2, 2, 1, 1, 2, 2, 1, 1]
+    assert [each.name for each in found] == ["one", "two"]
+    assert [len(read_measurements(tmp_path / name).runs) for name in "ab"] == [6, 2]
+
+
+def test_an_interruption_keeps_what_has_ended_of_each_matrix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(number: int) -> None:
+        if number == 5:  # in the second round of the first
+            raise KeyboardInterrupt
+
+    watch(monkeypatch, stop)
+    small = [
+        (matrix(name=name, policies=["cilk_a"], workers=[1], warmup=0), tmp_path / name)
+        for name in ("one", "two")
+    ]
+    with pytest.raises(Interrupted, match=f"interrupted; 5 of 8 runs are kept in {tmp_path}"):
+        measure_alternately(small, host=FakeHost())
+    assert [len(read_measurements(path).runs) for _, path in small] == [3, 2]
 
 
 def test_sets_can_be_read_again(tmp_path: Path) -> None:

@@ -144,3 +144,36 @@ def test_entries_of_an_index_are_checked(tmp_path: Path) -> None:
     write_measurements(replace(measured, runs=()))
     with pytest.raises(ConfigurationError, match="no runs"):
         validate_measurements(read_measurements(tmp_path), host(tmp_path))
+
+
+def test_one_recording_is_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    measure_on(host(tmp_path), tmp_path)
+    one = str(tmp_path / "3.parquet")
+    machine = ["-m", str(tmp_path / "host.yaml"), "--policy", "cilk_a", "--runs", "2"]
+    assert main(["validate", one, *machine, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["run_makespans_s"]) == 2
+    assert main(["validate", one, *machine]) == 0
+    assert "used: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["{set}", "--policy", "cilk_a", "-m", "{set}/host.yaml"], "--policy: found with a set"),
+        (["{set}"], "--machine: missing"),
+        (["{set}/3.parquet", "-o", "x"], "--output: found with one run"),
+        (["{set}/3.parquet", "--set", "a=b"], "--set: found with a recording"),
+        (["{set}/none.parquet"], "none.parquet"),
+        (["{set}", "-m", "{set}/none.yaml"], "none.yaml"),
+    ],
+)
+def test_options_that_do_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    measure_on(host(tmp_path), tmp_path)
+    words = [word.replace("{set}", str(tmp_path)) for word in arguments]
+    assert main(["validate", *words]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
