@@ -51,7 +51,7 @@ def test_commands(simsched: Command) -> None:
     [
         f"{disturbance.MAX_OTHERS:.0%} of each core".replace("%", " %"),
         f"above {disturbance.MAX_STOLEN:.0%} of each core".replace("%", " %"),
-        f"below {disturbance.MIN_CPU_SHARE:.0%} in any run with deques".replace("%", " %"),
+        f"below {disturbance.MIN_CPU_SHARE:.0%} in any run".replace("%", " %"),
         f"more than {disturbance.MAX_SLOWER:.0%} above".replace("%", " %"),
         f"above {disturbance.MAX_OVERHEAD:.0%} of tasks".replace("%", " %"),
         f"tasks of {overhead.TASK_US} us",

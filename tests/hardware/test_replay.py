@@ -19,7 +19,7 @@ from simsched.hardware.recorded_graph import schedule
 from simsched.hardware.replay import Replay, replay
 from simsched.hardware.timeline import read_timeline
 from simsched.machine import load_machine
-from simsched.machine.model import RuntimeCosts
+from simsched.machine.model import KernelTime, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.recorded import Recorded
@@ -207,7 +207,7 @@ def test_a_machine_with_kernels_prices_operations() -> None:
     machine = make_machine(domains=1, ops_per_s=5e9)
     with pytest.raises(ConfigurationError, match="nothing says how long the operations"):
         replay(recording, machine, "cilk")
-    calibrated = replace(machine, kernels={"run.task": {"cpu": 1e-6}})
+    calibrated = replace(machine, kernels={"run.task": {"cpu": KernelTime((1,), (1e-6,))}})
     found = replay(recording, calibrated, "cilk", runs=1)
     assert (found.tasks, found.placed) == (4, 4)
     assert found.simulated_makespan_s == pytest.approx(0.006)
