@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simsched.cli_output import JsonOption, QuietOption, print_json, say
 from simsched.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -46,15 +45,17 @@ def calibrate_command(
     kernels: Annotated[
         bool, typer.Option("--kernels/--no-kernels", help="Whether to calibrate programs.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Measure this host (caches, memory, scheduling, programs) and write it as a machine."""
     from simsched.atomic import write_text
     from simsched.hardware.calibrate import calibrate_machine
     from simsched.hardware.calibrate_document import machine_document, machine_yaml
     from simsched.hardware.calibrate_report import calibration_document
+    from simsched.hardware.measure import measure
     from simsched.hardware.measure_schema import load_matrix
+    from simsched.hardware.measurements import read_measurements
 
     if output is not None:
         _check_output(output)
@@ -64,13 +65,16 @@ def calibrate_command(
         if not quiet and sys.stderr.isatty():
             sys.stderr.write(f"measuring {what}\n")
 
-    # What is wrong with given runs shows at once; what is to be run comes after the probes.
-    measured = _program_runs(runs, programs, progress) if kernels and runs else None
-    measured = measured if kernels else ProgramRuns()
-    if measured is None:
-        load_matrix(programs)
+    # What is wrong with given runs, or with what is to be run, shows before anything is measured.
+    calibrated = ProgramRuns()
+    for directory in (runs or []) if kernels else []:
+        calibrated.add(read_measurements(directory))
+    matrix = load_matrix(programs) if kernels and not runs else None
     found = calibrate_machine(chosen, quick=quick, progress=progress)
-    calibrated = measured or _program_runs([], programs, progress)
+    if matrix is not None:
+        progress("programs")
+        with tempfile.TemporaryDirectory() as folder:
+            calibrated.add(measure(matrix, Path(folder)))
     times = _kernels(found, calibrated)
     document = machine_document(found, times, calibrated.measurements)
     if output is not None:
@@ -79,7 +83,7 @@ def calibrate_command(
         file = None if output is None else str(output)
         kernel_values = document.get("kernels", {})
         whole = {**calibration_document(found), "kernels": kernel_values, "file": file}
-        sys.stdout.write(json.dumps(whole, indent=1, allow_nan=False) + "\n")
+        print_json(whole)
         return
     if not quiet:
         for warning in [*found.warnings, *calibrated.warnings]:
@@ -104,25 +108,6 @@ class ProgramRuns:
         self.runs += calibration_runs(measured)
         self.measurements += measured.runs
         self.warnings += measured.warnings
-
-
-def _program_runs(
-    directories: list[Path], programs: str, progress: Callable[[str], None]
-) -> ProgramRuns:
-    """Return the runs that kernels come from, measured now if none are given."""
-    from simsched.hardware.measure import measure
-    from simsched.hardware.measure_schema import load_matrix
-    from simsched.hardware.measurements import read_measurements
-
-    found = ProgramRuns()
-    for directory in directories:
-        found.add(read_measurements(directory))
-    if not directories:
-        matrix = load_matrix(programs)
-        progress("programs")
-        with tempfile.TemporaryDirectory() as folder:
-            found.add(measure(matrix, Path(folder)))
-    return found
 
 
 def _kernels(found: Calibration, calibrated: ProgramRuns) -> list[Kernel]:
@@ -169,18 +154,13 @@ def _cores(text: str) -> list[int]:
 
 def _print(found: Calibration, kernels: list[Kernel]) -> None:
     """Print what was measured, how repeatable it was and how long it took."""
-    from rich.console import Console
-
     from simsched.report.calibration import calibration_table, check_table, kernel_table
 
-    stream = sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else 160
-    console = Console(file=stream, width=width, soft_wrap=False)
-    console.print(calibration_table(found), markup=False, highlight=False)
-    console.print(check_table(found), markup=False, highlight=False)
+    say(calibration_table(found))
+    say(check_table(found))
     if kernels:
-        console.print(kernel_table(kernels), markup=False, highlight=False)
-    stream.write(
+        say(kernel_table(kernels))
+    sys.stdout.write(
         f"took {found.duration_s:.1f} s; spread: how much longer the middle round took than the "
         "best one\n"
     )

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simsched.cli_output import JsonOption, QuietOption, print_json, say
 from simsched.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from simsched.hardware.replay import Replay
     from simsched.hardware.validation import Validation
 
@@ -44,8 +42,8 @@ def validate_command(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="A set: write report, plot and JSON."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Simulate measured runs and report how far off the simulation is.
 
@@ -65,12 +63,11 @@ def validate_command(
         raise ConfigurationError("--output: found with one run, accepted: with a set of runs")
     found = _replay(measured, machine, policy, runs, assignments or [])
     if as_json:
-        _print_json(found.as_json())
+        print_json(found.as_json())
         return
-    console = _console()
-    console.print(found.table())
+    say(found.table())
     for sentence in found.used:
-        console.print(f"used: {sentence}", highlight=False, markup=False)
+        sys.stdout.write(f"used: {sentence}\n")
 
 
 def _validate_set(
@@ -92,7 +89,7 @@ def _validate_set(
         for warning in found.warnings:
             sys.stderr.write(f"simsched: warning: {warning}\n")
     if as_json:
-        _print_json(found.as_json())
+        print_json(found.as_json())
     else:
         _print_set(found, paths)
 
@@ -100,10 +97,9 @@ def _validate_set(
 def _print_set(found: Validation, paths: list[Path]) -> None:
     from simsched.report.validation import summary_lines, validation_table
 
-    console = _console()
-    console.print(validation_table(found))
+    say(validation_table(found))
     for line in [*summary_lines(found), *map(str, paths)]:
-        console.print(line, highlight=False, markup=False)
+        sys.stdout.write(f"{line}\n")
 
 
 def _replay(
@@ -124,14 +120,3 @@ def _replay(
     else:
         recording = import_recording(path, None, **options)
     return replay(recording, None if machine is None else load_machine(machine), policy, runs=runs)
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    # Tables are wide; where nobody looks at a screen, nothing is cut off.
-    return Console(soft_wrap=True, width=None if sys.stdout.isatty() else 200)
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(document, indent=1) + "\n")

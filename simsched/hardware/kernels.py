@@ -142,6 +142,7 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, 
     ops, measured = ops[:, classes], measured[:, classes]
 
     def errors(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the relative error of every run and class with some compute times."""
         kernels = {
             f"{program}.{names[c]}": {PROCESSOR: KernelTime((1,), (float(value),))}
             for c, value in zip(classes, seconds, strict=True)
