@@ -103,3 +103,19 @@ def test_files_name_the_run_of_each_cost(tmp_path: Path) -> None:
     costs, _ = task_costs(lambda mode, shape: replace(as_measured(mode, shape), how=shape))
     assert costs["push"].note == "chain, best of 7, spread 3.0%"
     assert costs["pop"].note == "independent, best of 7, spread 3.0%"
+
+
+def test_a_contended_lock_takes_its_share_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([[3.0], [1.0], [2.0]])
+
+    def executed(program, mode, *, cores: list[int], seed: int, trace: bool):
+        asked.append((mode.pools, mode.order, cores, seed, trace))
+        return SimpleNamespace(details={"iteration_s": next(times)})
+
+    asked: list[tuple[object, ...]] = []
+    monkeypatch.setattr(module, "execute", executed)
+    found = module.contended_lock([4, 7], 3)
+    # A binary tree of n tasks: all but the root are pushed, all are taken; the middle run counts.
+    assert found.value == pytest.approx(2.0 / (2 * TASKS - 1))
+    assert found.is_median
+    assert asked == [("central", "parent_first", [4, 7], seed, False) for seed in range(3)]
