@@ -16,6 +16,7 @@ import typer
 
 import simsched
 from simsched.cli_calibrate import calibrate_command
+from simsched.cli_compare import compare_command
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
@@ -370,6 +371,7 @@ def conformance(
 
 
 app.command("calibrate", epilog="Example: simsched calibrate -o this_host.yaml")(calibrate_command)
+app.command("compare", epilog="Example: simsched compare cilk bats -e quickstart")(compare_command)
 app.command("export", epilog="Example: simsched export measured.parquet --to chrome -o run.json")(
     export_command
 )

@@ -1,0 +1,81 @@
+"""The command that explains the difference between two runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simsched.cli_output import JsonOption, QuietOption, print_json, say
+from simsched.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from simsched.experiment.cells import Cell
+
+
+def compare_command(
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="Run: [EXPERIMENT:]POLICY or key=value,...")
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="Run to compare with A.")],
+    experiment: Annotated[
+        str | None,
+        typer.Option(
+            "--experiment",
+            "-e",
+            metavar="FILE",
+            help="Experiment of runs that name none: a YAML file or a shipped name.",
+        ),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be repeated."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PNG", help="Draw the waterfall.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Explain why one run is faster than another: where both spent their time.
+
+    Both are simulated again with their event traces; times are means over the seeds.
+    """
+    from simsched.experiment.compare import Difference, measure_side
+    from simsched.report.compare import difference_table, draw_difference
+    from simsched.report.plots import save
+
+    if output is not None and output.suffix != ".png":
+        raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .png")
+    sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
+    measured = []
+    for cells in sides:
+        if not quiet:
+            sys.stderr.write(f"simsched: {cells[0].label}: {len(cells)} seed(s)\n")
+        measured.append(measure_side(cells))
+    found = Difference(*measured)
+    if output is not None:
+        save(draw_difference(found), output)
+    if as_json:
+        print_json(found.document())
+    else:
+        say(difference_table(found))
+
+
+def _cells(text: str, experiment: str | None, assignments: list[str]) -> list[Cell]:
+    """Return the runs that an argument stands for."""
+    from simsched.api import load_experiment
+    from simsched.experiment.cells import plan_experiment
+    from simsched.experiment.compare import select_cells
+    from simsched.experiment.overrides import apply_assignments
+
+    name, colon, selector = text.rpartition(":")
+    chosen = name if colon else experiment
+    if chosen is None:
+        raise ConfigurationError(
+            f"{text!r}: found no experiment, accepted: EXPERIMENT:{text}, or --experiment FILE"
+        )
+    document = apply_assignments(load_experiment(chosen), assignments)
+    return select_cells(plan_experiment(document).cells, selector)

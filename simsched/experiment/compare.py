@@ -1,0 +1,187 @@
+"""Why one run is faster than another: the difference of their makespans, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simsched.engine.run import simulate
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.blame import explained
+from simsched.experiment.cells import Cell
+from simsched.trace.waterfall import TimeParts, time_parts
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison.
+
+    Parameters
+    ----------
+    label : str
+        Machine, workload, policy and sweep values.
+    seeds : tuple of int
+        Seeds of the runs; all times are means over them.
+    makespan_s : float
+        Duration.
+    seconds : dict of str to float
+        Parts of it; see :mod:`simsched.trace.waterfall`.
+    """
+
+    label: str
+    seeds: tuple[int, ...]
+    makespan_s: float
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two sides and what differs.
+
+    Parameters
+    ----------
+    first, second : Side
+        What is compared.
+    """
+
+    first: Side
+    second: Side
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """What each part contributes to `second.makespan_s` - `first.makespan_s`."""
+        names = [
+            *self.first.seconds,
+            *(n for n in self.second.seconds if n not in self.first.seconds),
+        ]
+        return {
+            name: self.second.seconds.get(name, 0.0) - self.first.seconds.get(name, 0.0)
+            for name in names
+        }
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "first": _plain(self.first),
+            "second": _plain(self.second),
+            "difference_s": self.second.makespan_s - self.first.makespan_s,
+            "parts_s": self.seconds,
+        }
+
+
+def _plain(side: Side) -> dict[str, Any]:
+    return {
+        "label": side.label,
+        "seeds": list(side.seeds),
+        "makespan_s": side.makespan_s,
+        "parts_s": side.seconds,
+    }
+
+
+def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
+    """Return the runs of an experiment that differ in nothing but their seed.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        All runs of the experiment.
+    selector : str
+        ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload, policy,
+        seed and what the experiment sweeps. What is not named must be the same for all runs.
+
+    Raises
+    ------
+    ConfigurationError
+        A key or value is unknown, or several kinds of runs are left.
+    """
+    chosen = list(cells)
+    for key, value in _pairs(selector):
+        known = {_text(cell, key) for cell in chosen} - {None}
+        if not known:
+            raise ConfigurationError(f"{selector!r}: {unknown_name('key', key, _keys(cells))}")
+        if value not in known:
+            names = [str(name) for name in sorted(known, key=str)]
+            raise ConfigurationError(f"{selector!r}: {unknown_name(key, value, names)}")
+        chosen = [cell for cell in chosen if _text(cell, key) == value]
+    for key in _keys(cells):
+        values = list(dict.fromkeys(_text(cell, key) for cell in chosen))
+        if key != "seed" and len(values) > 1:
+            raise ConfigurationError(
+                f"{selector!r}: found runs with {key} {', '.join(map(str, values))}, accepted: "
+                f"one of them, such as {key}={values[0]}"
+            )
+    return chosen
+
+
+def _pairs(selector: str) -> list[tuple[str, str]]:
+    """Return the keys and values of a selector; a comma inside brackets belongs to a policy."""
+    words, depth = [""], 0
+    for character in selector:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth == 0:
+            words.append("")
+        else:
+            words[-1] += character
+    pairs = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        is_pair = equals and "[" not in key
+        pairs.append((key.strip(), value.strip()) if is_pair else ("policy", word.strip()))
+    return pairs
+
+
+def _keys(cells: Sequence[Cell]) -> list[str]:
+    """Return the keys that tell runs apart."""
+    return [
+        "machine",
+        "workload",
+        "policy",
+        *dict.fromkeys(k for c in cells for k in c.sweep),
+        "seed",
+    ]
+
+
+def _text(cell: Cell, key: str) -> str | None:
+    """Return what a run has for a key; a swept key may be given by its last part."""
+    if key in ("machine", "workload", "policy", "seed"):
+        return str(getattr(cell, key))
+    for name, value in cell.sweep.items():
+        if key in (name, name.rpartition(".")[2]):
+            return str(value)
+    return None
+
+
+def measure_side(cells: Sequence[Cell]) -> Side:
+    """Simulate runs that differ in their seed and return the mean of their parts.
+
+    Raises
+    ------
+    SimschedError
+        A run is impossible or stalls.
+    """
+    found = [_parts(cell) for cell in cells]
+    first, n = cells[0], len(cells)
+    names = list(dict.fromkeys(name for parts in found for name in parts.seconds))
+    return Side(
+        first.label.rpartition(" seed ")[0],
+        tuple(cell.seed for cell in cells),
+        sum(parts.makespan_s for parts in found) / n,
+        {name: sum(parts.seconds.get(name, 0.0) for parts in found) / n for name in names},
+    )
+
+
+def _parts(cell: Cell) -> TimeParts:
+    """Simulate one run with its event trace."""
+    with explained(cell.policy_model):
+        run = simulate(
+            cell.machine_model,
+            cell.workload_source.build(),
+            cell.policy_model,
+            workers=cell.workers,
+            pinning=cell.pinning,
+            seed=cell.seed,
+            backend=cell.backend,
+            events=True,
+        )
+    return time_parts(run)

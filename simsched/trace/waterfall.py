@@ -1,0 +1,281 @@
+"""Where the time of a run went: parts of the makespan that add up to it.
+
+Every worker spends the whole makespan on something. What is known exactly (time inside tasks, on
+creating and on finding them, on copies, between iterations, idle) comes from the run's counters.
+Time inside tasks is divided segment by segment with the event trace:
+
+* *compute*: what the segment's operations take with all workers of the core busy, at most the
+  segment; also all time inside tasks without accesses.
+* What is left was spent waiting for data. It is divided in proportion to what the data would have
+  taken without computation: bytes at the cap of the local path (*memory*, the price of having
+  missed the caches), the longer latency and lower cap of the path really taken (*remote*), the rest
+  of each flow's duration (*wait NODE*: the bandwidth of that node or of a link to it was shared),
+  and hits in caches (*cache*).
+
+Parts are seconds of the mean worker, so that runs with different numbers of workers compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.problem import Problem, make_problem
+from simsched.engine.run import Run
+from simsched.policy.base import Placement
+from simsched.trace.metrics import path_nodes
+from simsched.trace.schema import EventKind, Trace
+from simsched.workload.graph import TaskGraph
+
+PS = 1e-12
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+COMPUTE, CACHE, MEMORY, REMOTE = "compute", "cache", "memory", "remote"
+WAIT = "wait "  #: followed by the name of a memory node
+SPAWN, STEAL, POOLS = "spawn", "steal", "pools"
+MIGRATION, BETWEEN, IDLE = "migration", "between iterations", "idle"
+
+
+@dataclass(frozen=True)
+class TimeParts:
+    """The makespan of a run in parts.
+
+    Parameters
+    ----------
+    makespan_s : float
+        Duration of the run.
+    seconds : dict of str to float
+        Parts in a fixed order; their sum is `makespan_s` up to rounding.
+    """
+
+    makespan_s: float
+    seconds: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Segments:
+    """Accesses of one iteration in the order of workers, then of time.
+
+    Parameters
+    ----------
+    worker, task, block, position : ndarray of int64, shape (n,)
+        `position` is the place of the access among those of its task in this iteration.
+    length_ps : ndarray of float64, shape (n,)
+        From the start of the access to what the worker did next.
+    flow_segment, flow_path, flow_bytes, flow_ps : ndarray, shape (n_flows,)
+        Memory flows: to which access they belong, their path, bytes and duration.
+    """
+
+    worker: IntArray
+    task: IntArray
+    position: IntArray
+    length_ps: FloatArray
+    flow_segment: IntArray
+    flow_path: IntArray
+    flow_bytes: IntArray
+    flow_ps: FloatArray
+
+
+class _Model:
+    """What an undisturbed access would take on the machine of a run."""
+
+    def __init__(self, run: Run) -> None:
+        machine = run.machine
+        nowhere = np.full(run.workload.graph.n_blocks, -1, np.int32)
+        problem = make_problem(
+            machine,
+            run.workload,
+            Placement(nowhere, machine.touch_order),
+            run.worker_thread,
+            seed=run.seed,
+        )
+        self.problem = problem
+        sharing = np.bincount(problem.worker_core)[problem.worker_core]
+        self.busy = np.minimum(sharing, problem.n_smt) - 1  # index into caps and rates
+        self.rate = problem.worker_rate[np.arange(problem.n_workers), self.busy]
+        self.node = path_nodes(machine, run.workload, run.worker_thread)
+        self.local = _local_paths(problem, self.node)
+
+    def operations(self, graph: TaskGraph, segments: _Segments) -> FloatArray:
+        """Return the operations of every segment."""
+        access = graph.access_ptr[segments.task] + segments.position
+        joins = access >= graph.join_access[segments.task]
+        first = np.where(joins, graph.join_access[segments.task], graph.access_ptr[segments.task])
+        last = np.where(
+            joins, graph.access_ptr[segments.task + 1], graph.join_access[segments.task]
+        )
+        size = graph.read_bytes + graph.written_bytes
+        before = np.concatenate([[0], np.cumsum(size)])
+        total = before[last] - before[first]
+        kind = self.problem.worker_kind[segments.worker]
+        ops = np.where(joins, graph.join_ops[kind, segments.task], graph.ops[kind, segments.task])
+        share = np.where(
+            total > 0, size[access] / np.maximum(total, 1), 1 / np.maximum(last - first, 1)
+        )
+        return np.asarray(ops * share, np.float64)
+
+
+def _local_paths(problem: Problem, node: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return for every path the one that leads to a like node next to the core."""
+    local = np.arange(len(node), dtype=np.int32)
+    for table in (problem.paths.access, problem.paths.hit):
+        for domain in range(table.shape[0]):
+            near = np.flatnonzero(problem.node_domain == domain)
+            for target in range(table.shape[1]):
+                alike = near[problem.node_kind[near] == problem.node_kind[target]]
+                path = table[domain, target]
+                if path >= 0 and len(alike) and table[domain, alike[0]] >= 0:
+                    local[path] = table[domain, alike[0]]
+    return local
+
+
+def time_parts(run: Run) -> TimeParts:
+    """Return the parts of a run's makespan.
+
+    Parameters
+    ----------
+    run : Run
+        A run with its trace.
+
+    Raises
+    ------
+    ValueError
+        The run has no trace.
+    """
+    if run.trace is None:
+        raise ValueError("run: found no event trace, accepted: a run with events=True")
+    model = _Model(run)
+    names = [node.name for node in run.machine.nodes]
+    waiting = dict.fromkeys([CACHE, MEMORY, REMOTE, *(WAIT + name for name in names)], 0.0)
+    for number, events in _iterations(run.trace):
+        graph = run.workload.init if number == 0 else run.workload.graph
+        assert graph is not None
+        _add_waiting(waiting, model, graph, _segments(events), names)
+    return _assemble(run, waiting, _steal_ps(run.trace))
+
+
+def _iterations(trace: Trace) -> Iterator[tuple[int, dict[str, NDArray[np.int64]]]]:
+    """Yield the number and the events of every iteration."""
+    starts = np.flatnonzero(trace.events["kind"] == EventKind.ITERATION_START)
+    for begin, end in zip(starts, np.append(starts[1:], len(trace)), strict=True):
+        part = {name: column[begin:end].astype(np.int64) for name, column in trace.events.items()}
+        yield int(part["iteration"][0]), part
+
+
+def _segments(events: dict[str, NDArray[np.int64]]) -> _Segments:
+    """Return the accesses of one iteration."""
+    ignored = np.isin(events["kind"], [EventKind.FIRST_TOUCH, EventKind.TIMER])
+    order = np.flatnonzero((events["worker"] >= 0) & ~ignored)
+    order = order[np.argsort(events["worker"][order], kind="stable")]
+    kind, worker, task = (events[name][order] for name in ("kind", "worker", "task"))
+    time = events["time_ps"][order]
+    is_flow = kind == EventKind.FLOW_END
+    access = np.flatnonzero(kind == EventKind.ACCESS)
+    # A segment lasts until the worker does something else; FLOW_END does not end it.
+    other = np.flatnonzero(~is_flow)
+    following = other[np.minimum(np.searchsorted(other, access, side="right"), len(other) - 1)]
+    length = np.where(worker[following] == worker[access], time[following] - time[access], 0)
+    flows = np.flatnonzero(is_flow)
+    owner = np.searchsorted(access, flows, side="right") - 1
+    begun = other[np.maximum(np.searchsorted(other, flows) - 1, 0)]
+    known = (owner >= 0) & (access[np.maximum(owner, 0)] == begun)  # not those of moved tasks
+    flows, owner = flows[known], owner[known]
+    return _Segments(
+        worker=worker[access].astype(np.int64),
+        task=task[access].astype(np.int64),
+        position=_positions(task[access], order[access]),
+        length_ps=length.astype(np.float64),
+        flow_segment=owner,
+        flow_path=events["arg0"][order][flows].astype(np.int64),
+        flow_bytes=events["arg1"][order][flows].astype(np.int64),
+        flow_ps=(time[flows] - time[flows - 1]).astype(np.float64),
+    )
+
+
+def _positions(task: NDArray[np.int64], when: IntArray) -> IntArray:
+    """Return the place of each access among those of its task, in the order of the trace."""
+    order = np.lexsort((when, task))
+    starts = np.append(True, task[order][1:] != task[order][:-1]) if len(task) else np.ones(0, bool)
+    first = np.maximum.accumulate(np.where(starts, np.arange(len(task)), 0))
+    position = np.empty(len(task), np.int64)
+    position[order] = np.arange(len(task)) - first
+    return position
+
+
+def _add_waiting(
+    waiting: dict[str, float],
+    model: _Model,
+    graph: TaskGraph,
+    segments: _Segments,
+    names: list[str],
+) -> None:
+    """Add what the accesses of one iteration waited for, in picoseconds of all workers."""
+    if not len(segments.length_ps):
+        return
+    compute = model.operations(graph, segments) / model.rate[segments.worker]
+    exposed = np.maximum(segments.length_ps - compute, 0.0)
+    paths, flow_path = model.problem.paths, segments.flow_path
+    busy = model.busy[segments.worker[segments.flow_segment]]
+    local = model.local[flow_path]
+    near = segments.flow_bytes / paths.cap[local, busy]
+    far = segments.flow_bytes / paths.cap[flow_path, busy]
+    latency = (paths.latency_ps[local], paths.latency_ps[flow_path])
+    memory = np.minimum(near, segments.flow_ps) + latency[0]
+    remote = np.maximum(np.minimum(far, segments.flow_ps) - near, 0.0)
+    remote += np.maximum(latency[1] - latency[0], 0)
+    wait = np.maximum(segments.flow_ps - far, 0.0)
+    n = len(segments.length_ps)
+
+    def total(values: NDArray[np.floating]) -> FloatArray:
+        summed = np.bincount(segments.flow_segment, weights=values, minlength=n)
+        return summed.astype(np.float64)
+
+    taken = total(memory) + total(remote) + total(wait)
+    cache = np.maximum(
+        segments.length_ps - total(segments.flow_ps) - total(latency[1].astype(np.float64)), 0.0
+    )
+    cache = np.where(exposed > 0, cache, 0.0)
+    whole = taken + cache
+    scale = np.where(whole > 0, exposed / np.maximum(whole, 1e-300), 0.0)
+    waiting[CACHE] += float((cache * scale).sum()) + float(exposed[whole <= 0].sum())
+    flow_scale = scale[segments.flow_segment]
+    waiting[MEMORY] += float((memory * flow_scale).sum())
+    waiting[REMOTE] += float((remote * flow_scale).sum())
+    per_node = np.bincount(model.node[flow_path], weights=wait * flow_scale, minlength=len(names))
+    for name, value in zip(names, per_node.tolist(), strict=True):
+        waiting[WAIT + name] += value
+
+
+def _steal_ps(trace: Trace) -> int:
+    """Return what successful steals have cost, probes and locks included."""
+    kind = trace.events["kind"]
+    steals = np.flatnonzero(kind == EventKind.STEAL)
+    taken = steals[kind[np.maximum(steals - 1, 0)] == EventKind.ACQUIRE] - 1
+    return int(trace.events["arg1"][taken].sum())
+
+
+def _assemble(run: Run, waiting: dict[str, float], steal_ps: int) -> TimeParts:
+    """Return all parts for the mean worker."""
+    summary = run.summary
+    n = len(summary.worker_busy_ps)
+    busy, spawn, acquire, copying = (
+        int(part.sum())
+        for part in (
+            summary.worker_busy_ps,
+            summary.worker_spawn_ps,
+            summary.worker_acquire_ps,
+            summary.worker_migrate_ps,
+        )
+    )
+    between = max(n * int(summary.iteration_overhead_ps.sum()) - copying, 0)
+    parts = {COMPUTE: busy - sum(waiting.values()), **waiting, SPAWN: float(spawn)}
+    parts |= {STEAL: float(steal_ps), POOLS: float(acquire - steal_ps)}
+    parts |= {MIGRATION: float(copying), BETWEEN: float(between)}
+    parts[IDLE] = summary.makespan_ps * n - busy - spawn - acquire - copying - between
+    return TimeParts(
+        summary.makespan_ps * PS, {name: value * PS / n for name, value in parts.items()}
+    )

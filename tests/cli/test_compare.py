@@ -1,0 +1,42 @@
+"""`simsched compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simsched.cli import main
+
+SMALL = ["--set", "seeds=1", "--set", "workloads.0.iterations=2"]
+
+
+def test_json_adds_up_and_the_picture_is_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "why.png"
+    arguments = ["compare", "cilk", "bats", "-e", "quickstart", *SMALL, "--json", "-q"]
+    assert main([*arguments, "-o", str(picture)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sum(found["parts_s"].values()) == pytest.approx(found["difference_s"], rel=1e-9)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["cilk", "bats"], "found no experiment"),
+        (["quickstart:cilkk", "quickstart:bats"], "'cilk'"),
+        (["nowhere:cilk", "bats"], "nowhere"),
+        (["cilk", "bats", "-e", "quickstart", "-o", "why.pdf"], "accepted: a name in .png"),
+    ],
+)
+def test_bad_input_is_one_message(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *arguments]) == 2
+    caught = capsys.readouterr()
+    assert message in caught.err
+    assert caught.out == ""
+    assert "Traceback" not in caught.err

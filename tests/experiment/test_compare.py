@@ -1,0 +1,61 @@
+"""Choosing two runs and the difference of their makespans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simsched.api import load_experiment
+from simsched.errors import ConfigurationError
+from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.compare import Difference, measure_side, select_cells
+
+EXPERIMENT: dict[str, Any] = {
+    "name": "two",
+    "machines": ["amd_4x_opteron8380"],
+    "workloads": [
+        {"name": "heat", "rows": 256, "columns": 256, "leaf_bytes": 65536, "label": "HEAT"},
+        {"name": "fork_join", "depth": 4, "label": "FJ"},
+    ],
+    "policies": ["cilk_a", "random_stealing[spawn=parent_first,steal_take=newest]"],
+    "seeds": 2,
+    "sweep": {"product": {"workloads.0.iterations": [1, 3]}},
+}
+
+
+@pytest.fixture(scope="module")
+def cells() -> list[Cell]:
+    return plan_experiment(load_experiment(EXPERIMENT)).cells
+
+
+def test_parts_add_up_to_the_difference(cells: list[Cell]) -> None:
+    first = measure_side(select_cells(cells, "cilk_a,workload=HEAT,iterations=1"))
+    second = measure_side(select_cells(cells, "cilk_a,workload=HEAT,iterations=3"))
+    found = Difference(first, second)
+    change = second.makespan_s - first.makespan_s
+    assert change > 0
+    assert sum(found.seconds.values()) == pytest.approx(change, rel=1e-9)
+    assert first.seeds == (0, 1)
+
+
+def test_a_policy_with_commas_in_brackets_is_one_word(cells: list[Cell]) -> None:
+    name = "random_stealing[spawn=parent_first,steal_take=newest]"
+    chosen = select_cells(cells, f"{name},workload=FJ,iterations=1,seed=1")
+    assert [(cell.policy, cell.seed) for cell in chosen] == [(name, 1)]
+
+
+@pytest.mark.parametrize(
+    ("selector", "message"),
+    [
+        ("cilk_a", "found runs with workload HEAT, FJ, accepted: one of them"),
+        ("cilk_a,workload=HEAT", "iterations"),
+        ("cilk,workload=HEAT", "cilk_a"),
+        ("worklaod=HEAT", "'worklaod'"),
+        ("cilk_a,seed=7", "'7'"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said(cells: list[Cell], selector: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        select_cells(cells, selector)
+    assert message in str(caught.value)
