@@ -144,7 +144,9 @@ def test_a_slower_path_without_others_on_it_is_remote_not_waiting() -> None:
 def test_copies_are_migration_and_waiting_for_them_is_between_iterations() -> None:
     costs = RuntimeCosts(page_migration_ps=1_000_000)
     machine = make_machine(domains=2, cores_per_domain=2, hbm_per_domain=True, costs=costs)
-    workload = make_workload("heat", {"rows": 4096, "columns": 1024, "leaf_bytes": 65536, "iterations": 3})
+    workload = make_workload(
+        "heat", {"rows": 4096, "columns": 1024, "leaf_bytes": 65536, "iterations": 3}
+    )
     run = simulate(machine, workload, make_policy("bats_nh"), events=True)
     assert run.summary.migrations > 0
     parts = time_parts(run)
