@@ -1,0 +1,147 @@
+"""Filters over a matrix: convolution and a nine-point stencil, swept by a spawn tree in halves.
+
+Both read one copy of a matrix with R rows of C elements and write the other; they differ from
+:mod:`~simsched.workload.generators.heat` in how many neighbours an element has and in what it
+computes with them. With element size e and h halo rows (the radius of the filter; 1 for the
+stencil):
+
+* *Tasks.* Pieces of more than `leaf_bytes` (bytes of both copies) are halved; L leaves make 2 L - 1
+  tasks.
+* *Blocks.* The initialisation divides in the same way down to `block_bytes`; a block holds its rows
+  of both copies, ``rows * 2 C e`` bytes.
+* *Bytes.* A sweep writes ``R C e`` bytes and reads ``(R + H) C e``, and ``R C e`` more with
+  `write_allocate`, with ``H = 2 h (L - 1)`` halo rows if no leaf has fewer than h rows.
+* *Operations.* ``C * ops_per_element`` per row, in the leaves: a multiplication and an addition for
+  every tap of the filter, ``2 (2 h + 1)^2``; nine multiplications and eight additions for the
+  stencil, unless `ops_per_element` is given.
+
+The published inputs are 224K x 4K, 16 GB: 8,192 leaves of 28 rows, as for ``heat``. The size of the
+filter and the coefficients of the stencil are not stated; 3 x 3 keeps the convolution memory-bound,
+as it is said to be.
+
+References
+----------
+Zhao et al., *Bandwidth and Locality Aware Task-stealing for Manycore Architectures with
+Bandwidth-Asymmetric Memory*, ACM TACO 15(4), 2018, Table 2 (CONV and STEN, taken over from LAWS:
+Chen, Guo, Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket Multi-core Architectures*, ICS
+2014).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from simsched.workload.builder import MAX_INDEX, check_size
+from simsched.workload.graph import Workload
+from simsched.workload.registry import MIB, Bounds, Cost, Count, Size, generator
+from simsched.workload.row_sweep import RowSweep
+from simsched.workload.spawn_tree import divide_in_halves, first_touch_tree
+
+_SMALL = {"rows": 64, "columns": 128, "leaf_bytes": 8192, "block_bytes": 16384, "iterations": 7}
+
+
+@generator("conv", small=_SMALL)
+def conv(
+    seed: int,  # noqa: ARG001 - nothing is random here
+    *,
+    rows: Count = 1024,
+    columns: Count = 512,
+    element_bytes: Size = 8,
+    radius: Annotated[int, Bounds(0, 1000)] = 1,
+    leaf_bytes: Size = 2 * MIB,
+    block_bytes: Size = 2 * MIB,
+    write_allocate: bool = True,
+    ops_per_element: Annotated[float, Bounds(0)] | None = None,
+    init_ops_per_element: Cost = 2.0,
+    iterations: Count = 1,
+) -> Workload:
+    """Convolution of a matrix with a square filter.
+
+    Parameters
+    ----------
+    seed : int
+        Unused: the workload is not random.
+    rows, columns : int
+        Size of the matrix.
+    element_bytes : int
+        Bytes of one element.
+    radius : int
+        Rows and columns on either side that the filter covers; it has ``(2 radius + 1)^2`` taps.
+    leaf_bytes, block_bytes : int
+        Largest leaf and block, in bytes of both copies.
+    write_allocate : bool
+        Whether stores first read what they overwrite, as cached stores do.
+    ops_per_element : float, optional
+        Operations per element; two per tap by default.
+    init_ops_per_element : float
+        Operations of the initialisation.
+    iterations : int
+        Number of sweeps.
+    """
+    ops = 2.0 * (2 * radius + 1) ** 2 if ops_per_element is None else ops_per_element
+    sweep = RowSweep(columns, element_bytes, 2, radius, write_allocate, ops, 0.0)
+    return _swept("conv", sweep, rows, leaf_bytes, block_bytes, init_ops_per_element, iterations)
+
+
+@generator("sten", small=_SMALL)
+def sten(
+    seed: int,  # noqa: ARG001 - nothing is random here
+    *,
+    rows: Count = 1024,
+    columns: Count = 512,
+    element_bytes: Size = 8,
+    halo_rows: Annotated[int, Bounds(0, MAX_INDEX)] = 1,
+    leaf_bytes: Size = 2 * MIB,
+    block_bytes: Size = 2 * MIB,
+    write_allocate: bool = True,
+    ops_per_element: Cost = 17.0,
+    init_ops_per_element: Cost = 2.0,
+    iterations: Count = 1,
+) -> Workload:
+    """Nine-point stencil in two dimensions.
+
+    Parameters
+    ----------
+    seed : int
+        Unused: the workload is not random.
+    rows, columns : int
+        Size of the matrix.
+    element_bytes : int
+        Bytes of one element.
+    halo_rows : int
+        Rows that a leaf reads above and below its own.
+    leaf_bytes, block_bytes : int
+        Largest leaf and block, in bytes of both copies.
+    write_allocate : bool
+        Whether stores first read what they overwrite, as cached stores do.
+    ops_per_element, init_ops_per_element : float
+        Operations per element, of a sweep and of the initialisation.
+    iterations : int
+        Number of sweeps.
+    """
+    sweep = RowSweep(columns, element_bytes, 2, halo_rows, write_allocate, ops_per_element, 0.0)
+    return _swept("sten", sweep, rows, leaf_bytes, block_bytes, init_ops_per_element, iterations)
+
+
+def _swept(
+    name: str,
+    sweep: RowSweep,
+    rows: int,
+    leaf_bytes: int,
+    block_bytes: int,
+    init_ops_per_element: float,
+    iterations: int,
+) -> Workload:
+    """Return sweeps over a matrix that is divided in halves."""
+    check_size(name, data_bytes=3 * rows * sweep.row_bytes)
+    blocks, tree = (
+        divide_in_halves.grow(rows, divide_in_halves.cutoff(limit, sweep.row_bytes))
+        for limit in (block_bytes, leaf_bytes)
+    )
+    init_ops = sweep.columns * sweep.copies * init_ops_per_element
+    init = first_touch_tree(
+        blocks, blocks.bounds, np.diff(blocks.bounds) * sweep.row_bytes, init_ops
+    )
+    return Workload(name, sweep.graph(tree, blocks.bounds), iterations, init)

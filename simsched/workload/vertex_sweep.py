@@ -1,0 +1,286 @@
+"""Sweeps over the vertices of a partitioned random graph by the leaves of a spawn tree.
+
+Shared by PageRank, label propagation and connected components, which differ in what a vertex keeps
+and what it computes. The graph is never stored; what its tasks read and write is drawn from the
+distribution that a random graph with independent edges implies. With V vertices, E edges, edge
+objects of a bytes, states (ranks, labels) of r bytes:
+
+* *Tasks.* The root covers all vertices; a piece is halved until its expected size is at most
+  `leaf_bytes`; L leaves make 2 L - 1 tasks.
+* *Blocks.* As leaves, with `block_bytes`. A block holds its vertices' edges and two states per
+  vertex, which swap roles: ``a * edges + 2 r * vertices`` bytes. All blocks together: ``a E + 2 r
+  V``.
+* *Degrees.* Independent for each vertex: uniform in [lowest, highest]; or a power law in the same
+  range, P(d) proportional to d^-degree_exponent; or constant, the rounded mean of the range.
+* *Hotness.* An edge leads to the vertex of popularity rank k = 1 .. V with probability proportional
+  to k^-skew; `skew` 0 is uniform. Vertices of consecutive rank lie side by side in runs of
+  `popular_run`, the runs in random order: 1 scatters popular vertices (and evens out the blocks), V
+  sorts all vertices. A block's hotness is the sum over its vertices.
+* *Bytes.* A leaf reads its edges (``a`` bytes each), reads `gather_bytes` for each edge from the
+  block it leads to, and writes a state per vertex. An iteration reads ``(a + gather_bytes) E`` and
+  writes ``r V`` bytes.
+* *Accesses.* A leaf with n edges would touch almost every block. Its gathers are kept in at most
+  `max_remote_blocks` accesses without losing a byte: blocks so hot that they exceed an equal share
+  of what is left get their own number of edges, jointly multinomial, as the random graph would have
+  it. The others are gathered in s equal slots. Slot j of a leaf stands for the j-th of s strata of
+  equal probability of the colder blocks, and leads to one of them, drawn so that over all leaves
+  every stratum is covered evenly (Latin hypercube). A block's expected bytes are exact for each
+  leaf, and its total differs from the expectation by a few slots. Accesses of one task to one block
+  are merged; blocks ascend.
+* *Operations.* `ops_per_edge` and `ops_per_vertex`, in the leaves.
+* *Initialisation.* A tree that divides until each leaf is one block writes all bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from simsched.errors import ConfigurationError
+from simsched.workload.builder import Accesses, build_graph, check_size, merge_accesses, overlaps
+from simsched.workload.draws import stream
+from simsched.workload.graph import FloatArray, Int64Array, Workload
+from simsched.workload.spawn_tree import SpawnTree, divide_in_halves, first_touch_tree
+
+Degrees = Literal["uniform", "power_law", "constant"]
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class VertexSweep:
+    """A program that visits every vertex once per iteration and reads the states at its edges.
+
+    Parameters
+    ----------
+    name : str
+        Name of the workload.
+    leaf_class : str
+        Task class of the leaves.
+    degrees : {"uniform", "power_law", "constant"}
+        Distribution of the number of edges per vertex.
+    lowest_degree, highest_degree : int
+        Its range.
+    degree_exponent : float
+        Exponent of the power law; unused otherwise.
+    skew : float
+        Exponent of the popularity of vertices; 0 makes all equally popular.
+    popular_run : int
+        Vertices of consecutive popularity that lie side by side.
+    edge_bytes, state_bytes : int
+        Bytes of an edge object and of a vertex's state.
+    gather_bytes : int
+        Bytes moved to read the state at the other end of an edge.
+    max_remote_blocks : int
+        Most blocks that a leaf gathers from.
+    ops_per_edge, ops_per_vertex : float
+        Operations of an iteration.
+    """
+
+    name: str
+    leaf_class: str
+    degrees: Degrees
+    lowest_degree: int
+    highest_degree: int
+    degree_exponent: float
+    skew: float
+    popular_run: int
+    edge_bytes: int
+    state_bytes: int
+    gather_bytes: int
+    max_remote_blocks: int
+    ops_per_edge: float
+    ops_per_vertex: float
+
+    def workload(
+        self,
+        seed: int,
+        vertices: int,
+        *,
+        leaf_bytes: int,
+        block_bytes: int,
+        init_ops_per_vertex: float,
+        iterations: int,
+    ) -> Workload:
+        """Return the program on a random graph.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of degrees, hotness and edges.
+        vertices : int
+            Number of vertices.
+        leaf_bytes, block_bytes : int
+            Largest leaf and block, in expected bytes.
+        init_ops_per_vertex : float
+            Operations of the initialisation.
+        iterations : int
+            Number of iterations.
+
+        Raises
+        ------
+        ConfigurationError
+            An empty range of degrees, or a graph that is too large.
+        """
+        chance = self._degree_distribution()
+        mean = float(chance @ np.arange(self.lowest_degree, self.highest_degree + 1))
+        vertex_bytes = mean * self.edge_bytes + 2 * self.state_bytes
+        largest = self.highest_degree * (self.edge_bytes + self.gather_bytes) + 2 * self.state_bytes
+        check_size(self.name, data_bytes=vertices * largest)
+        tree, blocks = (
+            divide_in_halves.grow(vertices, divide_in_halves.cutoff(limit, vertex_bytes))
+            for limit in (leaf_bytes, block_bytes)
+        )
+        parts = _draw_edges(stream(seed, "degrees"), tree, blocks, chance, self.lowest_degree)
+        hotness = _hotness(stream(seed, "hotness"), blocks.bounds, self.skew, self.popular_run)
+        sizes = self.edge_bytes * parts.edges(blocks.bounds[:-1], blocks.bounds[1:])
+        sizes += 2 * self.state_bytes * np.diff(blocks.bounds)
+        gathers = _gathers(stream(seed, "edges"), parts, hotness, self.max_remote_blocks)
+        work = self.ops_per_vertex * (tree.last - tree.first)
+        work += self.ops_per_edge * parts.edges(tree.first, tree.last)
+        graph = build_graph(
+            np.where(tree.is_leaf, work, 0.0),
+            task_class=tree.task_class,
+            class_names=("divide", self.leaf_class),
+            children=tree.children,
+            accessed=self._accesses(parts, gathers),
+            block_bytes=sizes,
+        )
+        init = first_touch_tree(blocks, blocks.bounds, sizes, init_ops_per_vertex)
+        return Workload(self.name, graph, iterations, init)
+
+    def _degree_distribution(self) -> FloatArray:
+        """Return the probability of each degree from the lowest to the highest."""
+        lowest, highest = self.lowest_degree, self.highest_degree
+        if highest < lowest or (self.degrees == "power_law" and lowest == 0):
+            raise ConfigurationError(
+                f"workload {self.name}: lowest_degree: found {lowest}, accepted "
+                f"{int(self.degrees == 'power_law')} to highest_degree, which is {highest}"
+            )
+        degree = np.arange(lowest, highest + 1, dtype=np.float64)
+        if self.degrees == "power_law":
+            weight = degree**-self.degree_exponent
+        elif self.degrees == "uniform":
+            weight = np.ones_like(degree)
+        else:
+            weight = (degree == (lowest + highest + 1) // 2).astype(np.float64)
+        share: FloatArray = weight / weight.sum()
+        return share
+
+    def _accesses(
+        self, parts: _Partition, gathers: tuple[Int64Array, Int64Array, Int64Array]
+    ) -> Accesses:
+        """Return the accesses of the leaves: own edges and states, and gathers."""
+        tree, bounds = parts.tree, parts.blocks.bounds
+        leaves = tree.leaves
+        first, last = tree.first[leaves], tree.last[leaves]
+        own = overlaps(first, last, bounds)
+        begin = np.maximum(first[own.owner], bounds[own.part])
+        leaf, block, edges = gathers
+        read = self.edge_bytes * parts.edges(begin, begin + own.items), self.gather_bytes * edges
+        return merge_accesses(
+            leaves[np.concatenate((own.owner, leaf))],
+            np.concatenate((own.part, block)),
+            np.concatenate(read),
+            np.concatenate((self.state_bytes * own.items, np.zeros_like(edges))),
+            tree.n_tasks,
+        )
+
+
+@dataclass(frozen=True)
+class _Partition:
+    """Vertices divided into leaves and blocks, with the edges drawn for every piece of either."""
+
+    tree: SpawnTree
+    blocks: SpawnTree
+    cuts: Int64Array
+    edges_before: Int64Array
+
+    def edges(self, first: Int64Array, last: Int64Array) -> Int64Array:
+        """Return the edges of vertices `first` to `last` - 1, which must be borders of pieces."""
+        before = self.edges_before
+        return before[np.searchsorted(self.cuts, last)] - before[np.searchsorted(self.cuts, first)]
+
+
+def _draw_edges(
+    random: np.random.Generator,
+    tree: SpawnTree,
+    blocks: SpawnTree,
+    chance: FloatArray,
+    lowest: int,
+) -> _Partition:
+    """Return the pieces with their edges, one degree drawn per vertex; degrees are not kept."""
+    cuts = np.union1d(tree.bounds, blocks.bounds)
+    cumulative = np.cumsum(chance)
+    cumulative[-1] = 1.0
+    before = np.zeros(len(cuts), dtype=np.int64)
+    total, vertices = 0, int(cuts[-1])
+    for start in range(0, vertices, _CHUNK):
+        stop = min(start + _CHUNK, vertices)
+        drawn = lowest + np.searchsorted(cumulative, random.random(stop - start), side="right")
+        running = total + np.cumsum(drawn)
+        inside = slice(*np.searchsorted(cuts, (start + 1, stop + 1)))
+        before[inside] = running[cuts[inside] - start - 1]
+        total = int(running[-1])
+    return _Partition(tree, blocks, cuts, before)
+
+
+def _hotness(random: np.random.Generator, bounds: Int64Array, skew: float, run: int) -> FloatArray:
+    """Return the probability that an edge leads to each block."""
+    held = np.diff(bounds)
+    weight = held.astype(np.float64)
+    if skew > 0.0:
+        block = np.repeat(np.arange(len(held), dtype=np.int32), held)
+        runs = -(-len(block) // run)
+        block = np.append(block, np.full(runs * run - len(block), -1, dtype=np.int32))
+        block = block.reshape(runs, run)[random.permutation(runs)].ravel()
+        block = block[block >= 0]  # the block of each vertex, by popularity
+        weight[:] = 0.0
+        for start in range(0, len(block), _CHUNK):
+            part = block[start : start + _CHUNK]
+            popularity = np.arange(start + 1, start + 1 + len(part), dtype=np.float64) ** -skew
+            weight += np.bincount(part, weights=popularity, minlength=len(held))
+    share: FloatArray = weight / weight.sum()
+    return share
+
+
+def _gathers(
+    random: np.random.Generator, parts: _Partition, hotness: FloatArray, limit: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return leaf (by rank), block and number of edges of each gather."""
+    leaves = parts.tree.leaves
+    edges = parts.edges(parts.tree.first[leaves], parts.tree.last[leaves])
+    order = np.argsort(-hotness, kind="stable")
+    n_hot = _count_hot(hotness[order], limit)
+    hot, cold = order[:n_hot], np.sort(order[n_hot:])
+    chance = np.append(hotness[hot], 0.0)
+    chance[-1] = max(0.0, 1.0 - float(chance.sum()))
+    if len(cold) == 0:
+        chance = chance[:-1] / chance.sum()
+    counts = random.multinomial(edges, chance)
+    blocks = np.tile(hot, (len(leaves), 1))
+    if len(cold):
+        slots = limit - n_hot
+        slot = np.arange(slots, dtype=np.int64)
+        places = np.tile(np.arange(len(leaves), dtype=np.float64), (slots, 1))
+        places = random.permuted(places, axis=1).T + random.random((len(leaves), slots))
+        cumulative = np.cumsum(hotness[cold])
+        position = (slot + places / len(leaves)) / slots * cumulative[-1]
+        found = np.searchsorted(cumulative, position, side="right")
+        blocks = np.hstack((blocks, cold[np.minimum(found, len(cold) - 1)]))
+        rest = counts[:, -1:]
+        counts = np.hstack((counts[:, :-1], rest * (slot + 1) // slots - rest * slot // slots))
+    leaf, column = np.nonzero(counts)
+    return leaf, blocks[leaf, column], counts[leaf, column]
+
+
+def _count_hot(descending: FloatArray, limit: int) -> int:
+    """Return how many blocks are hot: above an equal share of what is left for the slots."""
+    left = 1.0
+    for count, probability in enumerate(descending[: limit - 1].tolist()):
+        if probability < left / (limit - count):
+            return count
+        left -= probability
+    # All slots but one are hot; the last is a block of its own only if nothing else is left.
+    return len(descending) if len(descending) <= limit else limit - 1

@@ -1,0 +1,97 @@
+"""The benchmarks of the Knights Landing study have the published sizes and state their counts."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simsched.policy.subgraphs import group_tasks
+from simsched.workload import make_workload
+from simsched.workload.presets import resolve_workload
+
+PAGE = 4096
+MATRICES = ["heat_16gb", "conv_16gb", "sten_16gb"]
+GRAPHS = {"pagerank_16gb": 8261, "label_propagation_16gb": 8498, "connected_components_16gb": 8166}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices_are_224k_by_4k_in_chunks_of_512_pages(name: str) -> None:
+    workload = resolve_workload(name)
+    graph = workload.graph
+    assert workload.iterations == 200
+    assert graph.block_bytes.sum() == 224 * 1024 * 4096 * 8 * 2  # 15.03e9, said to be 16 GB
+    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (16383, 8192, 8192)
+    assert -(-graph.block_bytes // PAGE).max() <= 512
+
+
+@pytest.mark.parametrize(("name", "logic_vmas"), GRAPHS.items())
+def test_graphs_have_16_gb_in_the_published_number_of_chunks(name: str, logic_vmas: int) -> None:
+    workload = resolve_workload(name)
+    graph = workload.graph
+    assert workload.iterations == 200
+    assert graph.block_bytes.sum() / 2**30 == pytest.approx(16, rel=0.05)
+    assert graph.n_blocks == pytest.approx(logic_vmas, rel=0.04)
+    assert -(-graph.block_bytes // PAGE).sum() == pytest.approx(512 * logic_vmas, rel=0.07)
+
+
+@pytest.mark.parametrize("name", ["label_propagation_16gb", "connected_components_16gb"])
+def test_graphs_of_8_m_vertices_have_eleven_edges_each(name: str) -> None:
+    graph = resolve_workload(name).graph
+    vertices = 2**23
+    assert graph.written_bytes.sum() == 8 * vertices
+    edges = (graph.block_bytes.sum() - 16 * vertices) // 180
+    assert edges == pytest.approx(11 * vertices, rel=1e-3)
+    assert graph.read_bytes.sum() == (180 + 64) * edges
+
+
+def test_heat_has_the_published_number_of_subgraphs() -> None:
+    graph = resolve_workload("heat_16gb_one_row").graph
+    assert group_tasks(graph, 10 * 16).n_subgraphs == 2048
+    assert graph.n_tasks == 2 * 224 * 1024 - 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 4), st.integers(1, 30))
+def test_a_convolution_moves_the_bytes_that_its_documentation_says(
+    rows: int, columns: int, radius: int, leaf_rows: int
+) -> None:
+    line = columns * 8
+    parameters = {
+        "rows": rows,
+        "columns": columns,
+        "radius": radius,
+        "leaf_bytes": 2 * line * leaf_rows,
+        "block_bytes": 2 * line * leaf_rows,
+    }
+    workload = make_workload("conv", parameters)
+    workload.validate()
+    graph = workload.graph
+    assert graph.n_tasks == 2 * len(graph.leaves) - 1
+    assert graph.written_bytes.sum() == rows * line
+    leaf_sizes = graph.block_bytes // (2 * line)
+    if leaf_sizes.min() >= radius:
+        halo = 2 * radius * (len(graph.leaves) - 1)
+        assert graph.read_bytes.sum() == (2 * rows + halo) * line
+    assert graph.ops.sum() == rows * columns * 2 * (2 * radius + 1) ** 2
+
+
+def test_a_nine_point_stencil_reads_one_row_on_either_side() -> None:
+    parameters = {"rows": 64, "columns": 16, "leaf_bytes": 4096, "block_bytes": 4096}
+    graph = make_workload("sten", {**parameters, "write_allocate": False}).graph
+    assert len(graph.leaves) == 4
+    assert np.add.reduceat(graph.read_bytes, graph.access_ptr[graph.leaves]).tolist() == [
+        17 * 128,
+        18 * 128,
+        18 * 128,
+        17 * 128,
+    ]
+    assert graph.ops[0, graph.leaves].tolist() == [16 * 16 * 17] * 4
+
+
+def test_labels_spread_evenly_and_components_do_not() -> None:
+    def spread(name: str) -> float:
+        graph = make_workload(name, {"vertices": 2**17, "block_bytes": "256 KiB"}, 3).graph
+        read = np.bincount(graph.access_block, weights=graph.read_bytes)
+        return float(read.std() / read.mean())
+
+    assert spread("label_propagation") < 0.1 < spread("connected_components")
