@@ -1,14 +1,37 @@
-"""Sweeps over the rows of a matrix by the leaves of a spawn tree, shared by grid workloads."""
+"""Sweeps over the rows of a matrix by the leaves of a spawn tree, shared by grid workloads.
+
+The rows of a volume are its planes: everything that one value of the first coordinate holds.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from simsched.workload.builder import Accesses, accesses, build_graph, overlaps
-from simsched.workload.graph import Int64Array, TaskGraph
-from simsched.workload.spawn_tree import SpawnTree
+from simsched.errors import ConfigurationError
+from simsched.workload.builder import (
+    MAX_INDEX,
+    Accesses,
+    accesses,
+    build_graph,
+    check_size,
+    overlaps,
+)
+from simsched.workload.graph import Int64Array, TaskGraph, Workload
+from simsched.workload.registry import Bounds
+from simsched.workload.spawn_tree import (
+    Division,
+    SpawnTree,
+    divide_in_halves,
+    divide_unevenly,
+    first_touch_tree,
+)
+
+Cutoff = Annotated[int, Bounds(2, MAX_INDEX)] | None
+Copies = Annotated[int, Bounds(1, 2)]
+HaloRows = Annotated[int, Bounds(0, MAX_INDEX)]
 
 
 @dataclass(frozen=True)
@@ -32,6 +55,8 @@ class RowSweep:
         Operations per element.
     inner_ops : float
         Operations of the body and of the join of a task that divides.
+    passes : int
+        How often a leaf goes over its rows.
     """
 
     columns: int
@@ -41,6 +66,7 @@ class RowSweep:
     write_allocate: bool
     ops_per_element: float
     inner_ops: float
+    passes: int = 1
 
     @property
     def row_bytes(self) -> int:
@@ -58,7 +84,7 @@ class RowSweep:
             Block b holds the rows ``bounds[b]`` to ``bounds[b + 1] - 1``.
         """
         inner = np.where(tree.is_leaf, 0.0, self.inner_ops)
-        work = (tree.last - tree.first) * (self.columns * self.ops_per_element)
+        work = (tree.last - tree.first) * (self.columns * self.ops_per_element * self.passes)
         return build_graph(
             np.where(tree.is_leaf, work, inner),
             join_ops=inner,
@@ -70,7 +96,7 @@ class RowSweep:
         )
 
     def _accesses(self, tree: SpawnTree, bounds: Int64Array) -> Accesses:
-        """Return the accesses of the leaves, each block once, in the order of rows."""
+        """Return the accesses of the leaves, in each pass every block once, in order of rows."""
         leaves = tree.leaves
         first, last = tree.first[leaves], tree.last[leaves]
         read_first = np.maximum(first - self.halo_rows, 0)
@@ -83,6 +109,163 @@ class RowSweep:
         own_rows = np.maximum(own, 0)
         fetched = own_rows if self.write_allocate and self.copies > 1 else 0
         line = self.columns * self.element_bytes
-        return accesses(
-            leaves[owner], block, (touched.items + fetched) * line, own_rows * line, tree.n_tasks
+        once = leaves[owner], block, (touched.items + fetched) * line, own_rows * line
+        task, which, read, written = (np.tile(values, self.passes) for values in once)
+        return accesses(task, which, read, written, tree.n_tasks)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How rows are divided: for the sweep, into blocks and by the initialisation.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    division : Division
+        The rule for dividing.
+    cutoff : int
+        Pieces with fewer rows are leaves of the sweep.
+    block_cutoff : int
+        Pieces with fewer rows are blocks.
+    touch_cutoff : int
+        Pieces with fewer rows are leaves of the initialisation.
+    """
+
+    rows: int
+    division: Division
+    cutoff: int
+    block_cutoff: int
+    touch_cutoff: int
+
+    def tree(self) -> SpawnTree:
+        """Return the spawn tree of the sweep."""
+        return self.division.grow(self.rows, self.cutoff)
+
+    def bounds(self) -> Int64Array:
+        """Return where blocks begin, and the number of rows; shape (n_blocks + 1,)."""
+        return self.division.grow(self.rows, self.block_cutoff).bounds
+
+    def first_touch(
+        self, bounds: Int64Array, block_bytes: Int64Array, ops_per_row: float
+    ) -> TaskGraph:
+        """Return the initialisation.
+
+        Parameters
+        ----------
+        bounds : ndarray of int64, shape (n_blocks + 1,)
+            Where blocks begin.
+        block_bytes : ndarray of int64, shape (n_blocks,)
+            Sizes of the blocks.
+        ops_per_row : float
+            Operations of a leaf per row.
+        """
+        tree = self.division.grow(self.rows, self.touch_cutoff)
+        return first_touch_tree(tree, bounds, block_bytes, ops_per_row)
+
+
+def divide_rows(
+    workload: str,
+    rows: int,
+    *,
+    irregular: bool,
+    leaf_rows: int,
+    cutoff_rows: int | None,
+    block_rows: int | None,
+) -> Rows:
+    """Return how rows are divided, from the parameters that grid workloads share.
+
+    Parameters
+    ----------
+    workload : str
+        Name for messages.
+    rows : int
+        Number of rows.
+    irregular : bool
+        Divide unevenly instead of in halves.
+    leaf_rows : int
+        Most rows of a leaf.
+    cutoff_rows : int, optional
+        Pieces with fewer rows are leaves, whatever `leaf_rows` says.
+    block_rows : int, optional
+        Most rows of a block; one block per leaf by default.
+
+    Raises
+    ------
+    ConfigurationError
+        Leaves of the irregular tree that would leave quarters empty.
+    """
+    division = divide_unevenly if irregular else divide_in_halves
+    cutoff = _cutoff(workload, division, "leaf_rows", leaf_rows)
+    if cutoff_rows is not None:
+        cutoff = check_cutoff(workload, division, cutoff_rows)
+    block_cutoff = cutoff
+    if block_rows is not None:
+        block_cutoff = _cutoff(workload, division, "block_rows", block_rows)
+    return Rows(rows, division, cutoff, block_cutoff, block_cutoff)
+
+
+def check_cutoff(workload: str, division: Division, cutoff_rows: int) -> int:
+    """Return the cut-off if the division accepts it.
+
+    Parameters
+    ----------
+    workload : str
+        Name for the message.
+    division : Division
+        The rule for dividing.
+    cutoff_rows : int
+        Pieces with fewer rows are leaves.
+
+    Raises
+    ------
+    ConfigurationError
+        Too small for an irregular division.
+    """
+    if cutoff_rows < division.lowest_cutoff:
+        raise ConfigurationError(
+            f"workload {workload}: cutoff_rows: found {cutoff_rows}, "
+            f"accepted {division.lowest_cutoff} or more when irregular"
         )
+    return cutoff_rows
+
+
+def sweep_workload(
+    name: str, rows: Rows, sweep: RowSweep, init_ops_per_element: float, iterations: int
+) -> Workload:
+    """Return a workload that sweeps over all rows in every iteration.
+
+    Parameters
+    ----------
+    name : str
+        Name of the workload.
+    rows : Rows
+        How the rows are divided.
+    sweep : RowSweep
+        What a sweep does.
+    init_ops_per_element : float
+        Operations of the initialisation per element of all copies.
+    iterations : int
+        Number of sweeps.
+    """
+    traffic = rows.rows * sweep.row_bytes * sweep.passes
+    check_size(name, data_bytes=3 * traffic)
+    bounds = rows.bounds()
+    sizes = np.diff(bounds) * sweep.row_bytes
+    init_ops = sweep.columns * sweep.copies * init_ops_per_element
+    return Workload(
+        name,
+        sweep.graph(rows.tree(), bounds),
+        iterations,
+        rows.first_touch(bounds, sizes, init_ops),
+    )
+
+
+def _cutoff(workload: str, division: Division, key: str, most: int) -> int:
+    """Return the cut-off of pieces with at most so many rows."""
+    if most < division.lowest_cutoff - 1:
+        raise ConfigurationError(
+            f"workload {workload}: {key}: found {most}, "
+            f"accepted {division.lowest_cutoff - 1} or more when irregular"
+        )
+    return most + 1

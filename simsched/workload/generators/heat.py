@@ -33,21 +33,18 @@ Multi-core and Parallel Architectures*, Springer 2017, Algorithms 1, 3.
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import numpy as np
-
-from simsched.errors import ConfigurationError
-from simsched.workload.builder import MAX_INDEX, check_size
 from simsched.workload.graph import Workload
-from simsched.workload.registry import MIB, Bounds, Cost, Count, Size, generator
-from simsched.workload.row_sweep import RowSweep
-from simsched.workload.spawn_tree import (
-    Division,
-    divide_in_halves,
-    divide_unevenly,
-    first_touch_tree,
+from simsched.workload.registry import MIB, Cost, Count, Size, generator
+from simsched.workload.row_sweep import (
+    Copies,
+    Cutoff,
+    HaloRows,
+    Rows,
+    RowSweep,
+    check_cutoff,
+    sweep_workload,
 )
+from simsched.workload.spawn_tree import divide_in_halves, divide_unevenly
 
 
 @generator(
@@ -60,13 +57,13 @@ def heat(
     rows: Count = 1024,
     columns: Count = 512,
     element_bytes: Size = 8,
-    copies: Annotated[int, Bounds(1, 2)] = 2,
+    copies: Copies = 2,
     irregular: bool = False,
     leaf_bytes: Size = 2 * MIB,
-    cutoff_rows: Annotated[int, Bounds(2, MAX_INDEX)] | None = None,
+    cutoff_rows: Cutoff = None,
     block_bytes: Size = 2 * MIB,
     init_leaf_bytes: Size | None = None,
-    halo_rows: Annotated[int, Bounds(0, MAX_INDEX)] = 1,
+    halo_rows: HaloRows = 1,
     write_allocate: bool = True,
     ops_per_element: Cost = 10.0,
     init_ops_per_element: Cost = 2.0,
@@ -109,25 +106,14 @@ def heat(
     sweep = RowSweep(
         columns, element_bytes, copies, halo_rows, write_allocate, ops_per_element, inner_ops
     )
-    check_size("heat", data_bytes=3 * rows * sweep.row_bytes)
-    division: Division = divide_unevenly if irregular else divide_in_halves
-    if cutoff_rows is not None and cutoff_rows < division.lowest_cutoff:
-        raise ConfigurationError(
-            f"workload heat: cutoff_rows: found {cutoff_rows}, "
-            f"accepted {division.lowest_cutoff} or more when irregular"
-        )
-    blocks = division.grow(rows, division.cutoff(block_bytes, sweep.row_bytes))
-    touch = (
-        blocks
-        if init_leaf_bytes is None
-        else division.grow(rows, division.cutoff(init_leaf_bytes, sweep.row_bytes))
+    division = divide_unevenly if irregular else divide_in_halves
+    if cutoff_rows is not None:
+        check_cutoff("heat", division, cutoff_rows)
+    divided = Rows(
+        rows,
+        division,
+        cutoff_rows or division.cutoff(leaf_bytes, sweep.row_bytes),
+        division.cutoff(block_bytes, sweep.row_bytes),
+        division.cutoff(init_leaf_bytes or block_bytes, sweep.row_bytes),
     )
-    tree = division.grow(rows, cutoff_rows or division.cutoff(leaf_bytes, sweep.row_bytes))
-    sizes = np.diff(blocks.bounds) * sweep.row_bytes
-    init_ops = columns * copies * init_ops_per_element
-    return Workload(
-        "heat",
-        sweep.graph(tree, blocks.bounds),
-        iterations,
-        first_touch_tree(touch, blocks.bounds, sizes, init_ops),
-    )
+    return sweep_workload("heat", divided, sweep, init_ops_per_element, iterations)
