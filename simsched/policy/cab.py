@@ -1,0 +1,356 @@
+"""CAB: cache-aware bi-tier task stealing between and inside sockets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.base import (
+    CHILD_FIRST,
+    PARENT_FIRST,
+    AcquireStep,
+    Counters,
+    Plan,
+    PoolGroup,
+    Update,
+    View,
+    param,
+)
+from simsched.policy.footprint import (
+    INNER,
+    ROOT,
+    UPPER,
+    Tiers,
+    cut_by_footprint,
+    cut_by_level,
+    estimated_footprint,
+    exact_footprint,
+    input_bytes,
+    shared_cache_bytes,
+)
+from simsched.policy.placement import PlacedPolicy
+from simsched.policy.random_stealing import stealing_plan
+from simsched.policy.registry import preset, register
+from simsched.workload.graph import TaskGraph, Workload
+
+GROUP_OF_TIER = {INNER: 0, UPPER: 1, ROOT: 2}
+EQUATION = -1  #: the boundary level follows from Eq. 3.4
+
+
+def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: int) -> int:
+    """Return the level of a full tree at which its subtrees fit and are enough for all sockets.
+
+    Parameters
+    ----------
+    degree : int
+        Children of each inner task, D.
+    n_sockets : int
+        Sockets M.
+    data_bytes : int
+        Size of the input, S_d.
+    cache_bytes : int
+        Shared cache of a socket, S_c; 0 when there is none to fit.
+
+    Returns
+    -------
+    int
+        Level of the roots of subtrees, the recursion's root having level 1; 0 for one socket or a
+        tree that does not branch, which random stealing serves.
+
+    Notes
+    -----
+    ``max(ceil(log_D M + 1), ceil(log_D(S_d / S_c) + 1))``, in integers: the lowest level L with
+    ``D^(L - 1) >= M`` and ``S_d <= S_c D^(L - 1)``.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, Eq.
+    3.1-3.4.
+
+    Examples
+    --------
+    Heat on 3072 x 2048 doubles in two copies, 96 MB, on four sockets with 6 MB each:
+
+    >>> boundary_level(2, 4, 96 * 2**20, 6 * 2**20)
+    5
+    """
+    if n_sockets < 2 or degree < 2:
+        return 0
+    level, subtrees = 1, 1
+    while subtrees < n_sockets or (cache_bytes > 0 and data_bytes > cache_bytes * subtrees):
+        level, subtrees = level + 1, subtrees * degree
+    return level
+
+
+@dataclass(eq=False)
+class CabState:
+    """What CAB remembers during a run.
+
+    Parameters
+    ----------
+    tiers : Tiers, optional
+        Cut of the task graph; None while the program runs under random stealing.
+    """
+
+    tiers: Tiers | None = None
+
+
+@register("cab")
+@dataclass(frozen=True, kw_only=True)
+class Cab(PlacedPolicy):
+    """Cache-aware bi-tier stealing (CAB): sockets take subtrees that fit their shared cache.
+
+    Parameters
+    ----------
+    boundary : {"level", "estimate", "profile"}
+        What cuts the tree: one level of it (full trees, FTO), footprints estimated from the size of
+        the input (GTO for programs that are not iterative), or footprints measured in iteration 1
+        (GTO for iterative programs).
+    boundary_level : int
+        Level of the roots of subtrees; -1 for Eq. 3.4, 0 for random stealing (programs bound by
+        computation).
+    root_level : int
+        Level of tasks without a parent: 1 if the tree begins with the recursion, 0 if its root is
+        the program that starts the recursion.
+    input_bytes : int
+        Size of the input in bytes, as given on the command line; 0 for the size of all data that
+        the program touches.
+    soid : {"exact"}
+        What is known of a subtree's data after iteration 1.
+    soid_scale : float
+        Factor on measured footprints.
+    accept_equal : bool
+        Whether a footprint equal to the cache fits.
+    every_socket : bool
+        Whether the largest subtrees are divided further until there are as many as sockets.
+    small_root : {"random_stealing", "one_socket"}
+        What becomes of a program whose data fit one cache as a whole.
+    heads_only : bool
+        Whether only the first worker of a socket takes tasks between sockets.
+    exclusive : bool
+        Whether a socket works on one subtree at a time.
+    subtree_affinity : {"none", "home_socket"}
+        Whether the roots of subtrees enter the pool of the socket whose task creates them, or of
+        the socket that ran them in the iteration before.
+    spawn_s : float
+        Time in seconds that each spawn takes longer, for finding out the tier of the child.
+    profile_s : float
+        Time in seconds that each task takes longer in a profiled iteration, for reading counters
+        and keeping the result.
+
+    Notes
+    -----
+    Tasks on the boundary or above it (*between sockets*) are spawned parent first into the pool of
+    the creator's socket, oldest first; tasks below (*inside a socket*) child first into the
+    creator's own pool. A worker looks at its own pool, then at those of its socket's other workers;
+    if both are empty, the socket's first worker takes a task between sockets, of its own socket
+    before others, unless the socket has a subtree unfinished (the busy state).
+
+    Interpretations. The sockets are the NUMA domains that have workers. Tasks above the boundary do
+    not make a socket busy: while the first worker runs one, nobody else can take another, and one
+    that is suspended must not keep its socket from its own children. They have a pool of their own
+    and come before roots of subtrees, which in a full tree is the order of one pool. Pools between
+    sockets have one owner if `heads_only`, who needs no lock; otherwise every operation takes it.
+    Owners take the newest of their own tasks, thieves the oldest; victims are uniformly random.
+
+    Programs without a spawn tree, or with a dependence from outside into a subtree, are left to
+    random stealing, and so are the initialisation, one socket, and (`small_root`) programs that fit
+    one cache. A program is profiled under random stealing, parent first. With `boundary` "level"
+    the degree of the tree is that of its first root.
+
+    Profiling is charged after iteration 1, ``profile_s`` per task over all workers; ``spawn_s`` is
+    part of every creation. Neither has a published value.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    sections 3.3-3.5, Eq. 3.1-3.6. Q. Chen, Z. Huang, M. Guo, J. Zhou, *CAB*, ICPP 2011.
+    """
+
+    boundary: str = param("level", choices=("level", "estimate", "profile"))
+    boundary_level: int = param(EQUATION, low=EQUATION)
+    root_level: int = param(1, low=0, high=1)
+    input_bytes: int = param(0, low=0)
+    soid: str = param("exact", choices=("exact",))
+    soid_scale: float = param(1.0, low=0.0)
+    accept_equal: bool = param(True)
+    every_socket: bool = param(False)
+    small_root: str = param("random_stealing", choices=("random_stealing", "one_socket"))
+    heads_only: bool = param(True)
+    exclusive: bool = param(True)
+    subtree_affinity: str = param("none", choices=("none", "home_socket"))
+    spawn_s: float = param(0.0, low=0.0)
+    profile_s: float = param(0.0, low=0.0)
+
+    def start(self, view: View) -> CabState:
+        """Return an empty record."""
+        return CabState()
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program with what a spawn costs more."""
+        if self.spawn_s == 0.0:
+            return view.workload
+        core = view.machine.thread_core[view.worker_thread[0]]
+        group = view.machine.core_groups[view.machine.core_group[core]]
+        more = self.spawn_s * group.ops_per_s
+        graph = view.workload.graph
+        return replace(view.workload, graph=replace(graph, creation_ops=graph.creation_ops + more))
+
+    def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
+        """Return random stealing for what has no tiers (yet), otherwise the bi-tier plan."""
+        if graph is view.workload.init:
+            return stealing_plan()
+        if self.boundary == "profile":
+            return stealing_plan("parent_first", local_take="oldest")
+        state.tiers = self.tiers(view, graph)
+        return self._plan(state.tiers)
+
+    def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
+        """Return the plan after profiling, and where subtrees belong when they have a home."""
+        graph = view.workload.graph
+        profiled = self.boundary == "profile" and counters.iteration == 1
+        if profiled:
+            state.tiers = self.tiers(view, graph, self._measured(graph, counters))
+            overhead_s = self.profile_s * graph.n_tasks / view.n_workers
+            return Update(plan=self._plan(state.tiers), overhead_s=overhead_s)
+        if counters.iteration == 0 or state.tiers is None or self.subtree_affinity == "none":
+            return None
+        return Update(plan=self._plan(state.tiers, view.worker_domain[counters.executed_by]))
+
+    def tiers(
+        self, view: View, graph: TaskGraph, footprint: NDArray[Any] | None = None
+    ) -> Tiers | None:
+        """Return the cut of a graph, None where random stealing is left to run it.
+
+        Parameters
+        ----------
+        view : View
+            The run.
+        graph : TaskGraph
+            The graph.
+        footprint : ndarray, shape (n_tasks,), optional
+            Footprint of each task in bytes as profiled; exact by default.
+        """
+        sockets = np.unique(view.worker_domain)
+        cache = shared_cache_bytes(view.machine, sockets)
+        if len(graph.child) == 0 or len(sockets) < 2 or self.boundary_level == 0:
+            return None
+        data = self.input_bytes or input_bytes(graph)
+        if self.boundary == "level":
+            found = self._cut_by_level(graph, len(sockets), data, cache)
+        else:
+            if self.boundary == "estimate":
+                footprint = estimated_footprint(graph, data)
+            elif footprint is None:
+                footprint = exact_footprint(graph) * self.soid_scale
+            found = cut_by_footprint(graph, footprint, cache, accept_equal=self.accept_equal)
+            if self.every_socket:
+                found = _divided(graph, footprint, found, len(sockets))
+            if self.small_root == "random_stealing" and not (found.of_task == UPPER).any():
+                return None
+        return found if found is not None and found.separable else None
+
+    def _cut_by_level(
+        self, graph: TaskGraph, n_sockets: int, data: int, cache: int
+    ) -> Tiers | None:
+        """Return the cut at the boundary level."""
+        level = self.boundary_level
+        if level == EQUATION:
+            root = int(np.flatnonzero(graph.parent < 0)[0])
+            degree = int(graph.child_ptr[root + 1] - graph.child_ptr[root])
+            level = boundary_level(degree, n_sockets, data, cache)
+        return cut_by_level(graph, level, root_level=self.root_level) if level > 0 else None
+
+    def _measured(self, graph: TaskGraph, counters: Counters) -> NDArray[Any]:
+        """Return the footprint of each task in bytes, as known after iteration 1."""
+        return exact_footprint(graph) * self.soid_scale
+
+    def _plan(self, tiers: Tiers | None, last_socket: NDArray[np.int32] | None = None) -> Plan:
+        """Return the bi-tier plan.
+
+        Parameters
+        ----------
+        tiers : Tiers or None
+            The cut.
+        last_socket : ndarray of int32, shape (n_tasks,), optional
+            Socket on which each task last ended.
+        """
+        if tiers is None:
+            return stealing_plan()
+        has_home = last_socket is not None
+        instance_of = np.full(len(tiers.of_task), -1, np.int32)
+        if last_socket is not None:
+            instance_of[tiers.roots] = last_socket[tiers.roots]
+        group_of = np.zeros(len(tiers.of_task), np.int8)
+        for tier, group in GROUP_OF_TIER.items():
+            group_of[tiers.of_task == tier] = group
+        shared = has_home or not self.heads_only
+        return Plan(
+            acquire=self._search_order(),
+            pool_groups=(
+                PoolGroup("worker"),
+                PoolGroup("upper", scope="domain", locked=not self.heads_only),
+                PoolGroup("subtree", scope="domain", locked=shared, marks_active=True),
+            ),
+            spawn_order=np.where(tiers.of_task == INNER, CHILD_FIRST, PARENT_FIRST).astype(
+                np.uint8
+            ),
+            group_of=group_of,
+            instance_of=instance_of,
+            roots="first",
+        )
+
+    def _search_order(self) -> tuple[AcquireStep, ...]:
+        """Return where a free worker looks for work."""
+        when = ("head_worker",) * self.heads_only + ("domain_inactive",) * self.exclusive
+        return (
+            AcquireStep("worker", "own", "newest"),
+            AcquireStep("worker", "same_domain", "oldest"),
+            AcquireStep("upper", "own", "oldest", when),
+            AcquireStep("subtree", "own", "oldest", when),
+            AcquireStep("upper", "other_domains", "oldest", when),
+            AcquireStep("subtree", "other_domains", "oldest", when),
+        )
+
+
+def _divided(graph: TaskGraph, footprint: NDArray[Any], tiers: Tiers, n_sockets: int) -> Tiers:
+    """Return tiers whose largest subtrees are divided until there are enough for all sockets."""
+    while len(tiers.roots) < n_sockets:
+        divisible = tiers.roots[np.diff(graph.child_ptr)[tiers.roots] > 0]
+        if len(divisible) == 0:
+            break
+        largest = float(footprint[divisible].max())
+        tiers = cut_by_footprint(graph, footprint, largest, accept_equal=False)
+    return tiers
+
+
+preset("cab_fto", Cab, "CAB for full trees: subtrees begin at one level.")
+preset(
+    "cab_gto_profile",
+    Cab,
+    "CAB for any tree of an iterative program: footprints are measured in iteration 1.",
+    boundary="profile",
+    spawn_s=1e-7,
+    profile_s=2e-7,
+)
+preset(
+    "cab_gto_compile",
+    Cab,
+    "CAB for any tree of a program that runs once: footprints follow from the size of the input.",
+    boundary="estimate",
+)
+preset(
+    "cab_multi_subtree",
+    Cab,
+    "CAB whose sockets may work on several subtrees at a time.",
+    exclusive=False,
+)
+preset(
+    "cab_all_steal",
+    Cab,
+    "CAB in which every worker may take tasks between sockets.",
+    heads_only=False,
+)
