@@ -89,7 +89,7 @@ def _order_violations(graph: TaskGraph, rows: list[Row]) -> list[str]:
     for task, parent in enumerate(graph.parent.tolist()):
         if parent >= 0 and not start[parent] < created.get(task, -1) < start[task]:
             found.append(f"task {task} starts before its parent {parent} has created it")
-        if parent >= 0 and end[parent] < end[task]:
+        if graph.is_joined[task] and end[parent] < end[task]:
             found.append(f"task {parent} ends before its child {task}")
     sources = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr)).tolist()
     found += [

@@ -30,7 +30,7 @@ def explain_stall(
     pending : ndarray of int32, shape (n_tasks,)
         Unfinished predecessors, plus 1 for a task that is not created.
     outstanding : ndarray of int32, shape (n_tasks,)
-        Children that have not ended.
+        Joined children that have not ended.
     started : ndarray of uint8, shape (n_tasks,)
         NOT_STARTED, STARTED or ENDED.
     pool_group, pool_instance : ndarray of int32, shape (n_tasks,)
@@ -54,9 +54,10 @@ def explain_stall(
             continue
         before = [int(u) for u in source_of[graph.succ == task] if int(u) in unfinished]
         if started[task] == STARTED and outstanding[task] > 0:
-            children = graph.child[graph.child_ptr[task] : graph.child_ptr[task + 1]].tolist()
+            children = graph.child[graph.child_ptr[task] : graph.child_ptr[task + 1]]
+            awaited = children[graph.is_joined[children]].tolist()
             lines.append(
-                f"task {task} waits for its child {next(c for c in children if c in unfinished)}"
+                f"task {task} waits for its child {next(c for c in awaited if c in unfinished)}"
             )
         elif before:
             lines.append(f"task {task} waits for predecessor {before[0]}")

@@ -58,6 +58,11 @@ def _prepared_graph(
             f"program {name}: {what}: found {len(args)} rows, accepted {graph.n_tasks}, "
             "one per task"
         )
+    if graph.detached is not None:
+        raise HardwareError(
+            f"program {name}: task {int(graph.detached.argmax())} is detached, accepted "
+            "children that their parents wait for"
+        )
     numbers = np.array([known.index(each) for each in graph.class_names], np.int32)
     return PreparedGraph(
         graph, numbers[graph.task_class], ready_roots(graph), np.ascontiguousarray(args)

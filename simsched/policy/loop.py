@@ -121,6 +121,7 @@ def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
         above_join[tasks] = np.where(
             parts.join[parent] >= 0, parts.join[parent], above_join[parent]
         )
+        above_join[tasks[~graph.is_joined[tasks]]] = -1  # nobody waits for a detached child
     task, is_join = parts.task, parts.is_join
     every = np.arange(len(task))
     # A join comes after its own body, everything else after the nearest body above.

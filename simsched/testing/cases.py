@@ -75,7 +75,10 @@ def small_machines() -> dict[str, Machine]:
 
 
 def small_workloads() -> dict[str, Workload]:
-    """Return programs by name: single task, chain, fork-join, dataflow, spawn trees, a mixture."""
+    """Return programs by name.
+
+    Single task, chain, fork-join, dataflow, spawn trees, a mixture, tasks that create tasks.
+    """
     return {
         "single": Workload("single", build_graph([1e6])),
         "chain": Workload("chain", _chain(), iterations=2),
@@ -84,6 +87,7 @@ def small_workloads() -> dict[str, Workload]:
         "tree": _tree(iterations=7),
         "tree_once": _tree(iterations=1),
         "mixed": Workload("mixed", _mixed(), iterations=6),
+        "control": Workload("control", _control(), iterations=2),
     }
 
 
@@ -189,4 +193,30 @@ def _mixed() -> TaskGraph:
         accessed=accesses(leaves, np.arange(32) % 8, 3000, 1000, n),
         block_bytes=np.full(8, BLOCK_BYTES),
         arrival_ps=arrival_ps,
+    )
+
+
+def _control() -> TaskGraph:
+    """Return six steps of eight cells; a task creates that of its cell two steps later."""
+    steps, cells = 6, 8
+    n = steps * cells + 1
+    task = np.arange(n - 1).reshape(steps, cells)
+    root = n - 1
+    later = task[1:].ravel()
+    left, right = task[1:, :-1].ravel(), task[1:, 1:].ravel()
+    creator = np.append(np.full(2 * cells, root), task[:-2].ravel())
+    detached = np.ones(n, bool)
+    detached[root] = detached[0] = False
+    return build_graph(
+        np.append(np.full(n - 1, 1e6), 1e4),
+        join_ops=np.append(np.zeros(n - 1), 1e4),
+        children=adjacency(creator, task.ravel(), n),
+        successors=adjacency(
+            np.concatenate([task[:-1].ravel(), task[:-1, :-1].ravel(), task[:-1, 1:].ravel()]),
+            np.concatenate([later, right, left]),
+            n,
+        ),
+        accessed=accesses(task.ravel(), np.tile(np.arange(cells), steps), 4000, 4000, n),
+        block_bytes=np.full(cells, BLOCK_BYTES),
+        detached=detached,
     )

@@ -308,8 +308,9 @@ def critical_path(
     parent = np.repeat(tasks, np.diff(graph.child_ptr))
     before = np.repeat(tasks, np.diff(graph.succ_ptr))
     # Vertex t is the body of task t, vertex n + t its join.
-    source = np.concatenate([tasks, parent, n + graph.child, n + before])
-    target = np.concatenate([n + tasks, graph.child, n + parent, graph.succ])
+    joined = graph.is_joined[graph.child]
+    source = np.concatenate([tasks, parent, n + graph.child[joined], n + before])
+    target = np.concatenate([n + tasks, graph.child, n + parent[joined], graph.succ])
     duration = np.concatenate([body, join])
     weight = duration[source]
     weight[n : n + len(parent)] += creation[graph.child]

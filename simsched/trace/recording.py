@@ -139,7 +139,8 @@ def read_recording(path: Path) -> Recording:
 def _packed(graph: TaskGraph) -> bytes:
     """Return a graph as the bytes of a compressed NumPy archive."""
     buffer = io.BytesIO()
-    arrays = {f.name: np.asarray(getattr(graph, f.name)) for f in fields(graph)}
+    values = {f.name: getattr(graph, f.name) for f in fields(graph)}
+    arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
 
@@ -147,7 +148,8 @@ def _packed(graph: TaskGraph) -> bytes:
 def _unpacked(data: bytes) -> TaskGraph:
     """Return the graph in such an archive."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        arrays: dict[str, Any] = {f.name: archive[f.name] for f in fields(TaskGraph)}
+        known = [f.name for f in fields(TaskGraph) if f.name in archive]
+        arrays: dict[str, Any] = {name: archive[name] for name in known}
     for name in _TUPLES:
         arrays[name] = tuple(str(text) for text in arrays[name])
     return TaskGraph(**arrays)

@@ -226,6 +226,7 @@ def build_graph(
     block_bytes: ArrayLike = (),
     creation_ops: ArrayLike | None = None,
     arrival_ps: ArrayLike | None = None,
+    detached: ArrayLike | None = None,
 ) -> TaskGraph:
     """Return a task graph; what is not given is zero, empty, one kind or one class.
 
@@ -249,6 +250,8 @@ def build_graph(
         Sizes of the blocks, none by default.
     creation_ops, arrival_ps : array_like, shape (n_tasks,), optional
         0 by default.
+    detached : array_like of bool, shape (n_tasks,), optional
+        Children that their parents do not wait for, none by default.
 
     Notes
     -----
@@ -280,6 +283,7 @@ def build_graph(
         block_bytes=np.ascontiguousarray(block_bytes, dtype=np.int64),
         creation_ops=_filled(creation_ops, n_tasks, np.float64),
         arrival_ps=_filled(arrival_ps, n_tasks, np.int64),
+        detached=None if detached is None else _filled(detached, n_tasks, np.bool_),
     )
 
 

@@ -18,6 +18,7 @@ from simsched.errors import GraphError
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,9 @@ class TaskGraph:
     A task has a *body* and, if it spawns children, a *join* that runs after all of them have ended.
     A task may start when it has been created (by its parent, or at the start of the iteration when
     it has none), all its dataflow predecessors have ended and its arrival time has come. It ends
-    when its body, its children and its join have ended.
+    when its body, its children and its join have ended. A *detached* child is created by its parent
+    like any other, but its parent does not wait for it: control programs of data-flow runtimes
+    create tasks in this way.
 
     The arrays are taken over: they, and what they are views of, become read-only.
 
@@ -62,6 +65,9 @@ class TaskGraph:
         0 when only the machine's cost applies. Measured task graphs carry it.
     arrival_ps : ndarray of int64, shape (n_tasks,)
         Earliest creation of tasks without a parent, from the start of the iteration.
+    detached : ndarray of bool, shape (n_tasks,), optional
+        Children whose parent does not wait for their end; None when there are none (an array
+        without a true entry becomes None).
     """
 
     ops: FloatArray
@@ -81,8 +87,11 @@ class TaskGraph:
     block_bytes: Int64Array
     creation_ops: FloatArray
     arrival_ps: Int64Array
+    detached: BoolArray | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.detached, np.ndarray) and not self.detached.any():
+            object.__setattr__(self, "detached", None)
         for item in fields(self):
             value = getattr(self, item.name)
             while isinstance(value, np.ndarray):
@@ -126,6 +135,20 @@ class TaskGraph:
         counts = np.diff(self.child_ptr)
         parent[self.child] = np.repeat(np.arange(self.n_tasks, dtype=np.int32), counts)
         return parent
+
+    @cached_property
+    def is_joined(self) -> BoolArray:
+        """Which tasks have a parent that waits for their end; shape (n_tasks,)."""
+        joined: BoolArray = self.parent >= 0
+        return joined if self.detached is None else joined & ~self.detached
+
+    @cached_property
+    def n_joined_children(self) -> Int32Array:
+        """Number of children that each task waits for; shape (n_tasks,)."""
+        if self.detached is None:
+            return np.diff(self.child_ptr).astype(np.int32)
+        parents = self.parent[self.is_joined]
+        return np.bincount(parents, minlength=self.n_tasks).astype(np.int32)
 
     @cached_property
     def in_degree(self) -> Int32Array:

@@ -32,7 +32,8 @@ def validate_graph(graph: TaskGraph) -> None:
     A deadlock is a cycle among the starts and ends of tasks: a task starts before it ends; a parent
     starts before its children start, and they end before it ends; the first task of an edge ends
     before the second starts. Edges from a task to its own descendants, or from them to it, are such
-    cycles. The same edge may occur twice.
+    cycles. The same edge may occur twice. A detached child may end after its parent and may follow
+    its end.
     """
     _check_shapes(graph)
     _check_costs(graph)
@@ -48,7 +49,7 @@ def _check_shapes(graph: TaskGraph) -> None:
     tasks, by_kind = (graph.n_tasks,), (len(graph.kinds), graph.n_tasks)
     if not graph.kinds or len(set(graph.kinds)) != len(graph.kinds):
         raise GraphError(f"kinds: found {graph.kinds}, accepted one or more different names")
-    expected = {
+    expected: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
         "ops": (by_kind, np.float64),
         "join_ops": (by_kind, np.float64),
         "task_class": (tasks, np.int32),
@@ -65,6 +66,8 @@ def _check_shapes(graph: TaskGraph) -> None:
         "creation_ops": (tasks, np.float64),
         "arrival_ps": (tasks, np.int64),
     }
+    if graph.detached is not None:
+        expected["detached"] = (tasks, np.bool_)
     for name, (shape, dtype) in expected.items():
         array = getattr(graph, name)
         if array.dtype != dtype:
@@ -116,6 +119,9 @@ def _check_links(graph: TaskGraph) -> None:
     if task is not None:
         found = ", ".join(map(str, _sources(graph.child_ptr)[graph.child == task][:_SHOWN]))
         raise GraphError(f"task {task}: found parents {found}, accepted at most one")
+    task = None if graph.detached is None else _first(graph.detached & (parents == 0))
+    if task is not None:
+        raise GraphError(f"task {task}: detached: found true, accepted false without a parent")
     task = _first((graph.arrival_ps != 0) & (parents > 0))
     if task is not None:
         raise GraphError(
@@ -160,8 +166,10 @@ def _constraints(graph: TaskGraph, source: Int64Array, spawner: Int64Array) -> c
     """Return which start (node 2 t) or end (node 2 t + 1) of a task must precede which other."""
     tasks = np.arange(graph.n_tasks, dtype=np.int32)
     parent, child = spawner.astype(np.int32), graph.child
-    before = np.concatenate((2 * tasks, 2 * parent, 2 * child + 1, 2 * source.astype(np.int32) + 1))
-    after = np.concatenate((2 * tasks + 1, 2 * child, 2 * parent + 1, 2 * graph.succ))
+    joined = graph.is_joined[child]
+    inner, outer = 2 * child[joined] + 1, 2 * parent[joined] + 1
+    before = np.concatenate((2 * tasks, 2 * parent, inner, 2 * source.astype(np.int32) + 1))
+    after = np.concatenate((2 * tasks + 1, 2 * child, outer, 2 * graph.succ))
     present = np.ones(len(before), dtype=np.int8)
     return csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
 

@@ -137,6 +137,7 @@ def random_graph(rng: np.random.Generator, block_bytes: np.ndarray) -> TaskGraph
     has_children = np.diff(children.ptr) > 0
     accessed = random_accesses(rng, has_children, len(block_bytes))
     arrival = rng.choice([0, 0, 5 * US], n) if rng.integers(3) == 0 else np.zeros(n, int)
+    detached = (parents >= 0) & (rng.integers(0, 3, n) == 0) if rng.integers(3) == 0 else None
     return build_graph(
         ops,
         join_ops=np.where(has_children, rng.choice([0.0, 500.0], n), 0.0),
@@ -146,6 +147,7 @@ def random_graph(rng: np.random.Generator, block_bytes: np.ndarray) -> TaskGraph
         block_bytes=block_bytes,
         creation_ops=rng.choice([0.0, 0.0, 50.0], n),
         arrival_ps=np.where(parents < 0, arrival, 0),
+        detached=detached,
     )
 
 

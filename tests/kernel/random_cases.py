@@ -252,6 +252,7 @@ def random_graph(rng: np.random.Generator, blocks: np.ndarray, kinds: tuple[str,
     join_ops = np.where(leaf, 0.0, np.round(rng.random((len(kinds), n)) * 100))
     if rng.random() < 0.2:
         ops[:] = 500.0  # many ties
+    detached = (parent >= 0) & (rng.random(n) < rng.choice([0.0, 0.4]))
     arrival = np.where((parent < 0) & (rng.random(n) < 0.3), rng.integers(0, 4, n) * 900_000, 0)
     return TaskGraph(
         ops=np.ascontiguousarray(ops, np.float64),
@@ -271,6 +272,7 @@ def random_graph(rng: np.random.Generator, blocks: np.ndarray, kinds: tuple[str,
         block_bytes=blocks,
         creation_ops=np.round(rng.random(n) * rng.choice([0.0, 20.0])),
         arrival_ps=arrival.astype(np.int64),
+        detached=detached,
     )
 
 

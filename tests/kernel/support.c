@@ -279,6 +279,7 @@ static void make_graph(scenario_t *s)
     int64_t *child_ptr = INT64(n + 1), *succ_ptr = INT64(n + 1), *access_ptr = INT64(n + 1), *join = INT64(n);
     int64_t *read = INT64(8 * n), *written = INT64(8 * n), *arrival = INT64(n);
     double *ops = DOUBLE(n), *join_ops = DOUBLE(n), *creation = DOUBLE(n);
+    uint8_t *detached = UINT8(n);
     double in_tree = rng_chance(&s->rng, 0.7) ? 0.8 : 0.0, dense = rng_chance(&s->rng, 0.5) ? 0.1 : 0.0;
     for (int32_t t = 0; t < n; t++) {
         parent[t] = t > 0 && rng_chance(&s->rng, in_tree) ? t - 1 - rng_below(&s->rng, t < 5 ? t : 5) : SSK_NONE;
@@ -332,6 +333,9 @@ static void make_graph(scenario_t *s)
     g->written_bytes = written;
     g->creation_ops = creation;
     g->arrival_ps = arrival;
+    g->detached = rng_chance(&s->rng, 0.5) ? detached : NULL;
+    for (int32_t t = 0; t < n; t++)
+        detached[t] = parent[t] != SSK_NONE && rng_chance(&s->rng, 0.4);
 }
 
 static void make_plan(scenario_t *s)

@@ -121,6 +121,12 @@ static void test_graph_and_plan(uint64_t seed)
     REFUSED(*g, join_ops, double, 0, NAN);
     REFUSED(*g, creation_ops, double, 0, INFINITY);
     REFUSED(*g, arrival_ps, int64_t, 0, -1);
+    uint8_t *detached = calloc((size_t)g->n_tasks, 1);
+    const uint8_t *before = g->detached;
+    g->detached = detached;
+    REFUSED(*g, detached, uint8_t, 0, 2);
+    g->detached = before;
+    free(detached);
     REFUSED(*g, child_ptr, int64_t, 0, 1);
     REFUSED(*g, child_ptr, int64_t, 1, g->n_children + 1);
     REFUSED(*g, child, int32_t, 0, g->n_tasks);

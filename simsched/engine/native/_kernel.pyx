@@ -572,6 +572,8 @@ cdef int _fill_graph(ssk_graph_t *g, object graph, list kept) except -1:
     g.written_bytes = <const int64_t *>_array(kept, graph, "written_bytes", np.int64, accesses)
     g.creation_ops = <const double *>_array(kept, graph, "creation_ops", np.float64, (n,))
     g.arrival_ps = <const int64_t *>_array(kept, graph, "arrival_ps", np.int64, (n,))
+    if graph.detached is not None:
+        g.detached = <const uint8_t *>_array(kept, graph, "detached", np.bool_, (n,))
     return 0
 
 

@@ -105,6 +105,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t *written_bytes
         const double *creation_ops
         const int64_t *arrival_ps
+        const uint8_t *detached
         int32_t unchanged
 
     ctypedef struct ssk_plan_t:

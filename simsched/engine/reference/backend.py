@@ -36,7 +36,7 @@ class Tasks:
 
     graph: TaskGraph
     pending: list[int] = field(init=False)  # unfinished predecessors, plus 1 until created
-    outstanding: list[int] = field(init=False)  # children that have not ended
+    outstanding: list[int] = field(init=False)  # joined children that have not ended
     next_child: list[int] = field(init=False)
     started: list[int] = field(init=False)
     executed_by: list[int] = field(init=False)
@@ -50,19 +50,19 @@ class Tasks:
     def __post_init__(self) -> None:
         n = self.graph.n_tasks
         self.pending = (self.graph.in_degree + 1).tolist()
-        self.outstanding = np.diff(self.graph.child_ptr).tolist()
+        self.outstanding = self.graph.n_joined_children.tolist()
         self.next_child = [0] * n
         self.started = [NOT_STARTED] * n
         self.executed_by = [NONE] * n
 
     def end(self, task: int, worker: int) -> int | None:
-        """Note the end of a task; return its parent."""
+        """Note the end of a task; return the parent that waits for it."""
         self.started[task] = ENDED
         self.executed_by[task] = worker
         self.n_ended += 1
-        parent = int(self.graph.parent[task])
-        if parent < 0:
+        if not self.graph.is_joined[task]:
             return None
+        parent = int(self.graph.parent[task])
         self.outstanding[parent] -= 1
         return parent
 

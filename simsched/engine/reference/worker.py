@@ -255,7 +255,7 @@ class Worker:
             )
             cost = math.ceil(float(graph.creation_ops[child]) / self.rate())
             if dive:
-                if index + 1 < last:
+                if index + 1 < last or tasks.outstanding[task] == 0:
                     wait = sim.push(task, self, at=sim.now, continuation=True) - sim.now
                     cost += wait
                 else:

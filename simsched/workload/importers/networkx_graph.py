@@ -8,7 +8,8 @@ loses nothing. All attributes are numbers or strings, as GraphML needs:
   ``init_class_names``;
 * node: ``task`` (its number), ``stage`` ("iteration" or "init"), ``task_class`` (its name),
   ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
-  ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces;
+  ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces; where a stage
+  has detached children also ``detached`` (0 or 1);
 * edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
   the node.
 
@@ -224,6 +225,10 @@ def _read_stage(
         block_bytes=blocks,
         creation_ops=[task.number("creation_ops") for task in tasks],
         arrival_ps=[task.whole("arrival_ps") for task in tasks],
+        detached=[
+            task.get("detached") is not None and task.whole("detached", most=1) == 1
+            for task in tasks
+        ],
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
@@ -258,6 +263,8 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
         "accesses": body,
         "join_accesses": join,
     }
+    if graph.detached is not None:
+        columns["detached"] = graph.detached.astype(int).tolist()
     for k, kind in enumerate(graph.kinds):
         columns[f"ops_{kind}"] = graph.ops[k].tolist()
         columns[f"join_ops_{kind}"] = graph.join_ops[k].tolist()

@@ -78,6 +78,7 @@ def random_graph(rng, blocks, *, kinds=("cpu", "gpu"), n_tasks=None, parallel_ed
         block_bytes=blocks,
         creation_ops=rng.random(n) * 100,
         arrival_ps=np.where(parent < 0, rng.integers(0, 2**55, n), 0),
+        detached=(parent >= 0) & (rng.random(n) < 0.2),
     )
 
 

@@ -201,6 +201,8 @@ int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_
     CHECK_RANGE(graph->join_ops, (int64_t)graph->n_kinds * graph->n_tasks, 0.0, INFINITY);
     CHECK_RANGE(graph->creation_ops, graph->n_tasks, 0.0, 1e300);
     CHECK_RANGE(graph->arrival_ps, graph->n_tasks, 0, SSK_NEVER / 2);
+    if (graph->detached != NULL)
+        CHECK_RANGE(graph->detached, graph->n_tasks, 0, 1);
     CHECK_PTR(graph->child_ptr, graph->n_tasks, graph->n_children);
     CHECK_RANGE(graph->child, graph->n_children, 0, graph->n_tasks - 1);
     CHECK_PTR(graph->succ_ptr, graph->n_tasks, graph->n_edges);

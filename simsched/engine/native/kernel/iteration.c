@@ -171,7 +171,8 @@ static bool is_present_graph(const ssk_sim_t *sim, const ssk_graph_t *graph)
            g->succ_ptr == graph->succ_ptr && g->succ == graph->succ && g->access_ptr == graph->access_ptr &&
            g->join_access == graph->join_access && g->access_block == graph->access_block &&
            g->read_bytes == graph->read_bytes && g->written_bytes == graph->written_bytes &&
-           g->creation_ops == graph->creation_ops && g->arrival_ps == graph->arrival_ps;
+           g->creation_ops == graph->creation_ops && g->arrival_ps == graph->arrival_ps &&
+           g->detached == graph->detached;
 }
 
 int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last)

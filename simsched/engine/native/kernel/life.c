@@ -43,7 +43,7 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
     if (index == graph->child_ptr[task + 1])
         return SSK_ACT_SYNC;
     int32_t child = graph->child[index];
-    bool is_last = index + 1 == graph->child_ptr[task + 1];
+    bool is_awaited = index + 1 == graph->child_ptr[task + 1] && tasks->outstanding[task] > 0;
     bool is_child_first = sim->plan.spawn_order[child] == SSK_CHILD_FIRST && tasks->pending[child] == 1;
     tasks->next_child[task]++;
     ssk_event(sim, SSK_SPAWN, worker, task, child, is_child_first ? SSK_CHILD_FIRST : SSK_PARENT_FIRST);
@@ -54,7 +54,7 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
         w->counters.spawn_ps += cost;
         return ssk_pay(sim, worker, cost, SSK_ACT_CREATE);
     }
-    if (is_last) {
+    if (is_awaited) { /* nothing is left to do before a child has ended */
         suspend(sim, worker, task);
     } else {
         int64_t clock = sim->now;
@@ -124,7 +124,7 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     sim->tasks_ended++;
     w->counters.tasks++;
     w->task = SSK_NONE;
-    if (parent != SSK_NONE)
+    if (parent >= 0)
         tasks->outstanding[parent]--;
     if (sim->hooks.on_finish != NULL && sim->hooks.on_finish(sim->hooks.context, task, worker) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
@@ -134,7 +134,7 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
         if (status != SSK_OK)
             return status;
     }
-    if (parent != SSK_NONE && tasks->outstanding[parent] == 0 && tasks->phase[parent] == SSK_TASK_SUSPENDED) {
+    if (parent >= 0 && tasks->outstanding[parent] == 0 && tasks->phase[parent] == SSK_TASK_SUSPENDED) {
         w->task = parent;
         then = SSK_ACT_BEGIN;
     }

@@ -200,6 +200,7 @@ typedef struct {
     const int64_t *read_bytes, *written_bytes;
     const double *creation_ops;
     const int64_t *arrival_ps;
+    const uint8_t *detached; /* 1: the parent does not wait for the task; NULL when there is no such task */
     int32_t unchanged; /* 1: these are the arrays of the iteration before, and what they hold is still the same */
 } ssk_graph_t;
 

@@ -81,10 +81,21 @@ static int learn(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_
                 flaw_ret->index = i;
                 return SSK_ERR_ARGUMENT;
             }
-            self->parent[graph->child[i]] = (int32_t)t;
+            bool is_detached = graph->detached != NULL && graph->detached[graph->child[i]];
+            self->parent[graph->child[i]] = is_detached ? SSK_DETACHED : (int32_t)t;
         }
     }
     return SSK_OK;
+}
+
+/* Number of children that a task waits for. */
+static int32_t count_joined(const ssk_graph_t *graph, size_t task)
+{
+    int64_t first = graph->child_ptr[task], end = graph->child_ptr[task + 1];
+    int32_t n = (int32_t)(end - first);
+    for (int64_t i = first; graph->detached != NULL && i < end; i++)
+        n -= graph->detached[graph->child[i]];
+    return n;
 }
 
 int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const ssk_graph_t *graph, bool known,
@@ -108,7 +119,7 @@ int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const s
     memset(self->phase, SSK_TASK_NEW, n * sizeof(*self->phase));
     for (size_t t = 0; t < n; t++) {
         self->pending[t] = 1;
-        self->outstanding[t] = (int32_t)(graph->child_ptr[t + 1] - graph->child_ptr[t]);
+        self->outstanding[t] = count_joined(graph, t);
     }
     for (int64_t edge = 0; edge < graph->succ_ptr[n]; edge++)
         self->pending[graph->succ[edge]]++;
@@ -153,10 +164,10 @@ int ssk_tasks_verify(const ssk_tasks_t *self)
     for (int32_t t = 0; t < self->n; t++) {
         int32_t unfinished = 0, parent = ssk_tasks_parent(self, t);
         left += self->phase[t] != SSK_TASK_ENDED;
-        if (parent != SSK_NONE && self->phase[parent] == SSK_TASK_ENDED && self->phase[t] != SSK_TASK_ENDED)
+        if (parent >= 0 && self->phase[parent] == SSK_TASK_ENDED && self->phase[t] != SSK_TASK_ENDED)
             return SSK_ERR_INVARIANT;
         for (int64_t i = graph->child_ptr[t]; i < graph->child_ptr[t + 1]; i++)
-            unfinished += self->phase[graph->child[i]] != SSK_TASK_ENDED;
+            unfinished += self->parent[graph->child[i]] == t && self->phase[graph->child[i]] != SSK_TASK_ENDED;
         if (unfinished != self->outstanding[t] || self->pending[t] < 0)
             return SSK_ERR_INVARIANT;
         if (self->phase[t] != SSK_TASK_NEW && self->pending[t] != 0)

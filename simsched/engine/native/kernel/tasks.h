@@ -19,6 +19,9 @@ enum {
     SSK_TASK_ENDED = 5
 };
 
+/* Parent of a task that its creator does not wait for. */
+#define SSK_DETACHED (-2)
+
 /* A preempted segment and the accesses that follow it. */
 typedef struct {
     double ops_left;
@@ -36,9 +39,9 @@ typedef struct {
     int32_t n;
     int32_t n_left;        /* tasks that have not ended */
     int32_t *pending;      /* unfinished predecessors, plus 1 until created */
-    int32_t *outstanding;  /* children that have not ended */
+    int32_t *outstanding;  /* joined children that have not ended */
     int32_t *next_child;   /* number of children that have been spawned */
-    int32_t *parent;       /* NULL when no task has one */
+    int32_t *parent;       /* who waits for the task, or SSK_DETACHED; NULL when no task has a parent */
     int32_t *executed_by;
     uint8_t *phase;
     int32_t *marked;       /* domain that the task keeps active, -1; NULL when no pool group marks */
