@@ -196,13 +196,40 @@ def divide_rows(
         Leaves of the irregular tree that would leave quarters empty.
     """
     division = divide_unevenly if irregular else divide_in_halves
-    cutoff = _cutoff(workload, division, "leaf_rows", leaf_rows)
+    cutoff = cutoff_above(workload, division, "leaf_rows", leaf_rows)
     if cutoff_rows is not None:
         cutoff = check_cutoff(workload, division, cutoff_rows)
     block_cutoff = cutoff
     if block_rows is not None:
-        block_cutoff = _cutoff(workload, division, "block_rows", block_rows)
+        block_cutoff = cutoff_above(workload, division, "block_rows", block_rows)
     return Rows(rows, division, cutoff, block_cutoff, block_cutoff)
+
+
+def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
+    """Return the cut-off of pieces with at most so many items.
+
+    Parameters
+    ----------
+    workload : str
+        Name for the message.
+    division : Division
+        The rule for dividing.
+    key : str
+        Name of the parameter for the message.
+    most : int
+        Most items of a piece that is not divided.
+
+    Raises
+    ------
+    ConfigurationError
+        Too small for an irregular division.
+    """
+    if most < division.lowest_cutoff - 1:
+        raise ConfigurationError(
+            f"workload {workload}: {key}: found {most}, "
+            f"accepted {division.lowest_cutoff - 1} or more when irregular"
+        )
+    return most + 1
 
 
 def check_cutoff(workload: str, division: Division, cutoff_rows: int) -> int:
@@ -259,13 +286,3 @@ def sweep_workload(
         iterations,
         rows.first_touch(bounds, sizes, init_ops),
     )
-
-
-def _cutoff(workload: str, division: Division, key: str, most: int) -> int:
-    """Return the cut-off of pieces with at most so many rows."""
-    if most < division.lowest_cutoff - 1:
-        raise ConfigurationError(
-            f"workload {workload}: {key}: found {most}, "
-            f"accepted {division.lowest_cutoff - 1} or more when irregular"
-        )
-    return most + 1

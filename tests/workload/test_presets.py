@@ -28,6 +28,38 @@ def test_multi_socket_presets_have_the_published_trees(name: str, tasks: int, le
     assert workload.iterations == 200
 
 
+# Leaves of at most 8 rows, megabytes of all blocks.
+ITERATIVE = [
+    *((f"{name}_8096x1024", 1024, 132.6) for name in ("heat", "sor", "stencil9")),
+    *((f"{name}_8096x4096", 1024, 530.6) for name in ("heat", "sor", "stencil9")),
+    *((f"{name}_8096x64x64", 1024, 530.6) for name in ("stencil6", "stencil25")),
+    *((f"{name}_8096x128x128", 1024, 2122.3) for name in ("stencil6", "stencil25")),
+    ("ge_2048", 256, 33.6),
+    ("ge_8192", 1024, 536.9),
+    ("ge_1024", 128, 8.4),
+    ("sor_1024x512", 128, 8.4),
+]
+
+
+@pytest.mark.parametrize(("name", "leaves", "megabytes"), ITERATIVE)
+def test_presets_of_iterative_programs_on_numa_machines(
+    name: str, leaves: int, megabytes: float
+) -> None:
+    workload = resolve_workload(name)
+    assert len(workload.graph.leaves) == leaves
+    assert workload.graph.block_bytes.sum() / 1e6 == pytest.approx(megabytes, rel=3e-3)
+    assert workload.iterations == 200
+
+
+@pytest.mark.parametrize("name", ["heat_1024x1024", "sor_1024x1024"])
+def test_presets_with_leaves_of_fewer_than_64_rows(name: str) -> None:
+    workload = resolve_workload(name)
+    assert len(workload.graph.leaves) == workload.graph.n_blocks == 32
+    assert workload.graph.block_bytes.sum() == 16 * 2**20
+    large = resolve_workload(name, {"rows": 3072, "columns": 2048}).graph
+    assert len(large.leaves) == 64  # of 48 rows
+
+
 def test_parameters_of_a_preset_can_be_overridden() -> None:
     workload = resolve_workload("heat_small", {"iterations": 3, "leaf_bytes": "4 MiB"})
     assert workload.iterations == 3
