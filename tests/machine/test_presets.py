@@ -9,6 +9,7 @@ from simsched.machine.model import Machine
 GIB = 2**30
 NAMES = [
     "amd_4x_opteron8380",
+    "intel_4x_x7560",
     "knl_a2a_cache",
     "knl_a2a_flat",
     "knl_quadrant_cache",
@@ -175,6 +176,26 @@ def test_opteron8380_links_form_an_evenly_loaded_square() -> None:
     assert [len(path.links) for path in machine.paths[0]] == [0, 1, 1, 2]
     near = machine.links[machine.paths[0][1].links[0]]
     assert near.name == "ht1>0"  # data comes from the node's socket
+
+
+def test_x7560_has_the_published_figures() -> None:
+    machine = load_machine("intel_4x_x7560")
+    assert _shape(machine) == (4, 4, 32, 32)
+    assert machine.core_groups[0].ops_per_s == 2.262e9
+    assert [(c.name, c.capacity_bytes // 1024) for c in machine.caches] == [
+        ("L1", 32),
+        ("L2", 256),
+        ("L3", 24 * 1024),
+    ]
+    assert machine.caches[2].core_instance.tolist() == machine.core_domain.tolist()
+    assert sum(node.capacity_bytes for node in machine.nodes) == 64 * GIB
+    assert (machine.domain_hops == 1 - np.eye(4)).all()
+    for domain, row in enumerate(machine.paths):
+        assert [path.latency_ps for path in row] == [
+            160_000 if node == domain else 232_000 for node in range(4)
+        ]
+        assert [len(path.links) for path in row] == [int(node != domain) for node in range(4)]
+    assert len(machine.links) == 12
 
 
 def test_opteron48_matches_the_measured_machine() -> None:
