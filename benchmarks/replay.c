@@ -105,6 +105,7 @@ static void fill_paths(ssk_problem_t *p, const file_t *file, const char *part)
     ARRAY(p->path_weight, "paths.weight");
     ARRAY(p->path_access, "paths.access");
     ARRAY(p->path_hit, "paths.hit");
+    ARRAY(p->path_write, "paths.write");
     ARRAY(p->path_copy, "paths.copy");
     ARRAY(p->resource_capacity, "resource_capacity");
     ARRAY(p->curve_ptr, "curve_ptr");

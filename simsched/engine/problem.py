@@ -47,6 +47,9 @@ class Paths:
         Path of accesses (of misses, where the node has a memory-side cache).
     hit : ndarray of int32, shape (n_domains, n_nodes)
         Path of memory-side cache hits; -1 where the node has none.
+    write : ndarray of int32, shape (n_domains, n_nodes)
+        Path of written bytes that `hit` does not take; equal to `access` where writes cost what
+        reads cost.
     copy : ndarray of int32, shape (n_nodes, n_nodes)
         Path of migrations from the first to the second node.
     """
@@ -58,6 +61,7 @@ class Paths:
     weight: FloatArray
     access: Int32Array
     hit: Int32Array
+    write: Int32Array
     copy: Int32Array
 
 
@@ -412,19 +416,23 @@ def _paths(machine: Machine, n_smt: int) -> Paths:
 
     access = np.zeros((n_domains, n_nodes), np.int32)
     hit = np.full((n_domains, n_nodes), -1, np.int32)
+    write = np.zeros((n_domains, n_nodes), np.int32)
     for domain in range(n_domains):
         for node in range(n_nodes):
             path = machine.paths[domain][node]
-            caps = [_held(path.core_cap_bytes_per_s, k) * PER_PS / (k + 1) for k in range(n_smt)]
+            caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
+            write_caps = _shared_caps(path.write_core_cap, n_smt)
             links = [(first_link + link, 1.0) for link in path.links]
             own = [(node, path.node_weight)]
             cache = machine.nodes[node].memory_side_cache
             if cache is None:
                 access[domain, node] = add(path.latency_ps, caps, own + links)
+                write[domain, node] = add(path.write_latency, write_caps, own + links)
             else:
                 front = [(cache_resource[node], path.node_weight)]
                 access[domain, node] = add(cache.miss_latency_ps, caps, own + front + links)
                 hit[domain, node] = add(cache.hit_latency_ps, caps, front + links)
+                write[domain, node] = add(cache.miss_latency_ps, write_caps, own + front + links)
     copy = np.zeros((n_nodes, n_nodes), np.int32)
     page_ps = machine.costs.page_migration_ps
     for source in range(n_nodes):
@@ -445,8 +453,14 @@ def _paths(machine: Machine, n_smt: int) -> Paths:
         weight=np.array([weight for load in loads for _, weight in load], np.float64),
         access=access,
         hit=hit,
+        write=write,
         copy=copy,
     )
+
+
+def _shared_caps(table: tuple[float, ...], n_smt: int) -> list[float]:
+    """Return what one thread moves at most with 1, 2, ... busy threads, in bytes per ps."""
+    return [_held(table, k) * PER_PS / (k + 1) for k in range(n_smt)]
 
 
 def _transfers(machine: Machine) -> dict[str, Any]:

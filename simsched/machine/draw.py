@@ -28,6 +28,7 @@ GAP = 0.12
 SOCKET_GAP = 0.3
 TITLE = 0.28
 HEADER = 0.65
+DPI, LARGEST_PIXELS = 150, 2400
 CORE_COLOURS = ("#4c78a8", "#9ecae9", "#e45756", "#b279a2", "#79706e")
 CACHE_COLOURS = ("#f2cf5b", "#f58518", "#b6992d", "#d8b5a5")
 MEMORY_COLOURS = {"DRAM": "#88d27a", "HBM": "#54a24b", "NVM": "#bab0ac", "GPU": "#83bcb6"}
@@ -66,7 +67,8 @@ def draw_machine(machine: Machine, path: str | Path) -> None:
     width = max(wide + network, 6.5)
     tall = max(tall, network)
     height = HEADER + tall + 0.17 * len(lines) + 0.3
-    figure = Figure(figsize=(width, height), dpi=150)
+    dpi = min(DPI, LARGEST_PIXELS / max(width, height))
+    figure = Figure(figsize=(width, height), dpi=dpi)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0, width), ylim=(-height, 0))
     axes.axis("off")
     axes.text(width / 2, -0.2, machine.name, ha="center", va="center", size=12, weight="bold")
@@ -343,7 +345,7 @@ def _link_ends(machine: Machine) -> tuple[dict[int, tuple[int, int]], list[int]]
     for domain, row in enumerate(machine.paths):
         for node, path in zip(machine.nodes, row, strict=True):
             home = domain if node.domain is None else node.domain
-            if machine.domain_hops[domain, home] <= 1:
+            if machine.domain_hops[domain, home] <= 1 or len(path.links) == 1:
                 for link in path.links:
                     pairs[link].add((min(domain, home), max(domain, home)))
     direct = {

@@ -162,12 +162,29 @@ class Path:
     node_weight : float
         Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs
         more.
+    write_latency_ps : int, optional
+        Latency of the first written byte; that of read bytes by default.
+    write_core_cap_bytes_per_s : tuple of float, optional
+        Most that one core can write, as `core_cap_bytes_per_s`, which holds by default.
     """
 
     latency_ps: int
     core_cap_bytes_per_s: tuple[float, ...]
     links: tuple[int, ...] = ()
     node_weight: float = 1.0
+    write_latency_ps: int | None = None
+    write_core_cap_bytes_per_s: tuple[float, ...] | None = None
+
+    @property
+    def write_latency(self) -> int:
+        """Latency of the first written byte in picoseconds."""
+        return self.latency_ps if self.write_latency_ps is None else self.write_latency_ps
+
+    @property
+    def write_core_cap(self) -> tuple[float, ...]:
+        """Most that one core can write, in bytes per second, with 1, 2, ... busy threads."""
+        cap = self.write_core_cap_bytes_per_s
+        return self.core_cap_bytes_per_s if cap is None else cap
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,14 @@ from simsched.machine.model import (
 from simsched.machine.topology import default_touch_order, number_threads
 from simsched.yaml_reader import FieldError, key_path
 
-_PATH_VALUES = ("latency", "core_cap", "node_weight", "os_distance")
+_PATH_VALUES = (
+    "latency",
+    "core_cap",
+    "node_weight",
+    "write_latency",
+    "write_core_cap",
+    "os_distance",
+)
 
 
 @dataclass(frozen=True)
@@ -327,6 +334,12 @@ def _paths(
                     node_weight=float(found["node_weight"].value)
                     if "node_weight" in found
                     else 1.0,
+                    write_latency_ps=found["write_latency"].value
+                    if "write_latency" in found
+                    else None,
+                    write_core_cap_bytes_per_s=tuple(found["write_core_cap"].value)
+                    if "write_core_cap" in found
+                    else None,
                 )
             )
         rows.append(tuple(row))

@@ -293,7 +293,7 @@ class PathRule(Section):
         Hops from the domain to the node.
     socket : {"same", "other"}, optional
         Whether the node is in the domain's own socket.
-    latency, core_cap, node_weight, os_distance
+    latency, core_cap, node_weight, write_latency, write_core_cap, os_distance
         The values; see :class:`simsched.machine.model.Path`. `os_distance` orders first touch.
     """
 
@@ -304,6 +304,8 @@ class PathRule(Section):
     latency: Sourced[Time] | None = None
     core_cap: Sourced[Bandwidths] | None = None
     node_weight: Sourced[Factor] | None = None
+    write_latency: Sourced[Time] | None = None
+    write_core_cap: Sourced[Bandwidths] | None = None
     os_distance: Sourced[Count] | None = None
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, replace
 from io import StringIO
 
 import numpy as np
@@ -227,9 +227,7 @@ def _add_paths(branch: Tree, machine: Machine) -> None:
             node = machine.nodes[index]
             home = domain if node.domain is None else node.domain
             hops = int(machine.domain_hops[domain, home])
-            like = Path(
-                path.latency_ps, path.core_cap_bytes_per_s, (0,) * len(path.links), path.node_weight
-            )
+            like = replace(path, links=(0,) * len(path.links))
             groups.setdefault((memory_entry(node), hops, like), []).append((domain, index))
     for (entry, hops, path), pairs in sorted(groups.items(), key=lambda item: item[1][0][::-1]):
         domain, index = pairs[0]
@@ -241,8 +239,18 @@ def _add_paths(branch: Tree, machine: Machine) -> None:
             ("latency", format_time(path.latency_ps), "latency"),
             ("a core draws at most", _bandwidths(path.core_cap_bytes_per_s), "core_cap"),
             ("load per byte on the controller", f"{path.node_weight:g}", "node_weight"),
+            *_written(path),
         ):
             _add_value(below, machine, label, value, path_source_key(domain, node_name, key))
+
+
+def _written(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield label, value and key of what differs for writes."""
+    if path.write_latency_ps is not None:
+        yield "latency of writes", format_time(path.write_latency_ps), "write_latency"
+    if path.write_core_cap_bytes_per_s is not None:
+        caps = _bandwidths(path.write_core_cap_bytes_per_s)
+        yield "a core writes at most", caps, "write_core_cap"
 
 
 def _add_costs(branch: Tree, machine: Machine) -> None:

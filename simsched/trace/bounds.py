@@ -108,7 +108,8 @@ def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability
         worker_ops[group.kind] = max(worker_ops.get(group.kind, 0.0), one)
         total_ops[group.kind] = total_ops.get(group.kind, 0.0) + group.ops_per_s * max(smt)
         paths = machine.paths[machine.core_domain[core]]
-        caps = [_first(path.core_cap_bytes_per_s, busy) for path in paths]
+        tables = [t for path in paths for t in (path.core_cap_bytes_per_s, path.write_core_cap)]
+        caps = [_first(table, busy) for table in tables]
         worker_bytes = max(worker_bytes, *(v / (k + 1) for cap in caps for k, v in enumerate(cap)))
         total_core_bytes += max(max(cap) for cap in caps)
     nodes_bytes = sum(node_limit(machine, node) for node in range(len(machine.nodes)))

@@ -264,7 +264,7 @@ def path_nodes(machine: Machine, workload: Workload, worker_thread: IntArray) ->
     placement = Placement(nowhere, machine.touch_order)
     paths = make_problem(machine, workload, placement, worker_thread, seed=0).paths
     node = np.full(len(paths.latency_ps), -1, np.int32)
-    for table in (paths.access, paths.hit):
+    for table in (paths.access, paths.hit, paths.write):
         for index in range(table.shape[1]):
             used = table[:, index]
             node[used[used >= 0]] = index
@@ -276,8 +276,8 @@ def flow_times(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return when the memory flows of a trace began and ended, their paths and bytes.
 
-    A worker's flow starts when its access starts or, for the second flow of an access, when the
-    first one has ended.
+    A worker's flow starts when its access starts or, for a later flow of an access, when the one
+    before has ended.
 
     Parameters
     ----------

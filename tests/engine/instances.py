@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,7 +69,7 @@ def random_machine(seed: int) -> Machine:
         str(rng.choice(["random", "contiguous"])),
     )
     domains = int(rng.integers(1, 4))
-    return make_machine(
+    machine = make_machine(
         domains=domains,
         domains_per_socket=int(rng.integers(1, domains + 1)),
         cores_per_domain=cores,
@@ -87,6 +87,24 @@ def random_machine(seed: int) -> Machine:
         memory_side_cache=side if rng.integers(4) == 0 else None,
         costs=random_costs(rng),
     )
+    return with_write_paths(machine, np.random.default_rng([seed, 2]))
+
+
+def with_write_paths(machine: Machine, rng: np.random.Generator) -> Machine:
+    """Return the machine with other costs for written bytes on every second one, on some paths."""
+    if rng.integers(2) == 0:
+        return machine
+    slow = [
+        {},
+        {"write_latency_ps": 2500},
+        {"write_core_cap_bytes_per_s": (0.7e9, 0.9e9)},
+        {"write_latency_ps": 0, "write_core_cap_bytes_per_s": (4e9,)},
+    ]
+    paths = tuple(
+        tuple(replace(path, **slow[int(rng.integers(len(slow)))]) for path in row)
+        for row in machine.paths
+    )
+    return replace(machine, paths=paths)
 
 
 def random_accesses(rng: np.random.Generator, has_join: np.ndarray, n_blocks: int) -> Accesses:

@@ -129,6 +129,7 @@ static void make_paths(scenario_t *s)
     double *cap = DOUBLE(p->n_paths * p->n_smt), *weight = DOUBLE(4 * p->n_paths), *capacity = DOUBLE(p->n_resources);
     int32_t *ptr = INT32(p->n_paths + 1), *resource = INT32(4 * p->n_paths);
     int32_t *access = INT32(d * n), *hit = INT32(d * n), *copy = INT32(n * n), *curve_ptr = INT32(p->n_resources + 1);
+    int32_t *write = INT32(d * n);
     double *curve = DOUBLE(2 * p->n_resources), own_cap = rng_chance(&s->rng, 0.5) ? INFINITY : 2e-3;
     int32_t path = 0, entry = 0, n_curve = 0;
     for (int32_t from = 0; from < d; from++)
@@ -152,6 +153,8 @@ static void make_paths(scenario_t *s)
             }
     for (int32_t i = 0; caches == 0 && i < d * n; i++)
         hit[i] = SSK_NONE;
+    for (int32_t i = 0; i < d * n; i++) /* every second one takes the path of another domain */
+        write[i] = access[i % 2 ? i : (i + n) % (d * n)];
     for (int32_t i = 0; i < n * n; i++) {
         copy[i] = path;
         int32_t low = i / n < i % n ? i / n : i % n, high = i / n < i % n ? i % n : i / n;
@@ -184,6 +187,7 @@ static void make_paths(scenario_t *s)
     p->n_crossings = entry;
     p->path_access = access;
     p->path_hit = hit;
+    p->path_write = write;
     p->path_copy = copy;
     p->resource_capacity = capacity;
     p->curve_ptr = curve_ptr;

@@ -79,6 +79,7 @@ static void test_problem(uint64_t seed)
     REFUSED(*p, curve_ptr, int32_t, p->n_resources, 1000);
     REFUSED(*p, path_access, int32_t, 0, p->n_paths);
     REFUSED(*p, path_hit, int32_t, 0, -1);
+    REFUSED(*p, path_write, int32_t, 0, p->n_paths);
     REFUSED(*p, path_copy, int32_t, 0, -1);
     REFUSED(*p, node_slots, int64_t, 0, -1);
     REFUSED(*p, node_capacity_bytes, int64_t, 0, -1);

@@ -492,6 +492,7 @@ cdef int _fill_paths(ssk_problem_t *p, object problem, list kept) except -1:
     p.path_weight = <const double *>_array(kept, paths, "weight", np.float64, (n_crossings,))
     p.path_access = <const int32_t *>_array(kept, paths, "access", np.int32, (domains, nodes))
     p.path_hit = <const int32_t *>_array(kept, paths, "hit", np.int32, (domains, nodes))
+    p.path_write = <const int32_t *>_array(kept, paths, "write", np.int32, (domains, nodes))
     p.path_copy = <const int32_t *>_array(kept, paths, "copy", np.int32, (nodes, nodes))
     p.resource_capacity = <const double *>_array(kept, problem, "resource_capacity", np.float64, (n_resources,))
     p.curve_ptr = <const int32_t *>_array(kept, problem, "curve_ptr", np.int32, (n_resources + 1,))

@@ -63,6 +63,7 @@ cdef extern from "ssk.h" nogil:
         const double *path_weight
         const int32_t *path_access
         const int32_t *path_hit
+        const int32_t *path_write
         const int32_t *path_copy
         const double *resource_capacity
         const int32_t *curve_ptr

@@ -15,6 +15,16 @@ from simsched.errors import ModelError
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import TaskGraph
 
+#: Ways of a flow: bytes read (and written, where these do not have a path of their own), hits in a
+#: memory-side cache, bytes written.
+READ, HIT, WRITE = range(3)
+
+
+def path_of(problem: Problem, domain: int, node: int, way: int) -> int:
+    """Return the path of a flow."""
+    paths = problem.paths
+    return int((paths.access, paths.hit, paths.write)[way][domain, node])
+
 
 @dataclass
 class Segment:
@@ -30,9 +40,7 @@ class Segment:
     rate: float
     since: int
     start_ps: int
-    flows: list[tuple[int, bool, int]] = field(
-        default_factory=list
-    )  # (node, memory-side hit, bytes)
+    flows: list[tuple[int, int, int]] = field(default_factory=list)  # (node, way, bytes)
     tail_ps: int = 0
     flowing: bool = False
     tail_end_ps: int = 0
@@ -112,8 +120,8 @@ class Memory:
         """Resolve the access of a segment: first touch, caches, flows, counting."""
         problem = self._problem
         block = int(graph.access_block[access])
-        written = int(graph.written_bytes[access])
-        n_bytes = int(graph.read_bytes[access]) + written
+        read, written = int(graph.read_bytes[access]), int(graph.written_bytes[access])
+        n_bytes = read + written
         domain = int(problem.worker_domain[worker])
         if self.home[block] < 0:
             self._touch(block, domain, worker, segment.task, now)
@@ -126,20 +134,26 @@ class Memory:
         hit = 0
         if missing > 0 and problem.node_slots[node] > 0:
             hit = self._memory_side.access(node, block, missing)
+        behind = missing - hit
+        apart = max(0, behind - read) if self._writes_apart(domain, node) else 0
         segment.flows = [
-            (node, from_cache, size)
-            for from_cache, size in ((True, hit), (False, missing - hit))
+            (node, way, size)
+            for way, size in ((HIT, hit), (READ, behind - apart), (WRITE, apart))
             if size > 0
         ]
-        for _, from_cache, _ in segment.flows:
-            table = problem.paths.hit if from_cache else problem.paths.access
-            tail += int(problem.paths.latency_ps[table[domain, node]])
+        for _, way, _ in segment.flows:
+            tail += int(problem.paths.latency_ps[path_of(problem, domain, node, way)])
         segment.tail_ps = tail
         self._record.requested_bytes += n_bytes
         self._record.memory_side_hit_bytes += hit
         self._count(segment.task, block, domain, node, missing)
         self._sample(block, n_bytes, now)
         self._record.event(now, EventKind.ACCESS, worker, segment.task, block, missing)
+
+    def _writes_apart(self, domain: int, node: int) -> bool:
+        """Return whether written bytes take another path than read ones."""
+        paths = self._problem.paths
+        return bool(paths.write[domain, node] != paths.access[domain, node])
 
     def _touch(self, block: int, domain: int, worker: int, task: int, now: int) -> None:
         """Give a block its home."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import simpy
 
-from simsched.engine.reference.segments import Remaining, Segment
+from simsched.engine.reference.segments import Remaining, Segment, path_of
 from simsched.engine.stall import NOT_STARTED, STARTED
 from simsched.policy.base import CHILD_FIRST, PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind
@@ -191,9 +191,8 @@ class Worker:
 
     def _path(self, segment: Segment) -> int:
         """Return the path of the segment's first remaining flow."""
-        node, from_cache, _ = segment.flows[0]
-        paths = self._sim.problem.paths
-        return int((paths.hit if from_cache else paths.access)[self.domain, node])
+        node, way, _ = segment.flows[0]
+        return path_of(self._sim.problem, self.domain, node, way)
 
     # ------------------------------------------------------------------------------------------- a
     # task
@@ -365,8 +364,8 @@ class Worker:
         segment.settle(sim.now, sim.lag)
         if segment.flowing:
             left = math.ceil(sim.sharing.stop(self.index, sim.now, sim.lag))
-            node, from_cache, _ = segment.flows[0]
-            segment.flows[:1] = [(node, from_cache, left)] if left > 0 else []
+            node, way, _ = segment.flows[0]
+            segment.flows[:1] = [(node, way, left)] if left > 0 else []
             segment.flowing = False
         else:
             segment.tail_ps = max(0, segment.tail_end_ps - sim.now)

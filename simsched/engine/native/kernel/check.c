@@ -103,6 +103,7 @@ static int check_paths(const ssk_problem_t *p, ssk_flaw_t *flaw)
                 return flawed(flaw, "path_cap", (int64_t)path * p->n_smt + k);
     CHECK_RANGE(p->path_access, (int64_t)p->n_domains * p->n_nodes, 0, p->n_paths - 1);
     CHECK_RANGE(p->path_hit, (int64_t)p->n_domains * p->n_nodes, SSK_NONE, p->n_paths - 1);
+    CHECK_RANGE(p->path_write, (int64_t)p->n_domains * p->n_nodes, 0, p->n_paths - 1);
     CHECK_RANGE(p->path_copy, (int64_t)p->n_nodes * p->n_nodes, 0, p->n_paths - 1);
     CHECK_RANGE(p->node_slots, p->n_nodes, 0, INT64_MAX / 16);
     for (int64_t i = 0; i < (int64_t)p->n_domains * p->n_nodes; i++)

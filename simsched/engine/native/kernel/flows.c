@@ -28,6 +28,8 @@ static int reserve_access_classes(ssk_flows_t *self, const ssk_allocator_t *allo
             flows[p->path_access[entry]]++;
             if (p->path_hit[entry] >= 0)
                 flows[p->path_hit[entry]]++;
+            if (p->path_write[entry] != p->path_access[entry])
+                flows[p->path_write[entry]]++;
         }
     }
     for (int32_t c = 0; c < self->n_classes && status == SSK_OK; c++) {

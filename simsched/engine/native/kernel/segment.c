@@ -102,19 +102,30 @@ static void count_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t 
         sample_pages(sim, block, n_bytes);
 }
 
-static void add_flow(ssk_worker_t *w, bool from_cache, int64_t n_bytes)
-{
-    if (n_bytes <= 0)
-        return;
-    w->flow_from_cache[w->n_flows] = from_cache;
-    w->flow_bytes[w->n_flows++] = n_bytes;
-}
-
-static int32_t path_of(const ssk_sim_t *sim, int32_t worker, bool from_cache)
+static int32_t path_of(const ssk_sim_t *sim, int32_t worker, uint8_t way)
 {
     const ssk_problem_t *p = &sim->problem;
     int32_t entry = p->worker_domain[worker] * p->n_nodes + sim->workers[worker].node;
-    return (from_cache ? p->path_hit : p->path_access)[entry];
+    return (way == SSK_WAY_HIT ? p->path_hit : way == SSK_WAY_WRITE ? p->path_write : p->path_access)[entry];
+}
+
+/* Adds a flow to the segment, and the latency of its path to the tail. */
+static void add_flow(ssk_sim_t *sim, int32_t worker, uint8_t way, int64_t n_bytes)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    if (n_bytes <= 0)
+        return;
+    w->flow_way[w->n_flows] = way;
+    w->flow_bytes[w->n_flows++] = n_bytes;
+    w->tail = ssk_add_ps(w->tail, sim->problem.path_latency_ps[path_of(sim, worker, way)]);
+}
+
+/* The part of `moved` bytes that takes the path of writes, if that differs: what exceeds the bytes that are read. */
+static int64_t written_part(const ssk_sim_t *sim, int32_t worker, int64_t moved, int64_t read)
+{
+    if (moved <= read || path_of(sim, worker, SSK_WAY_WRITE) == path_of(sim, worker, SSK_WAY_READ))
+        return 0;
+    return moved - read;
 }
 
 /* Resolves an access: first touch, caches, flows, counting. */
@@ -141,10 +152,10 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     if (missing > 0 && sim->problem.node_slots[w->node] > 0)
         hit = ssk_sidecache_access(&sim->sidecache, w->node, block, missing);
     sim->memory_side_hit_bytes += hit;
-    add_flow(w, true, hit);
-    add_flow(w, false, missing - hit);
-    for (int32_t i = 0; i < w->n_flows; i++)
-        w->tail = ssk_add_ps(w->tail, sim->problem.path_latency_ps[path_of(sim, worker, w->flow_from_cache[i])]);
+    int64_t apart = written_part(sim, worker, missing - hit, n_bytes - written);
+    add_flow(sim, worker, SSK_WAY_HIT, hit);
+    add_flow(sim, worker, SSK_WAY_READ, missing - hit - apart);
+    add_flow(sim, worker, SSK_WAY_WRITE, apart);
     count_access(sim, worker, block, n_bytes, missing);
     ssk_event(sim, SSK_ACCESS, worker, w->task, block, missing);
     return SSK_OK;
@@ -201,7 +212,7 @@ int ssk_next_flow(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
     if (w->flow < w->n_flows) {
-        w->flow_path = path_of(sim, worker, w->flow_from_cache[w->flow]);
+        w->flow_path = path_of(sim, worker, w->flow_way[w->flow]);
         w->flowing = true;
         ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path),
                         (double)w->flow_bytes[w->flow], sim->now, w->lag);
@@ -274,7 +285,7 @@ int ssk_save_segment(ssk_sim_t *sim, int32_t worker)
         if (w->flow_bytes[i] == 0)
             continue;
         saved->flow_bytes[saved->n_flows] = w->flow_bytes[i];
-        saved->flow_from_cache[saved->n_flows++] = w->flow_from_cache[i];
+        saved->flow_way[saved->n_flows++] = w->flow_way[i];
     }
     saved->ops_left = w->ops_left;
     saved->tail = w->tail;
@@ -305,7 +316,7 @@ int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved)
     w->flow = 0;
     for (int32_t i = 0; i < saved->n_flows; i++) {
         w->flow_bytes[i] = saved->flow_bytes[i];
-        w->flow_from_cache[i] = saved->flow_from_cache[i];
+        w->flow_way[i] = saved->flow_way[i];
     }
     w->rate = ssk_rate(sim, worker);
     w->since = w->start = sim->now;

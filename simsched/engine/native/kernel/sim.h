@@ -58,10 +58,10 @@ typedef struct {
     double end_lag;        /* lag with which the segment ends, once its flows are over */
     int64_t since, start;
     int64_t tail, tail_end;
-    int64_t flow_bytes[2];
+    int64_t flow_bytes[SSK_N_WAYS];
     int32_t flow_path;     /* of the running flow */
     int32_t node;          /* home of the accessed block */
-    bool flow_from_cache[2];
+    uint8_t flow_way[SSK_N_WAYS];
     bool flowing;
     uint8_t n_flows, flow; /* flows of the segment; the running one */
     /* body or join */

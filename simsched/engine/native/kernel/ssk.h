@@ -162,8 +162,8 @@ typedef struct {
     const double *path_cap; /* n_paths x n_smt */
     const int32_t *path_resource_ptr, *path_resource;
     const double *path_weight;
-    const int32_t *path_access, *path_hit; /* n_domains x n_nodes */
-    const int32_t *path_copy;              /* n_nodes x n_nodes */
+    const int32_t *path_access, *path_hit, *path_write; /* n_domains x n_nodes */
+    const int32_t *path_copy;                           /* n_nodes x n_nodes */
     const double *resource_capacity;
     const int32_t *curve_ptr;
     const double *curve;

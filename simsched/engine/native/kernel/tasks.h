@@ -22,6 +22,9 @@ enum {
 /* Parent of a task that its creator does not wait for. */
 #define SSK_DETACHED (-2)
 
+/* Ways of a flow: bytes read (and written, where these have no path of their own), memory-side hits, bytes written. */
+enum { SSK_WAY_READ = 0, SSK_WAY_HIT = 1, SSK_WAY_WRITE = 2, SSK_N_WAYS = 3 };
+
 /* A preempted segment and the accesses that follow it. */
 typedef struct {
     double ops_left;
@@ -29,9 +32,9 @@ typedef struct {
     int64_t access, access_end, n_accesses; /* the next access, the end, the number of the whole body or join */
     int64_t total_bytes;
     double ops;
-    int64_t flow_bytes[2];
+    int64_t flow_bytes[SSK_N_WAYS];
     int32_t node, next_free;
-    uint8_t n_flows, flow_from_cache[2];
+    uint8_t n_flows, flow_way[SSK_N_WAYS];
 } ssk_saved_t;
 
 typedef struct {

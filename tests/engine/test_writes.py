@@ -1,0 +1,69 @@
+"""Machines on which written bytes cost something else than read ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from simsched.engine.run import simulate
+from simsched.machine.model import Machine
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.workload.builder import accesses, build_graph
+from simsched.workload.graph import Workload
+
+BACKENDS = ("simpy", "native")
+LATENCY_PS, WRITE_LATENCY_PS = 1_000, 5_000
+
+
+def slow_writes(**options: object) -> Machine:
+    """Return one domain that reads 2 bytes per ns and writes 1 byte per ns."""
+    machine = make_machine(
+        domains=1, cores_per_domain=1, local_latency_ps=LATENCY_PS, core_cap_bytes_per_s=2e9
+    )
+    path = replace(
+        machine.paths[0][0],
+        write_latency_ps=WRITE_LATENCY_PS,
+        write_core_cap_bytes_per_s=(1e9,),
+    )
+    return replace(machine, paths=((path,),), **options)
+
+
+def makespan_ps(machine: Machine, read: int, written: int, backend: str) -> int:
+    """Return the time of one task with one access to a block of 4000 bytes."""
+    graph = build_graph([0.0], accessed=accesses([0], [0], read, written, 1), block_bytes=[4000])
+    policy = make_policy("random_stealing")
+    run = simulate(machine, Workload("one", graph), policy, backend=backend)
+    return run.summary.makespan_ps
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_reads_and_writes_have_caps_and_latencies_of_their_own(backend: str) -> None:
+    machine = slow_writes()
+    assert makespan_ps(machine, 4000, 0, backend) == 2_000_000 + LATENCY_PS
+    assert makespan_ps(machine, 0, 4000, backend) == 4_000_000 + WRITE_LATENCY_PS
+    both = 1_500_000 + 1_000_000 + LATENCY_PS + WRITE_LATENCY_PS
+    assert makespan_ps(machine, 3000, 1000, backend) == both
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_bytes_that_miss_a_cache_are_read_before_they_are_written(backend: str) -> None:
+    """A block of 4000 bytes that is read and written misses 4000 bytes: they are read."""
+    cached = make_machine(caches=[("L1", 8000, 1e12, 0, 1)], domains=1, cores_per_domain=1).caches
+    hits_ps = 4_000
+    read = 2_000_000 + LATENCY_PS + hits_ps
+    assert makespan_ps(slow_writes(caches=cached), 4000, 4000, backend) == read
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_equal_costs_make_one_flow(backend: str) -> None:
+    """With the same values for both, an access is one flow and its latency is paid once."""
+    machine = slow_writes()
+    path = replace(
+        machine.paths[0][0],
+        write_latency_ps=LATENCY_PS,
+        write_core_cap_bytes_per_s=(2e9,),
+    )
+    same = replace(machine, paths=((path,),))
+    assert makespan_ps(same, 3000, 1000, backend) == 2_000_000 + LATENCY_PS
