@@ -21,6 +21,7 @@ from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
 from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on, print_json, say
+from simsched.cli_reproduce import reproduce_command
 from simsched.cli_validate import validate_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
 
@@ -200,7 +201,8 @@ def list_command(
     kind: Annotated[
         str,
         typer.Argument(
-            help="machines, workloads, policies, placements, experiments or measurements."
+            help="machines, workloads, policies, placements, experiments, measurements, claims "
+            "or probes."
         ),
     ],
     as_json: JsonOption = False,
@@ -280,7 +282,8 @@ def check(
     file: Annotated[
         str,
         typer.Argument(
-            help="A machine, workload, experiment or measurement (YAML), or a task graph file."
+            help="A machine, workload, experiment, measurement or claims file (YAML), or a task "
+            "graph file."
         ),
     ],
 ) -> None:
@@ -381,6 +384,7 @@ app.command("import", epilog="Example: simsched import trace_directory --output 
 app.command("measure", epilog="Example: simsched measure measure_small -o measured --quiet")(
     measure_command
 )
+app.command("reproduce", epilog="Example: simsched reproduce knl_hbm --json")(reproduce_command)
 app.command("validate", epilog="Example: simsched validate measurements/host -m host.yaml")(
     validate_command
 )

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from simsched.errors import ConfigurationError
 from simsched.experiment.cells import plan_experiment
+from simsched.experiment.claims import load_family
+from simsched.experiment.claims_schema import ClaimsFile
 from simsched.hardware.measure import number_of_runs
 from simsched.hardware.measure_schema import read_matrix
 from simsched.machine import check_machine, load_machine
@@ -19,7 +21,7 @@ MEASUREMENT_KEYS = {"policies", "programs", "repetitions", "warmup", "seed"}
 
 
 def check_file(name: str) -> tuple[list[str], list[str]]:
-    """Check a machine, workload preset, experiment, measurement or task graph file.
+    """Check a machine, workload preset, experiment, measurement, claims or task graph file.
 
     Parameters
     ----------
@@ -47,6 +49,10 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
         planned = plan_experiment(document)
         planned.check_workloads()
         return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
+    if kind == "claims":
+        family = load_family(document)
+        left = sum(item.claim.not_evaluable is not None for item in family.claims)
+        return [f"{path}: {len(family.claims)} claims, {left} not evaluable: correct"], []
     if kind == "measurement":
         matrix = read_matrix(document)
         return [f"{path}: measurement with {number_of_runs(matrix)} runs: correct"], []
@@ -64,7 +70,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
 def kind_of(document: Document) -> str:
     """Return the kind that most of the keys fit.
 
-    One of ``"machine"``, ``"workload"``, ``"experiment"`` and ``"measurement"``.
+    One of ``"machine"``, ``"workload"``, ``"experiment"``, ``"measurement"`` and ``"claims"``.
 
     Raises
     ------
@@ -75,6 +81,7 @@ def kind_of(document: Document) -> str:
     fitting = {
         "experiment": len(keys & EXPERIMENT_KEYS),
         "measurement": len(keys & MEASUREMENT_KEYS),
+        "claims": len(keys & (set(ClaimsFile.model_fields) - {"description"})),
         "workload": len(keys & (set(Preset.model_fields) - {"description"})),
         "machine": len(keys & ({*MachineFile.model_fields, "extends"} - {"description"})),
     }
@@ -82,7 +89,7 @@ def kind_of(document: Document) -> str:
     if not fitting[best]:
         raise ConfigurationError(
             f"{document.path}: found neither a machine (memory, paths, ...), a workload preset "
-            "(generator, parameters), an experiment (machines, workloads, policies) nor a "
-            "measurement (programs, policies)"
+            "(generator, parameters), an experiment (machines, workloads, policies), a measurement "
+            "(programs, policies) nor claims (sources, claims)"
         )
     return best

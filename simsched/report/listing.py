@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from simsched.experiment.probes import probes
 from simsched.machine import list_machines, load_machine
 from simsched.policy.placement import list_placements
 from simsched.policy.registry import list_policies, policy_info
@@ -21,7 +22,16 @@ from simsched.workload.presets import list_presets, load_preset, resolve_workloa
 from simsched.workload.registry import find_workload, list_workloads
 from simsched.yaml_reader import read_document
 
-KINDS = ("machines", "workloads", "policies", "placements", "experiments", "measurements")
+KINDS = (
+    "machines",
+    "workloads",
+    "policies",
+    "placements",
+    "experiments",
+    "measurements",
+    "claims",
+    "probes",
+)
 Entry = dict[str, Any]
 
 
@@ -56,9 +66,11 @@ def entries(kind: str) -> list[Entry]:
         ]
     if kind == "placements":
         return [{"name": n, "description": text} for n, text in list_placements().items()]
+    if kind == "probes":
+        return [{"name": name, "description": text} for name, text in probes().items()]
     folder = data_dir("experiments")
-    if kind == "measurements":
-        folder = folder / "hardware"
+    if kind in ("measurements", "claims"):
+        folder = folder / {"measurements": "hardware", "claims": "claims"}[kind]
     return [_experiment(path) for path in sorted(folder.glob("*.yaml"))]
 
 

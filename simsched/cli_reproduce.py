@@ -1,0 +1,133 @@
+"""The command ``simsched reproduce``: published claims beside simulated values."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on, print_json, say
+from simsched.errors import ConfigurationError
+
+
+def reproduce_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FAMILY]...",
+            help="Claims: shipped names or YAML files; all shipped ones by default.",
+        ),
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--claim", metavar="ID", help="Only this claim; may be repeated."),
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the claims; run nothing.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Directory for the results, one below per experiment."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Write a report too.")
+    ] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Repeat runs that are stored already.")
+    ] = False,
+) -> None:
+    """Check published claims: run the experiments that they need, print the verdicts."""
+    from simsched.atomic import write_text
+    from simsched.experiment.claims import load_families, reproduce
+    from simsched.experiment.progress import ProgressBar
+    from simsched.experiment.runner import Interrupted
+    from simsched.report.claims import claims_document, markdown
+
+    if jobs is not None and jobs < 1:
+        raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
+    families = load_families(names or [], ids or [])
+    if listing:
+        _list(families, as_json)
+        return
+    console = console_on(sys.stderr)
+
+    def progress(experiment: str, total: int) -> ProgressBar:
+        return ProgressBar(total, console, experiment)
+
+    try:
+        found = reproduce(
+            families,
+            output=output,
+            jobs=jobs,
+            recompute=recompute,
+            listener=None if quiet else progress,
+        )
+    except Interrupted as stop:
+        if not quiet:
+            sys.stderr.write(f"simsched: {stop}; the same command continues\n")
+        raise typer.Exit(INTERRUPTED) from None
+    if report is not None:
+        write_text(report, markdown(found))
+    if as_json:
+        print_json(claims_document(found))
+    else:
+        _print(found, quiet, report)
+
+
+def _list(families: Any, as_json: bool) -> None:
+    """Print the claims without evaluating them."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from simsched.report.claims import published_text, what_text
+
+    rows = [
+        {
+            "family": family.name,
+            "id": planned.claim.id,
+            "source": planned.claim.source,
+            "kind": planned.claim.kind,
+            "what": what_text(planned.claim),
+            "published": published_text(planned.claim),
+            "not_evaluable": planned.claim.not_evaluable,
+            "experiments": planned.experiments(),
+        }
+        for family in families
+        for planned in family.claims
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("family", "id", "source", "kind", "published"):
+        table.add_column(Text(name), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(row[str(column.header)])) for column in table.columns))
+    say(table)
+
+
+def _print(found: Any, quiet: bool, report: Path | None) -> None:
+    """Print the verdicts, how many claims hold, and which cannot be evaluated."""
+    from simsched.experiment.progress import duration
+    from simsched.report.claims import claim_tables, left_out_table, summary_table
+
+    for table in claim_tables(found):
+        say(table)
+    left = left_out_table(found)
+    if left is not None:
+        say(left)
+    say(summary_table(found))
+    if quiet:
+        return
+    computed = sum(outcome.computed for outcome in found.outcomes)
+    reused = sum(outcome.reused for outcome in found.outcomes)
+    elapsed = sum(outcome.elapsed_s for outcome in found.outcomes)
+    say(f"{computed} runs simulated in {duration(elapsed)}, {reused} taken from earlier")
+    if report is not None:
+        sys.stdout.write(f"  {report}\n")

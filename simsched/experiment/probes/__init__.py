@@ -1,0 +1,110 @@
+"""Probes: quantities of claims that need no run.
+
+A probe is a function in a module of this package. It looks at a machine model, a workload's task
+graph or a formula of a policy, never at a simulated run::
+
+    @probe("cores")
+    def cores(*, machine: str) -> float:
+        '''Return the number of cores of a machine.'''
+        return float(load_machine(machine).n_cores)
+
+Its parameters are keyword-only and typed ``str``, ``int``, ``float``, ``bool``, ``list`` or
+``dict``; it returns a number, a list of numbers or a text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.formats import import_modules, summary_of
+
+Answer = float | list[float] | str
+Function = TypeVar("Function", bound=Callable[..., Answer])
+
+_probes: dict[str, Callable[..., Answer]] = {}
+_WORDS = {
+    "str": (str, "text"),
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (bool, "true or false"),
+    "list": (list, "a list"),
+    "dict": (dict, "a mapping"),
+}
+
+
+def probe(name: str) -> Callable[[Function], Function]:
+    """Register a function under a name.
+
+    Raises
+    ------
+    ValueError
+        The name is taken, or a parameter is not keyword-only or has another type.
+    """
+
+    def register(function: Function) -> Function:
+        known = _probes.get(name)
+        if known is not None and known.__module__ != function.__module__:
+            raise ValueError(f"probe {name!r} is registered twice")
+        for item in inspect.signature(function).parameters.values():
+            if item.kind is not item.KEYWORD_ONLY or _type(item) not in _WORDS:
+                raise ValueError(f"probe {name!r}: parameter {item.name}: accepted keyword-only")
+        _probes[name] = function
+        return function
+
+    return register
+
+
+@cache
+def _import() -> None:
+    import_modules(__name__)
+
+
+def probes() -> dict[str, str]:
+    """Return the first line of every probe's documentation by name, sorted."""
+    _import()
+    return {name: summary_of(_probes[name]) for name in sorted(_probes)}
+
+
+def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
+    """Return what a probe says.
+
+    Parameters
+    ----------
+    name : str
+        The probe.
+    arguments : mapping
+        Values of its parameters.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown probe or argument, an argument of another type, or what the probe raises.
+    """
+    _import()
+    if name not in _probes:
+        raise ConfigurationError(unknown_name("probe", name, _probes))
+    function = _probes[name]
+    parameters = inspect.signature(function).parameters
+    given: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if key not in parameters:
+            raise ConfigurationError(unknown_name(f"argument of probe {name}", key, parameters))
+        kind, accepted = _WORDS[_type(parameters[key])]
+        if kind is float and type(value) is int:
+            value = float(value)
+        if type(value) is not kind:
+            raise ConfigurationError(f"probe {name}: {key}: found {value!r}, accepted {accepted}")
+        given[key] = value
+    for key, item in parameters.items():
+        if item.default is item.empty and key not in given:
+            raise ConfigurationError(f"probe {name}: {key}: missing, accepted a value for it")
+    return function(**given)
+
+
+def _type(parameter: inspect.Parameter) -> str:
+    """Return the bare name of a parameter's type: ``list`` for ``list[str]``."""
+    return str(parameter.annotation).partition("[")[0].strip("'\"")

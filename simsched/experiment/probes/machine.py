@@ -1,0 +1,175 @@
+"""What machine models say: counts, capacities, bandwidths, latencies and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.probes import probe
+from simsched.machine import load_machine
+from simsched.machine.model import CacheLevel, Machine, MemoryNode, RuntimeCosts
+
+PS = 1e-12
+
+
+@probe("machine_count")
+def machine_count(*, machine: str, what: str, kind: str = "") -> float:
+    """Return how many parts of one sort a machine has.
+
+    Parameters
+    ----------
+    machine : str
+        The machine.
+    what : {"sockets", "domains", "cores", "threads", "nodes", "links"}
+        The parts; also ``cores_per_domain``, ``threads_per_domain``, ``cores_per_socket`` and
+        ``threads_per_socket``, which are means.
+    kind : str
+        Memory kind of the nodes; all by default.
+    """
+    model = load_machine(machine)
+    counts: dict[str, float] = {
+        "sockets": model.n_sockets,
+        "domains": model.n_domains,
+        "cores": model.n_cores,
+        "threads": model.n_threads,
+        "nodes": len(model.nodes_of_kind(kind)) if kind else len(model.nodes),
+        "links": len(model.links),
+    }
+    for part in ("cores", "threads"):
+        counts[f"{part}_per_domain"] = counts[part] / counts["domains"]
+        counts[f"{part}_per_socket"] = counts[part] / counts["sockets"]
+    return float(_chosen("what", what, counts))
+
+
+@probe("node_capacity_bytes")
+def node_capacity_bytes(*, machine: str, kind: str, total: bool = False) -> float:
+    """Return the capacity of a memory node of one kind, or of all of them together."""
+    nodes = _nodes(machine, kind)
+    return _one([float(node.capacity_bytes) for node in nodes], f"capacity of {kind}", total)
+
+
+@probe("node_bandwidth_bytes_per_s")
+def node_bandwidth_bytes_per_s(
+    *, machine: str, kind: str, peak: bool = False, total: bool = False
+) -> float:
+    """Return the bandwidth of a memory node of one kind, or of all of them together.
+
+    Parameters
+    ----------
+    machine, kind : str
+        The machine and the kind of memory.
+    peak : bool
+        The peak instead of what can be sustained.
+    total : bool
+        The sum over the nodes.
+    """
+    values = [
+        node.peak_bandwidth_bytes_per_s if peak else node.bandwidth_bytes_per_s
+        for node in _nodes(machine, kind)
+    ]
+    return _one(values, f"bandwidth of {kind}", total)
+
+
+@probe("bandwidth_ratio")
+def bandwidth_ratio(*, machine: str, kind: str, base: str, peak: bool = False) -> float:
+    """Return the bandwidth of a node of one kind over that of a node of another kind."""
+    upper = node_bandwidth_bytes_per_s(machine=machine, kind=kind, peak=peak)
+    return upper / node_bandwidth_bytes_per_s(machine=machine, kind=base, peak=peak)
+
+
+@probe("page_bytes")
+def page_bytes(*, machine: str, kind: str) -> float:
+    """Return the page size of memory of one kind."""
+    return _one([float(node.page_bytes) for node in _nodes(machine, kind)], "page size", False)
+
+
+@probe("cache_capacity_bytes")
+def cache_capacity_bytes(*, machine: str, level: str, total: bool = False) -> float:
+    """Return the capacity of one instance of a cache level, or of all of them together."""
+    found = _cache(load_machine(machine), level)
+    count = len(np.unique(found.core_instance[found.core_instance >= 0]))
+    return float(found.capacity_bytes * (count if total else 1))
+
+
+@probe("cache_cores")
+def cache_cores(*, machine: str, level: str) -> float:
+    """Return how many cores share an instance of a cache level."""
+    instance = _cache(load_machine(machine), level).core_instance
+    counts = np.unique(instance[instance >= 0], return_counts=True)[1]
+    return _one([float(count) for count in counts], f"cores per {level}", False)
+
+
+@probe("access_latency_s")
+def access_latency_s(*, machine: str, kind: str, hops: int = 0) -> float:
+    """Return the latency from a domain to a node of one kind that is some hops away.
+
+    Where the machine has several such paths, they have to agree.
+    """
+    model = load_machine(machine)
+    values = [
+        model.paths[domain][node].latency_ps * PS
+        for domain in range(model.n_domains)
+        for node in model.nodes_of_kind(kind)
+        if _hops(model, domain, node) == hops
+    ]
+    return _one(values, f"latency of {kind} at {hops} hops", False)
+
+
+@probe("latency_ratio")
+def latency_ratio(
+    *, machine: str, kind: str, hops: int = 0, base: str = "", base_hops: int = 0
+) -> float:
+    """Return the latency of one path over that of another one; by default of the same memory."""
+    upper = access_latency_s(machine=machine, kind=kind, hops=hops)
+    return upper / access_latency_s(machine=machine, kind=base or kind, hops=base_hops)
+
+
+@probe("runtime_cost_s")
+def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
+    """Return a cost of the task runtime, for those that depend on it at a distance class."""
+    costs = load_machine(machine).costs
+    known = {f.name.removesuffix("_ps"): getattr(costs, f.name) for f in fields(RuntimeCosts)}
+    value = _chosen("cost", cost, known)
+    if isinstance(value, tuple):
+        value = value[min(distance, len(value) - 1)]
+    return float(value) * PS
+
+
+def _nodes(machine: str, kind: str) -> list[MemoryNode]:
+    """Return the memory nodes of one kind."""
+    model = load_machine(machine)
+    return [model.nodes[index] for index in model.nodes_of_kind(kind)]
+
+
+def _cache(machine: Machine, level: str) -> CacheLevel:
+    """Return a cache level by its name."""
+    levels = {item.name: item for item in machine.caches}
+    found: CacheLevel = _chosen("cache level", level, levels)
+    return found
+
+
+def _hops(machine: Machine, domain: int, node: int) -> int:
+    """Return how far a node is from a domain; one that belongs to none is near to all."""
+    home = machine.nodes[node].domain
+    return 0 if home is None else int(machine.domain_hops[domain, home])
+
+
+def _chosen(what: str, name: str, known: Mapping[str, Any]) -> Any:
+    """Return an entry by its name."""
+    if name not in known:
+        raise ConfigurationError(unknown_name(what, name, known))
+    return known[name]
+
+
+def _one(values: list[float], what: str, total: bool) -> float:
+    """Return the sum of values, or the value that all of them have."""
+    if total:
+        return float(sum(values))
+    if len(set(values)) != 1:
+        found = ", ".join(f"{value:g}" for value in sorted(set(values))) or "none"
+        raise ConfigurationError(f"{what}: found {found}, accepted: one value")
+    return values[0]

@@ -1,0 +1,109 @@
+"""What task graphs say: counts and bytes; and what policies say by their parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.inputs import workload_source
+from simsched.experiment.probes import probe
+from simsched.experiment.schema import WorkloadEntry
+from simsched.policy import make_policy
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
+
+
+@probe("workload_count")
+def workload_count(*, workload: str, what: str, parameters: dict[str, Any] | None = None) -> float:
+    """Return how many parts of one sort a workload's task graph has.
+
+    Parameters
+    ----------
+    workload : str
+        Preset or generator.
+    what : {"tasks", "leaves", "edges", "blocks", "levels", "iterations"}
+        The parts; levels are those of the spawn tree.
+    parameters : dict
+        Of the generator.
+    """
+    found = _built(workload, parameters)
+    graph = found.graph
+    counts = {
+        "tasks": graph.n_tasks,
+        "leaves": len(graph.leaves),
+        "edges": graph.n_edges,
+        "blocks": graph.n_blocks,
+        "levels": _levels(graph),
+        "iterations": found.iterations,
+    }
+    if what not in counts:
+        raise ConfigurationError(unknown_name("what", what, counts))
+    return float(counts[what])
+
+
+@probe("workload_bytes")
+def workload_bytes(*, workload: str, what: str, parameters: dict[str, Any] | None = None) -> float:
+    """Return bytes of a workload: of all its data, or read, written or moved in an iteration.
+
+    Parameters
+    ----------
+    workload : str
+        Preset or generator.
+    what : {"data", "read", "written", "moved", "largest_block"}
+        Which bytes.
+    parameters : dict
+        Of the generator.
+    """
+    graph = _built(workload, parameters).graph
+    read, written = int(graph.read_bytes.sum()), int(graph.written_bytes.sum())
+    found = {
+        "data": int(graph.block_bytes.sum()),
+        "read": read,
+        "written": written,
+        "moved": read + written,
+        "largest_block": int(graph.block_bytes.max(initial=0)),
+    }
+    if what not in found:
+        raise ConfigurationError(unknown_name("what", what, found))
+    return float(found[what])
+
+
+@probe("workload_parameter")
+def workload_parameter(*, workload: str, name: str) -> float:
+    """Return a parameter of a preset or generator that is a number."""
+    source = workload_source(WorkloadEntry(name=workload), Path())
+    return _number("parameter", name, source.parameters)
+
+
+@probe("policy_parameter")
+def policy_parameter(*, policy: str, name: str) -> float:
+    """Return a parameter of a policy, or of a preset of one, that is a number."""
+    return _number("parameter", name, make_policy(policy).parameters())
+
+
+def _number(what: str, name: str, known: dict[str, Any]) -> float:
+    """Return an entry that is a number."""
+    if name not in known:
+        raise ConfigurationError(unknown_name(what, name, known))
+    if not isinstance(known[name], int | float):
+        raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
+    return float(known[name])
+
+
+def _built(workload: str, parameters: dict[str, Any] | None) -> Workload:
+    """Return a workload with the seed 0."""
+    entry = WorkloadEntry(name=workload, parameters=parameters or {})
+    return workload_source(entry, Path()).seeded(0).build()
+
+
+def _levels(graph: TaskGraph) -> int:
+    """Return the number of levels of the spawn tree."""
+    at: Int32Array = np.arange(graph.n_tasks, dtype=np.int32)
+    levels = 0
+    while len(at):
+        levels += 1
+        at = graph.parent[at]
+        at = at[at >= 0]
+    return levels

@@ -1,0 +1,299 @@
+"""Claims beside simulated values: tables for the terminal, Markdown, and plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+import simsched
+from simsched.experiment.claims import Reproduction, summary
+from simsched.experiment.claims_judge import CaseVerdict, Verdict
+from simsched.experiment.claims_schema import (
+    VALUE_TOLERANCE,
+    Claim,
+    Term,
+)
+from simsched.report.tables import number
+
+UNDIAGNOSED = "undiagnosed"
+
+
+def published_text(claim: Claim) -> str:
+    """Return what is published, as text."""
+    if claim.order is not None:
+        return claim.order
+    if claim.trend is not None:
+        return f"{claim.trend.replace('_', '-')} along {claim.along}"
+    if claim.equals is not None:
+        return claim.equals
+    if claim.value is not None:
+        return ", ".join(map(number, claim.value))
+    if claim.min is not None and claim.max is not None:
+        return f"{number(claim.min)} to {number(claim.max)}"
+    if claim.min is not None:
+        return f"at least {number(claim.min)}"
+    return f"at most {number(claim.max)}" if claim.max is not None else ""
+
+
+def simulated_text(verdict: Verdict) -> str:
+    """Return what is simulated, as text: a number, a range, or how many cases hold."""
+    if verdict.text or not verdict.cases:
+        return verdict.text
+    claim, cases = verdict.claim, verdict.cases
+    if claim.order is None and claim.trend is None:
+        values = [value for case in cases for value in case.simulated[""]]
+        if claim.value is not None and len(claim.value) > 1:
+            return ", ".join(map(number, values))
+        low, high = min(values), max(values)
+        shown = number(low) if low == high or len(values) == 1 else ""
+        return shown or f"{number(low)} to {number(high)}"
+    if len(cases) == 1:
+        return _shown(cases[0])
+    holding = sum(case.holds for case in cases)
+    text = f"{holding} of {len(cases)} cases"
+    against = next((case for case in cases if not case.holds), None)
+    if against is None:
+        return text
+    return f"{text}; not {' '.join(against.where.values())}: {_shown(against)}"
+
+
+def _shown(case: CaseVerdict) -> str:
+    """Return the numbers of one case."""
+    if list(case.simulated) == [""]:
+        return ", ".join(map(number, case.simulated[""]))
+    return ", ".join(f"{name} {number(values[0])}" for name, values in case.simulated.items())
+
+
+def what_text(claim: Claim) -> str:
+    """Return what a claim is about."""
+    terms = [claim, *claim.terms.values()]
+    parts = list(dict.fromkeys(text for term in terms if (text := _term_text(term))))
+    return "; ".join(parts) or claim.note
+
+
+def _term_text(term: Term) -> str:
+    """Return what one quantity is."""
+    if term.probe is not None:
+        inside = ", ".join(str(value) for value in (term.arguments or {}).values())
+        return f"{term.probe.replace('_', ' ')} ({inside})" if inside else term.probe
+    parts = [" + ".join(term.metric)] if term.metric else []
+    if term.per:
+        parts.append(f"per {' + '.join(term.per)}")
+    if term.item is not None:
+        parts.append(f"[{term.item}]")
+    if term.over not in (None, "every"):
+        parts.append(f"({term.over})")
+    if term.as_:
+        parts.append(term.as_.replace("_", " "))
+    if term.policy:
+        parts.append(_some(term.policy))
+    if term.versus:
+        against = [item.policy or item.machine or item.workload or [] for item in term.versus]
+        parts.append(f"vs {_some([label for labels in against for label in labels])}")
+    parts += [_some(labels) for labels in (term.workload, term.machine) if labels]
+    parts += [f"{key}={_some([str(v) for v in values])}" for key, values in (term.at or {}).items()]
+    return ", ".join(parts)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return names, the first few of many."""
+    return "/".join(names) if len(names) <= 3 else f"{names[0]}/... ({len(names)})"
+
+
+def tolerance_text(claim: Claim) -> str:
+    """Return the tolerance that was applied to a published value."""
+    if claim.tolerance is not None:
+        return f"{claim.tolerance} ({claim.tolerance_reason})"
+    return f"{100 * VALUE_TOLERANCE:g} %" if claim.value is not None else ""
+
+
+def diagnosis_text(verdict: Verdict) -> str:
+    """Return why a claim fails, nothing when it does not."""
+    return (verdict.claim.diagnosis or UNDIAGNOSED) if verdict.holds is False else ""
+
+
+def claim_tables(reproduction: Reproduction) -> list[Table]:
+    """Return one table per source with the claims that can be evaluated."""
+    tables = []
+    for source, found in _by_source(reproduction.all).items():
+        table = Table(title=Text(source), box=box.SIMPLE_HEAD, title_justify="left")
+        for name in ("claim", "what"):
+            table.add_column(Text(name), overflow="fold")
+        for name in ("published", "simulated"):
+            table.add_column(Text(name), justify="right", overflow="fold")
+        table.add_column("verdict", overflow="fold")
+        for verdict in found:
+            if verdict.holds is None:
+                continue
+            claim = verdict.claim
+            word = verdict.word + (" (calibration)" if claim.calibrated_on else "")
+            if verdict.holds is False:
+                word = f"{word}: {diagnosis_text(verdict)}"
+            cells = (claim.id, what_text(claim), published_text(claim), simulated_text(verdict))
+            table.add_row(*map(Text, (*cells, word)))
+        if table.row_count:
+            tables.append(table)
+    return tables
+
+
+def _by_source(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+    """Return verdicts by the short name of their source."""
+    found: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.planned.source, []).append(verdict)
+    return found
+
+
+def summary_table(reproduction: Reproduction) -> Table:
+    """Return how many claims hold, per source."""
+    counted = summary(reproduction)
+    table = Table(title="Claims that hold", box=box.SIMPLE_HEAD, title_justify="left")
+    table.add_column("source")
+    for name in ("orderings", "figures", "all", "not evaluable", "calibration"):
+        table.add_column(Text(name), justify="right")
+    for source, found in counted["by_source"].items():
+        table.add_row(*map(Text, (source, *_shares(found))))
+    left = sum(item["not_evaluable"] for item in counted["by_source"].values())
+    total = {**counted, "not_evaluable": left, "calibration": counted["calibration"]["evaluable"]}
+    table.add_section()
+    table.add_row(*map(Text, ("all", *_shares(total))))
+    return table
+
+
+def _shares(found: dict[str, Any]) -> list[str]:
+    """Return holding and evaluable claims as text."""
+    shares = [
+        f"{found[f'{kind}holding']} / {found[f'{kind}evaluable']}"
+        for kind in ("ordering_", "numeric_", "")
+    ]
+    return [*shares, str(found["not_evaluable"]), str(found["calibration"])]
+
+
+def left_out_table(reproduction: Reproduction) -> Table | None:
+    """Return the claims that cannot be evaluated with the reasons, None when there are none."""
+    left = [verdict for verdict in reproduction.all if verdict.holds is None]
+    if not left:
+        return None
+    table = Table(title="Not evaluable", box=box.SIMPLE_HEAD, title_justify="left")
+    for name in ("claim", "source", "reason"):
+        table.add_column(Text(name), overflow="fold")
+    for verdict in left:
+        claim = verdict.claim
+        table.add_row(*map(Text, (claim.id, claim.source, str(claim.not_evaluable))))
+    return table
+
+
+def claims_document(reproduction: Reproduction) -> dict[str, Any]:
+    """Return the verdicts as one JSON document (plain data, no NaN)."""
+    family = {id(v): name for name, found in reproduction.verdicts.items() for v in found}
+    verdicts = reproduction.all
+    return {
+        **summary(reproduction),
+        "claims": [_plain(v, family[id(v)]) for v in verdicts if v.holds is not None],
+        "not_evaluable": [
+            {
+                "id": v.claim.id,
+                "family": family[id(v)],
+                "source": v.claim.source,
+                "kind": v.claim.kind,
+                "reason": v.claim.not_evaluable,
+            }
+            for v in verdicts
+            if v.holds is None
+        ],
+        "version": simsched.__version__,
+    }
+
+
+def _plain(verdict: Verdict, family: str) -> dict[str, Any]:
+    """Return a verdict as plain data."""
+    claim = verdict.claim
+    return {
+        "id": claim.id,
+        "family": family,
+        "source": claim.source,
+        "kind": claim.kind,
+        "what": what_text(claim),
+        "published": published_text(claim),
+        "simulated": simulated_text(verdict),
+        "verdict": verdict.word,
+        "holds": verdict.holds,
+        "calibrated_on": claim.calibrated_on,
+        "tolerance": tolerance_text(claim),
+        "diagnosis": diagnosis_text(verdict),
+        "note": claim.note,
+        "experiments": verdict.planned.experiments(),
+        "cases": [
+            {
+                "where": case.where,
+                "simulated": {
+                    name: [value if math.isfinite(value) else None for value in values]
+                    for name, values in case.simulated.items()
+                },
+                "holds": case.holds,
+            }
+            for case in verdict.cases
+        ],
+    }
+
+
+def markdown(reproduction: Reproduction) -> str:
+    """Return the report as a Markdown document."""
+    counted = summary(reproduction)
+    lines = [
+        "# Published claims beside simulated values",
+        "",
+        "Written by `simsched reproduce --markdown`; [claims.md](claims.md) has the rules.",
+        "",
+        *_md_row("source", "orderings", "figures", "all", "not evaluable", "calibration"),
+        *_md_row(*["---"] * 6),
+    ]
+    for source, found in counted["by_source"].items():
+        lines += _md_row(source, *_shares(found))
+    left = sum(item["not_evaluable"] for item in counted["by_source"].values())
+    total = {**counted, "not_evaluable": left, "calibration": counted["calibration"]["evaluable"]}
+    lines += [*_md_row("**all**", *_shares(total)), ""]
+    for source, verdicts in _by_source(reproduction.all).items():
+        lines += [f"## {source}", "", _reference(reproduction, source), ""]
+        evaluated = [verdict for verdict in verdicts if verdict.holds is not None]
+        if evaluated:
+            lines += _md_row("claim", "where", "what", "published", "simulated", "verdict")
+            lines += _md_row(*["---"] * 6)
+        for verdict in evaluated:
+            claim = verdict.claim
+            word = verdict.word if verdict.holds else f"**{verdict.word}**"
+            word += " (calibration)" if claim.calibrated_on else ""
+            where = claim.source.removeprefix(source).strip()
+            shown = (what_text(claim), published_text(claim), simulated_text(verdict))
+            lines += _md_row(f"`{claim.id}`", where, *shown, word)
+        lines += ["", *_explained(verdicts)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _reference(reproduction: Reproduction, source: str) -> str:
+    """Return what the short name of a source stands for."""
+    return next(f.file.sources[source] for f in reproduction.families if source in f.file.sources)
+
+
+def _explained(verdicts: Sequence[Verdict]) -> list[str]:
+    """Return the diagnoses of failing claims and the reasons of those left out."""
+    lines: list[str] = []
+    failing = [verdict for verdict in verdicts if verdict.holds is False]
+    if failing:
+        lines += ["Failing:", ""]
+        lines += [f"* `{v.claim.id}`: {diagnosis_text(v)}" for v in failing] + [""]
+    left = [verdict for verdict in verdicts if verdict.holds is None]
+    if left:
+        lines += ["Not evaluable:", ""]
+        lines += [f"* `{v.claim.id}`: {v.claim.not_evaluable}" for v in left] + [""]
+    return lines
+
+
+def _md_row(*cells: str) -> list[str]:
+    """Return a row of a Markdown table."""
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"]

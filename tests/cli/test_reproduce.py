@@ -1,0 +1,210 @@
+"""``simsched reproduce``: runs what claims need once, prints verdicts, continues after Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .conftest import Command
+
+EXPERIMENT = """\
+name: small
+machines: [{name: amd_4x_opteron8380, workers: 4}]
+workloads: [{name: fork_join, depth: 3}]
+policies: [cilk_a, work_sharing]
+seeds: 2
+backend: simpy
+"""
+CLAIMS = """\
+sources: {Book: A book about tasks}
+claims:
+  - id: count
+    source: Book §1
+    kind: numeric
+    experiment: small.yaml
+    metric: tasks
+    policy: cilk_a
+    value: 15
+  - id: wrong
+    source: Book Fig 2
+    kind: ordering
+    experiment: small.yaml
+    metric: tasks
+    order: cilk_a < work_sharing
+    diagnosis: both run the same tasks
+  - {id: cores, source: Book §3, kind: numeric, probe: machine_count,
+     arguments: {machine: amd_4x_opteron8380, what: cores}, value: 16, calibrated_on: true}
+  - {id: lost, source: Book Fig 4, kind: numeric, value: 3, not_evaluable: the figure is lost}
+"""
+
+
+@pytest.fixture
+def claims(tmp_path: Path) -> Path:
+    (tmp_path / "small.yaml").write_text(EXPERIMENT)
+    path = tmp_path / "claims.yaml"
+    path.write_text(CLAIMS)
+    return path
+
+
+def test_the_document_counts_what_holds(simsched: Command, claims: Path) -> None:
+    code, output, _ = simsched("reproduce", claims, "--json", "--jobs", 1)
+    document = json.loads(output)
+    assert code == 0
+    assert {k: v for k, v in document.items() if isinstance(v, int)} == {
+        "evaluable": 2,
+        "holding": 1,
+        "ordering_evaluable": 1,
+        "ordering_holding": 0,
+        "numeric_evaluable": 1,
+        "numeric_holding": 1,
+        "undiagnosed": 0,
+    }
+    assert document["calibration"]["evaluable"] == document["calibration"]["holding"] == 1
+    assert document["by_source"]["Book"]["not_evaluable"] == 1
+    assert [(c["id"], c["verdict"], c["diagnosis"]) for c in document["claims"]] == [
+        ("count", "holds", ""),
+        ("wrong", "fails", "both run the same tasks"),
+        ("cores", "holds", ""),
+    ]
+    assert document["claims"][1]["cases"][0]["simulated"] == {
+        "cilk_a": [15.0],
+        "work_sharing": [15.0],
+    }
+    assert [(c["id"], c["reason"]) for c in document["not_evaluable"]] == [
+        ("lost", "the figure is lost")
+    ]
+
+
+def test_a_second_call_only_evaluates(simsched: Command, claims: Path, tmp_path: Path) -> None:
+    assert "4 runs simulated" in simsched("reproduce", claims, "-o", "out", "-j", 1)[1]
+    rows = {p: p.stat().st_mtime_ns for p in (tmp_path / "out/small/cells").iterdir()}
+    assert len(rows) == 4
+    code, output, _ = simsched("reproduce", claims, "-o", "out", "-j", 1)
+    assert code == 0
+    assert "0 runs simulated" in output
+    assert "4 taken from earlier" in output
+    assert rows == {p: p.stat().st_mtime_ns for p in (tmp_path / "out/small/cells").iterdir()}
+
+
+def test_the_tables_show_published_and_simulated_values(simsched: Command, claims: Path) -> None:
+    _, output, messages = simsched("reproduce", claims, "--quiet", "-j", 1)
+    assert messages == ""
+    lines = [" ".join(line.split()) for line in output.splitlines()]
+    assert any(line.startswith("count tasks, cilk_a 15 15 holds") for line in lines)
+    assert any("fails: both run the same tasks" in line for line in lines)
+    assert any(line == "lost Book Fig 4 the figure is lost" for line in lines)
+    assert any(line == "Book 0 / 1 1 / 1 1 / 2 1 1" for line in lines)
+
+
+def test_one_claim_runs_nothing_that_it_does_not_need(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    code, output, _ = simsched("reproduce", claims, "--claim", "cores", "--json")
+    assert code == 0
+    assert [claim["id"] for claim in json.loads(output)["claims"]] == ["cores"]
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_list_runs_nothing(simsched: Command, claims: Path, tmp_path: Path) -> None:
+    code, output, _ = simsched("reproduce", claims, "--list", "--json")
+    assert code == 0
+    assert [(c["id"], c["published"], c["experiments"]) for c in json.loads(output)] == [
+        ("count", "15", ["small.yaml"]),
+        ("wrong", "cilk_a < work_sharing", ["small.yaml"]),
+        ("cores", "16", []),
+        ("lost", "3", []),
+    ]
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_report_has_every_claim(simsched: Command, claims: Path, tmp_path: Path) -> None:
+    code, _, _ = simsched("reproduce", claims, "--quiet", "-j", 1, "--markdown", "report.md")
+    report = (tmp_path / "report.md").read_text()
+    assert code == 0
+    assert "| Book | 0 / 1 | 1 / 1 | 1 / 2 | 1 | 1 |" in report
+    assert "| `count` | §1 | tasks, cilk_a | 15 | 15 | holds |" in report
+    assert "* `wrong`: both run the same tasks" in report
+    assert "* `lost`: the figure is lost" in report
+    assert "A book about tasks" in report
+
+
+def test_a_failing_claim_needs_a_diagnosis(simsched: Command, claims: Path) -> None:
+    claims.write_text(CLAIMS.replace("    diagnosis: both run the same tasks\n", ""))
+    _, output, _ = simsched("reproduce", claims, "--json", "-j", 1)
+    document = json.loads(output)
+    assert document["undiagnosed"] == 1
+    assert document["claims"][1]["diagnosis"] == "undiagnosed"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("reproduce", "claims.yaml", "--claim", "cots"), "unknown claim 'cots'; did you mean"),
+        (("reproduce", "claim.yaml"), "claim.yaml: no such file; did you mean 'claims.yaml'?"),
+        (("reproduce", "nothing"), "unknown claims family 'nothing'"),
+        (("reproduce", "claims.yaml", "-j", 0), "--jobs: found 0"),
+    ],
+)
+def test_wrong_words_are_refused(
+    simsched: Command, claims: Path, words: tuple[object, ...], message: str
+) -> None:
+    code, output, messages = simsched(*words)
+    assert (code, output) == (2, "")
+    assert message in messages
+    assert messages.count("\n") == 1
+
+
+def test_a_wrong_name_is_refused_with_its_line_before_anything_runs(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    claims.write_text(CLAIMS.replace("policy: cilk_a", "policy: cilk_b"))
+    for command in (("check", "claims.yaml"), ("reproduce", "claims.yaml")):
+        code, output, messages = simsched(*command)
+        assert (code, output) == (2, "")
+        assert "claims.yaml:8: claims[0].policy: unknown policy label 'cilk_b'" in messages
+        assert "did you mean 'cilk_a'?" in messages
+    assert not (tmp_path / "results").exists()
+
+
+def test_check_says_what_a_claims_file_contains(simsched: Command, claims: Path) -> None:
+    code, output, _ = simsched("check", claims)
+    assert (code, output) == (0, f"{claims}: 4 claims, 1 not evaluable: correct\n")
+
+
+def test_an_interrupted_reproduction_continues(claims: Path, tmp_path: Path) -> None:
+    text = EXPERIMENT.replace("seeds: 2", "seeds: 400").replace("depth: 3", "depth: 5")
+    (tmp_path / "small.yaml").write_text(text)
+    words = [sys.executable, "-m", "simsched", "reproduce", str(claims), "-o", "out", "-j", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    process = subprocess.Popen(
+        words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    cells = tmp_path / "out" / "small" / "cells"
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and len(list(cells.glob("*.json"))) < 3:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, messages = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert b"the same command continues" in messages
+    stored = {path: path.stat().st_mtime_ns for path in cells.glob("*.json")}
+    assert 3 <= len(stored) < 800
+    (tmp_path / "small.yaml").write_text(text.replace("seeds: 400", "seeds: 3"))
+    done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, check=False)
+    assert done.returncode == 0
+    assert all(path.stat().st_mtime_ns == stamp for path, stamp in stored.items())
+    found = re.search(rb"(\d+) runs simulated in .*, (\d+) taken from earlier", done.stdout)
+    assert found
+    assert int(found[2]) >= 3
+    assert int(found[1]) + int(found[2]) == 6
