@@ -1,15 +1,15 @@
-"""Rewriting a spawn tree as a flat loop."""
+"""Rewriting a spawn tree as a flat loop, and cutting loops into chunks."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.subgraphs import levels, preorder, subtree_sizes
 from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import TaskGraph, Workload
 
 Int64Array = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -76,6 +76,41 @@ def flatten(graph: TaskGraph) -> TaskGraph:
         block_bytes=graph.block_bytes,
         arrival_ps=np.where(is_body, graph.arrival_ps[parts.task], 0),
     )
+
+
+def flattened(workload: Workload) -> Workload:
+    """Return a program whose initialisation and iteration are loops."""
+    init = None if workload.init is None else flatten(workload.init)
+    return replace(workload, graph=flatten(workload.graph), init=init)
+
+
+def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.integer]) -> TaskGraph:
+    """Return a graph in which some tasks wait for others as well.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph.
+    first, second : ndarray of int, shape (n,)
+        Each task of `second` waits for that of `first` at the same place. Where it does so already
+        nothing is added; the graph's own edges come first in the order of successors.
+    """
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    known = set(zip(source.tolist(), graph.succ.tolist(), strict=True))
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    new = np.array([pair not in known for pair in pairs], dtype=bool)
+    succ_ptr, succ = adjacency(
+        np.concatenate([source, first[new]]),
+        np.concatenate([graph.succ.astype(np.int64), second[new]]),
+        graph.n_tasks,
+    )
+    return replace(graph, succ_ptr=succ_ptr, succ=succ)
+
+
+def in_order(graph: TaskGraph) -> bool:
+    """Return whether all dataflow edges lead to items with higher numbers."""
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    return bool(np.all(source < graph.succ))
 
 
 def _keep(graph: TaskGraph) -> _Parts:

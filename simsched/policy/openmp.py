@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import AcquireStep, Plan, View, param
-from simsched.policy.loop import flatten
+from simsched.policy.base import AcquireStep, Plan, PoolGroup, View, param
+from simsched.policy.loop import flattened, in_order, tied
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph, Workload
@@ -32,6 +32,49 @@ def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
     sizes = np.full(n_workers, share)
     sizes[:larger] += 1
     return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)
+
+
+def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
+    """Return where the chunks of a dynamic schedule begin.
+
+    Parameters
+    ----------
+    n_items, chunk : int
+        Items of the loop, and of each chunk except perhaps the last.
+
+    Examples
+    --------
+    >>> dynamic_chunks(7, 3).tolist()
+    [0, 3, 6]
+    """
+    return np.arange(0, n_items, chunk)
+
+
+def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
+    """Return where the chunks of a guided schedule begin.
+
+    Parameters
+    ----------
+    n_items, n_workers : int
+        Items of the loop, and workers that share it.
+    chunk : int
+        Smallest chunk, except perhaps the last.
+
+    Notes
+    -----
+    A chunk has ``max(ceil(r / n_workers), chunk)`` items, r being those that nobody has taken yet.
+    So chunks do not depend on who takes them.
+
+    Examples
+    --------
+    >>> guided_chunks(20, 4, 1).tolist()
+    [0, 5, 9, 12, 14, 16, 17, 18, 19]
+    """
+    begins, taken = [], 0
+    while taken < n_items:
+        begins.append(taken)
+        taken += max(-(-(n_items - taken) // n_workers), chunk)
+    return np.array(begins, np.int64)
 
 
 @register("openmp_static")
@@ -64,9 +107,7 @@ class OpenmpStatic(PlacedPolicy):
 
     def prepare(self, view: View) -> Workload:
         """Return the program as loops."""
-        workload = view.workload
-        init = None if workload.init is None else flatten(workload.init)
-        return replace(workload, graph=flatten(workload.graph), init=init)
+        return flattened(view.workload)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return the fixed assignment."""
@@ -77,6 +118,80 @@ class OpenmpStatic(PlacedPolicy):
         return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=owner)
 
 
+@register("openmp_dynamic")
+@dataclass(frozen=True, kw_only=True)
+class OpenmpDynamic(PlacedPolicy):
+    """Parallel loop over the leaves of the program whose workers take chunks as they become free.
+
+    Parameters
+    ----------
+    schedule : {"dynamic", "guided"}
+        Chunks of one size (``schedule(dynamic, chunk)``), or in proportion to what is left of the
+        loop (``schedule(guided, chunk)``).
+    chunk : int
+        Items of a chunk, or the least number of them.
+
+    Notes
+    -----
+    The program becomes a loop as for :class:`OpenmpStatic`. Chunks are numbers of consecutive
+    items: a dynamic one has `chunk` items, a guided one the share of one worker in what is left, at
+    least `chunk`. Workers take chunks in the order of the loop, under one lock, and run their items
+    one after the other. Inside a chunk, the next item costs a push and a pop, which a compiled loop
+    does without.
+
+    A dataflow graph keeps its edges; an item that has to wait is run by the worker that makes it
+    ready. If some item depends on a later one, the loop is taken item by item.
+
+    References
+    ----------
+    OpenMP Application Programming Interface 4.0, section 2.7.1 (loop construct, dynamic and guided
+    schedules). GNU libgomp for the size of guided chunks, which the specification leaves open.
+    """
+
+    schedule: str = param("dynamic", choices=("dynamic", "guided"))
+    chunk: int = param(1, low=1)
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program as loops whose chunks are tied together."""
+        workload = flattened(view.workload)
+        init = None if workload.init is None else self._in_chunks(view, workload.init)
+        return replace(workload, graph=self._in_chunks(view, workload.graph), init=init)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return one queue of chunks."""
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "own", "oldest"),
+                AcquireStep("loop", "own", "oldest"),
+            ),
+            pool_groups=(PoolGroup("worker"), PoolGroup("loop", scope="machine", locked=True)),
+            group_of=self._begins(view, graph).astype(np.int8),
+        )
+
+    def _in_chunks(self, view: View, graph: TaskGraph) -> TaskGraph:
+        """Return a loop in which every item of a chunk waits for the one before."""
+        follows = np.flatnonzero(~self._begins(view, graph))
+        return tied(graph, follows - 1, follows)
+
+    def _begins(self, view: View, graph: TaskGraph) -> NDArray[np.bool_]:
+        """Return which items begin a chunk."""
+        begins = np.ones(graph.n_tasks, bool)
+        if in_order(graph):
+            begins[:] = False
+            begins[
+                dynamic_chunks(graph.n_tasks, self.chunk)
+                if self.schedule == "dynamic"
+                else guided_chunks(graph.n_tasks, view.n_workers, self.chunk)
+            ] = True
+        return begins
+
+
+preset(
+    "openmp_guided",
+    OpenmpDynamic,
+    "OpenMP guided: chunks in proportion to what is left of the loop.",
+    schedule="guided",
+)
 preset(
     "openmp_static_h",
     OpenmpStatic,

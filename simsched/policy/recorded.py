@@ -9,9 +9,9 @@ import numpy as np
 
 from simsched.errors import PolicyError
 from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
+from simsched.policy.loop import tied
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import register
-from simsched.workload.builder import adjacency
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 
@@ -90,15 +90,4 @@ def _tied(graph: TaskGraph, after: np.ndarray[Any, np.dtype[np.int64]]) -> TaskG
             f"accepted -1 to {graph.n_tasks - 1}"
         )
     second = np.flatnonzero(after >= 0)
-    first = after[second]
-    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    known = set(zip(source.tolist(), graph.succ.tolist(), strict=True))
-    pairs = zip(first.tolist(), second.tolist(), strict=True)
-    new = np.array([pair not in known for pair in pairs], dtype=bool)
-    # The program's own edges come first: they are followed in their order.
-    succ_ptr, succ = adjacency(
-        np.concatenate([source, first[new]]),
-        np.concatenate([graph.succ.astype(np.int64), second[new]]),
-        graph.n_tasks,
-    )
-    return replace(graph, succ_ptr=succ_ptr, succ=succ)
+    return tied(graph, after[second], second)
