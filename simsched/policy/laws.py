@@ -32,7 +32,7 @@ from simsched.policy.packing import TIES, Tuner, initial_roots, inside
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import TaskGraph, Workload
 
 BoolArray = NDArray[np.bool_]
 Int32Array = NDArray[np.int32]
@@ -91,8 +91,10 @@ class Laws(PlacedPolicy):
     steal_take : {"newest", "oldest"}
         End of another socket's pool from which whole subtrees are stolen. Pools of the own socket
         are taken from the other, oldest, end.
-    profile_s_per_task : float
-        Time in seconds to read the counters of a task in the profiling iteration.
+    profile_s : float
+        Time in seconds that each task takes longer in iteration 1, for reading counters.
+    spawn_s : float
+        Time in seconds that each spawn takes longer, for looking up the tier of the child.
     cpu_bound_misses_per_operation : float
         A task with fewer cache misses per operation is CPU-bound; so is a program most of whose
         tasks are. It then runs under random stealing.
@@ -150,7 +152,8 @@ class Laws(PlacedPolicy):
     shared_cache_bytes: int = param(0, low=0)
     tie: str = param("accept", choices=TIES)
     steal_take: str = param("newest", choices=TAKES)
-    profile_s_per_task: float = param(2e-7, low=0.0)
+    profile_s: float = param(2e-7, low=0.0)
+    spawn_s: float = param(1e-7, low=0.0)
     cpu_bound_misses_per_operation: float = param(1e-3, low=0.0)
     line_bytes: int = param(64, low=1)
 
@@ -158,6 +161,16 @@ class Laws(PlacedPolicy):
         """Return the allocation of tasks to sockets."""
         sockets = np.unique(view.worker_domain).astype(np.int32)
         return LawsState(sockets, allocate(view.workload.graph, len(sockets)))
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program with what a spawn costs more."""
+        if self.spawn_s == 0.0:
+            return view.workload
+        core = view.machine.thread_core[view.worker_thread[0]]
+        group = view.machine.core_groups[view.machine.core_group[core]]
+        graph = view.workload.graph
+        slower = graph.creation_ops + self.spawn_s * group.ops_per_s
+        return replace(view.workload, graph=replace(graph, creation_ops=slower))
 
     def plan(self, view: View, state: LawsState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks on the sockets of their data, for `graph`."""
@@ -178,9 +191,7 @@ class Laws(PlacedPolicy):
                 if self._is_cpu_bound(graph)
                 else self._packed(view, state, self._subtree_bytes(graph))
             )
-            return Update(
-                plan=plan, overhead_s=self.profile_s_per_task * graph.n_tasks / view.n_workers
-            )
+            return Update(plan=plan, overhead_s=self.profile_s * graph.n_tasks / view.n_workers)
         if state.tuner is None or state.tuner.is_done:
             return None
         before = state.tuner.roots

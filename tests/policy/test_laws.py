@@ -192,7 +192,7 @@ def test_only_the_tuned_variant_changes_its_packing() -> None:
 
 
 def test_reading_counters_takes_time_on_all_workers() -> None:
-    updates = rehearse(Laws(profile_s_per_task=1e-6), MACHINE, SWEEP).updates
+    updates = rehearse(Laws(profile_s=1e-6), MACHINE, SWEEP).updates
     assert updates[0] is None
     assert updates[1] is not None
     assert updates[1].overhead_s == pytest.approx(127 * 1e-6 / 16)
@@ -306,9 +306,7 @@ def test_data_of_a_leaf_take_no_longer_than_its_own_locally_and_its_boundary_rem
 ) -> None:
     # Equation 4 of the paper: T_L <= S / V_l + B / V_r.
     workload = sweep(ops=0.0)
-    run = simulated(
-        policy, workload, machine=two_speeds(), params={"cpu_bound_misses_per_operation": 0.0}
-    )
+    run = simulated(policy, workload, machine=two_speeds(), params={"spawn_s": 0.0})
     bound = ITEM_BYTES / V_LOCAL + 2 * 1024 / V_REMOTE
     for iteration in range(1, 7):
         taken = leaf_s(run, workload, iteration)

@@ -1,0 +1,58 @@
+"""CATS with data evenly on all memory nodes."""
+
+import numpy as np
+
+from simsched.engine.run import simulate
+from simsched.machine import load_machine
+from simsched.policy import make_policy
+from simsched.policy.allocation import STRADDLES, allocate
+from simsched.testing import rehearse, small_machines, small_workloads
+from simsched.trace.schema import EventKind
+from simsched.workload import make_workload
+
+HEAT = make_workload(
+    "heat",
+    {"rows": 2024, "columns": 1024, "cutoff_rows": 9, "block_bytes": 2**17, "iterations": 5},
+)
+OPTERON = load_machine("amd_4x_opteron8380")
+
+
+def test_first_iterations_place_the_data_as_laws_does() -> None:
+    tree = small_workloads()["tree"]
+    machine = small_machines()["four_domains_hbm"]
+    ours, laws = (
+        rehearse(make_policy(name), machine, tree).plans for name in ("cats_numa_init", "laws")
+    )
+    for plan, other in zip(ours[:2], laws[:2], strict=True):
+        assert plan.acquire == other.acquire
+        assert plan.instance_of is not None
+        assert other.instance_of is not None
+        assert np.array_equal(plan.instance_of, other.instance_of)
+
+
+def test_data_are_even_and_subtrees_go_anywhere() -> None:
+    run = simulate(OPTERON, HEAT, make_policy("cats_numa_init"), events=True)
+    assert run.trace is not None
+    events = run.trace.events
+    home = events["arg1"][events["kind"] == EventKind.FIRST_TOUCH]
+    assert np.bincount(home).tolist() == [64, 64, 64, 64]  # 256 leaves, one block each
+    socket = OPTERON.core_domain[OPTERON.thread_core[OPTERON.place_workers()]]
+    part = allocate(HEAT.graph, 4)
+
+    def share_at_home(iteration: int) -> float:
+        chosen = (events["kind"] == EventKind.TASK_START) & (events["iteration"] == iteration)
+        task, worker = events["task"][chosen], events["worker"][chosen]
+        known = part[task] != STRADDLES
+        return float(np.mean(part[task][known] == socket[worker][known]))
+
+    assert share_at_home(1) == 1.0
+    assert np.mean([share_at_home(i) for i in range(2, 6)]) < 0.9
+
+
+def test_its_packing_is_never_revised() -> None:
+    plans = rehearse(make_policy("cab_gto_numa_init"), OPTERON, HEAT).plans
+    assert len({id(plan) for plan in plans[2:]}) == 1
+    group = plans[2].group_of
+    assert group is not None
+    # 2024 rows, a quarter of the published case: eight subtrees of 253 rows below seven tasks.
+    assert np.bincount(group).tolist() == [8 * (2 * 32 - 2), 7, 8]
