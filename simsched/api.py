@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import simsched
 from simsched.atomic import write_text
+from simsched.experiment.claims import claims_about
+from simsched.experiment.claims_judge import Verdict
 from simsched.experiment.runner import MakeListener, Outcome, run_experiment
 from simsched.experiment.schema import Experiment
-from simsched.experiment.summary import Comparison, Line, compare, compare_published
+from simsched.experiment.summary import Line, compare
 from simsched.resources import data_dir
 from simsched.yaml_reader import Document, read_named
 
@@ -36,8 +38,8 @@ class Result:
         Rows and where they are stored.
     lines : list of Line
         The comparison, one line per machine, workload, sweep point and policy.
-    published : list of Comparison
-        Published figures beside the simulated ones, when the experiment names some.
+    claims : list of Verdict
+        Published claims about a shipped experiment that was run as it is.
     pictures : list of Path
         PNG files that were written.
     summary : Path
@@ -52,7 +54,7 @@ class Result:
 
     outcome: Outcome
     lines: list[Line]
-    published: list[Comparison]
+    claims: list[Verdict]
     pictures: list[Path]
     summary: Path
 
@@ -91,12 +93,13 @@ class Result:
         """Return the comparison as the command line prints it."""
         from rich.console import Console
 
-        from simsched.report.tables import comparison_table, published_table
+        from simsched.report.claims import claim_tables
+        from simsched.report.tables import comparison_table
 
         console = Console(file=StringIO(), width=160)
         console.print(comparison_table(self.lines))
-        if self.published:
-            console.print(published_table(self.published))
+        for table in claim_tables(self.claims):
+            console.print(table)
         assert isinstance(console.file, StringIO)
         return console.file.getvalue().rstrip()
 
@@ -106,6 +109,8 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         """Return the results as one JSON document (plain data, no NaN)."""
+        from simsched.report.claims import plain_claim
+
         outcome = self.outcome
         document: dict[str, Any] = finite(
             {
@@ -114,7 +119,7 @@ class Result:
                 "version": simsched.__version__,
                 "runs": self.rows,
                 "comparison": [_flat(line) for line in self.lines],
-                "published": [_beside(item) for item in self.published],
+                "claims": [plain_claim(verdict) for verdict in self.claims],
                 "computed": outcome.computed,
                 "reused": outcome.reused,
                 "elapsed_s": outcome.elapsed_s,
@@ -170,8 +175,9 @@ def run(
         The experiment is wrong or its results cannot be written.
     """
     assignments = [f"{k}={_yaml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else set
+    document = load_experiment(experiment)
     outcome = run_experiment(
-        load_experiment(experiment),
+        document,
         assignments=list(assignments),
         backend=backend,
         jobs=jobs,
@@ -181,11 +187,22 @@ def run(
         recompute=recompute,
         listener=progress,
     )
-    return finish(outcome)
+    shipped = document.path is not None and document.path.parent == data_dir("experiments")
+    claims: list[Verdict] = []
+    if shipped and document.path is not None and not assignments:
+        claims = claims_about(document.path.stem, outcome.rows)
+    return finish(outcome, claims)
 
 
-def finish(outcome: Outcome) -> Result:
+def finish(outcome: Outcome, claims: Sequence[Verdict] = ()) -> Result:
     """Compare the rows of an experiment, write pictures and summary, and return the result.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What the experiment has given.
+    claims : sequence of Verdict
+        Published claims about it.
 
     Raises
     ------
@@ -195,9 +212,8 @@ def finish(outcome: Outcome) -> Result:
     import json
 
     lines = compare(outcome.rows, outcome.experiment)
-    published = compare_published(outcome.rows, outcome.experiment)
     pictures = _draw(outcome, lines)
-    result = Result(outcome, lines, published, pictures, outcome.output / "summary.json")
+    result = Result(outcome, lines, list(claims), pictures, outcome.output / "summary.json")
     # Without line breaks the encoder is ten times as fast.
     indent = 1 if len(result.rows) <= MAX_BARS else None
     text = json.dumps(result.document(), indent=indent, allow_nan=False)
@@ -270,17 +286,6 @@ def _flat(line: Line) -> dict[str, Any]:
     row["reduction_percent"] = line.reduction_percent.mean
     row["reduction_percent_ci95"] = line.reduction_percent.half_width
     return row
-
-
-def _beside(item: Comparison) -> dict[str, Any]:
-    """Return a published figure with the simulated one as plain data."""
-    return {
-        "machine": item.machine,
-        "workload": item.workload,
-        "published": item.published.model_dump(exclude_none=True),
-        "simulated": asdict(item.simulated),
-        "verdict": item.verdict,
-    }
 
 
 def finite(value: Any) -> Any:

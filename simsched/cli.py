@@ -176,16 +176,17 @@ def run(
 
 
 def _print_result(result: Any, quiet: bool) -> None:
-    """Print the comparison, published figures and where files are."""
+    """Print the comparison, published claims and where files are."""
     from simsched.experiment.progress import duration
-    from simsched.report.tables import comparison_table, published_table
+    from simsched.report.claims import claim_tables
+    from simsched.report.tables import comparison_table
 
     outcome = result.outcome
     if not quiet and result.experiment.description:
         say(result.experiment.description.strip())
     say(comparison_table(result.lines))
-    if result.published:
-        say(published_table(result.published))
+    for table in claim_tables(result.claims):
+        say(table)
     if quiet:
         return
     say(

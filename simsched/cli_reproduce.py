@@ -117,7 +117,7 @@ def _print(found: Any, quiet: bool, report: Path | None) -> None:
     from simsched.experiment.progress import duration
     from simsched.report.claims import claim_tables, left_out_table, summary_table
 
-    for table in claim_tables(found):
+    for table in claim_tables(found.all):
         say(table)
     left = left_out_table(found)
     if left is not None:

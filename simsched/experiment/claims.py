@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.cells import PlannedExperiment, plan_experiment
+from simsched.experiment.cells import plan_experiment
 from simsched.experiment.claims_judge import Verdict, judge
 from simsched.experiment.claims_plan import PlannedClaim, Planner, Point, Study, sweep_key
 from simsched.experiment.claims_schema import ClaimsFile
 from simsched.experiment.inputs import located
 from simsched.experiment.pool import Listener
 from simsched.experiment.runner import Outcome, run_experiment
+from simsched.experiment.summary import swept
 from simsched.resources import data_dir
 from simsched.yaml_reader import Document, read_document, read_named, validate_document
 
@@ -204,16 +205,14 @@ def reproduce(
         rows = {
             point: found
             for name in family.needed()
-            for point, found in rows_by_point(
-                name, family.studies[name].planned, outcomes[name].rows
-            ).items()
+            for point, found in rows_by_point(name, outcomes[name].rows).items()
         }
         verdicts[family.name] = [judge(planned, rows) for planned in family.claims]
     return Reproduction(list(chosen), verdicts, list(outcomes.values()))
 
 
 def rows_by_point(
-    name: str, planned: PlannedExperiment, rows: Sequence[Mapping[str, Any]]
+    name: str, rows: Sequence[Mapping[str, Any]]
 ) -> dict[Point, dict[int, Mapping[str, Any]]]:
     """Return the rows of an experiment by point and seed.
 
@@ -221,15 +220,36 @@ def rows_by_point(
     ----------
     name : str
         What claims call the experiment.
-    planned : PlannedExperiment
-        Its cells.
     rows : sequence of mapping
-        One per cell, in the same order.
+        One per run, as :class:`~simsched.experiment.runner.Outcome` has them.
     """
     found: dict[Point, dict[int, Mapping[str, Any]]] = {}
-    for cell, row in zip(planned.cells, rows, strict=True):
-        point = Point(name, cell.machine, cell.workload, cell.policy, sweep_key(cell.sweep))
-        found.setdefault(point, {})[cell.seed] = row
+    for row in rows:
+        labels = (row["machine"], row["workload"], row["policy"])
+        found.setdefault(Point(name, *labels, sweep_key(swept(row))), {})[row["seed"]] = row
+    return found
+
+
+def claims_about(experiment: str, rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """Return the verdicts on the shipped claims that need no other experiment than one.
+
+    Parameters
+    ----------
+    experiment : str
+        Name of a shipped experiment.
+    rows : sequence of mapping
+        Its rows.
+    """
+    found: list[Verdict] = []
+    numbers = rows_by_point(experiment, rows)
+    for name in families():
+        path = claims_dir() / f"{name}.yaml"
+        if f"experiment: {experiment}" not in path.read_text(encoding="utf-8"):
+            continue  # reading hundreds of claims takes a second
+        file = validate_document(read_document(path), ClaimsFile)
+        ids = [claim.id for claim in file.claims if claim.experiment == experiment]
+        planned = load_family(name, ids).claims
+        found += [judge(item, numbers) for item in planned if item.experiments() == [experiment]]
     return found
 
 

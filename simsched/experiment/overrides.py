@@ -180,7 +180,7 @@ def _entry(data: dict[str, Any], what: str, name: str, where: str) -> int:
     """Return the position of an entry given by position or label."""
     if isinstance(data[what], str | dict):
         data[what] = [data[what]]
-    apart: dict[str, Any] = {"sweep": None, "baseline": None, "published": []}
+    apart: dict[str, Any] = {"sweep": None, "baseline": None}
     experiment = validate_data({**data, **apart}, where)
     known = labels(getattr(experiment, what))
     if name in known:

@@ -148,50 +148,6 @@ class Sweep(Section):
         return self
 
 
-class Published(Section):
-    """A published figure, printed beside the simulated one.
-
-    Parameters
-    ----------
-    source : str
-        Where it stands.
-    policy : str
-        Label of the policy.
-    baseline : str, optional
-        Label of the policy that it is compared with.
-    metric : str
-        With a baseline ``reduction_percent``, how much shorter the makespan is; otherwise a column.
-    workload : str, optional
-        Label of the workload; all by default.
-    min, max, value : float, optional
-        What is published.
-    faster : bool, optional
-        Published is only that the policy is faster (or slower) than the baseline.
-    note : str, optional
-        What a reader has to know.
-    """
-
-    source: Annotated[str, Field(min_length=1)]
-    policy: str
-    baseline: str | None = None
-    metric: str = "reduction_percent"
-    workload: str | None = None
-    min: float | None = None
-    max: float | None = None
-    value: float | None = None
-    faster: bool | None = None
-    note: str = ""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if all(item is None for item in (self.min, self.max, self.value, self.faster)):
-            raise ValueError("found none of min, max, value and faster, accepted: at least one")
-        needs_baseline = self.metric == "reduction_percent" or self.faster is not None
-        if needs_baseline and self.baseline is None:
-            raise FieldError(("baseline",), "missing, accepted: label of a policy")
-        return self
-
-
 def _seeds(data: object) -> object:
     """Turn a number of seeds into the list 0, 1, ..."""
     if isinstance(data, int) and not isinstance(data, bool):
@@ -226,8 +182,6 @@ class Experiment(Section):
         Directory of the results; ``results/NAME`` by default.
     sweep : Sweep, optional
         Further dimensions.
-    published : list of Published
-        Figures to print beside the simulated ones.
     """
 
     name: FileName
@@ -257,7 +211,6 @@ class Experiment(Section):
     )
     output: Annotated[str, Field(min_length=1)] | None = None
     sweep: Sweep | None = None
-    published: list[Published] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
@@ -271,15 +224,6 @@ class Experiment(Section):
         known = labels(self.policies)
         if self.baseline is not None and self.baseline not in known:
             raise FieldError(("baseline",), unknown_name("policy label", self.baseline, known))
-        for position, row in enumerate(self.published):
-            for key in ("policy", "baseline"):
-                label = getattr(row, key)
-                if label is not None and label not in known:
-                    message = unknown_name("policy label", label, known)
-                    raise FieldError(("published", position, key), message)
-            if row.workload is not None and row.workload not in labels(self.workloads):
-                message = unknown_name("workload label", row.workload, labels(self.workloads))
-                raise FieldError(("published", position, "workload"), message)
         if len(set(self.seeds)) != len(self.seeds):
             raise FieldError(("seeds",), "found a seed twice, accepted: different seeds")
         return self

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.schema import Experiment, Published, labels
+from simsched.experiment.schema import Experiment, labels
 
 CONFIDENCE = 0.95
 Row = Mapping[str, Any]
@@ -159,85 +159,3 @@ def reduction(rows: Sequence[Row], base: Sequence[Row]) -> Estimate:
     makespans = {row["seed"]: row["makespan_s"] for row in base}
     pairs = [(row["makespan_s"], makespans.get(row["seed"])) for row in rows]
     return estimate([100.0 * (1.0 - mine / other) for mine, other in pairs if other])
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A published figure beside the simulated one.
-
-    Parameters
-    ----------
-    published : Published
-        What is published.
-    machine, workload : str
-        Where it is compared.
-    simulated : Estimate
-        The same quantity, simulated.
-    verdict : str
-        ``"agrees"``, or how the simulated value differs.
-    """
-
-    published: Published
-    machine: str
-    workload: str
-    simulated: Estimate
-    verdict: str
-
-    @property
-    def published_text(self) -> str:
-        """What is published, as text."""
-        item = self.published
-        if item.faster is not None:
-            return f"{'faster' if item.faster else 'slower'} than {item.baseline}"
-        if item.value is not None:
-            return f"{item.value:g}"
-        if item.min is not None and item.max is not None:
-            return f"{item.min:g} to {item.max:g}"
-        return f"at least {item.min:g}" if item.min is not None else f"at most {item.max:g}"
-
-
-def compare_published(rows: Sequence[Row], experiment: Experiment) -> list[Comparison]:
-    """Return every published figure with the simulated one, per machine, workload and sweep point.
-
-    Raises
-    ------
-    ConfigurationError
-        A metric that no row has.
-    """
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(_group(row), []).append(row)
-    found = []
-    for item in experiment.published:
-        if item.metric != "reduction_percent":
-            check_metrics(rows, [item.metric])
-        for group, members in groups.items():
-            if group[-1] != item.policy or item.workload not in (None, group[1]):
-                continue
-            if item.metric == "reduction_percent" or item.faster is not None:
-                simulated = reduction(members, groups.get((*group[:-1], str(item.baseline)), []))
-            else:
-                simulated = estimate([float(row[item.metric]) for row in members])
-            verdict = judge(item, simulated.mean)
-            found.append(Comparison(item, group[0], group[1], simulated, verdict))
-    return found
-
-
-def judge(item: Published, simulated: float) -> str:
-    """Return whether a simulated value agrees with the published one, and otherwise how it differs.
-
-    A single published value agrees within 10 % of itself.
-    """
-    if math.isnan(simulated):
-        return "not simulated"
-    if item.faster is not None:
-        return "agrees" if (simulated > 0) == item.faster else "differs: the order is reversed"
-    low, high = item.min, item.max
-    if item.value is not None:
-        slack = 0.1 * abs(item.value)
-        low, high = item.value - slack, item.value + slack
-    if low is not None and simulated < low:
-        return f"differs: {low - simulated:.3g} below"
-    if high is not None and simulated > high:
-        return f"differs: {simulated - high:.3g} above"
-    return "agrees"

@@ -117,10 +117,10 @@ def diagnosis_text(verdict: Verdict) -> str:
     return (verdict.claim.diagnosis or UNDIAGNOSED) if verdict.holds is False else ""
 
 
-def claim_tables(reproduction: Reproduction) -> list[Table]:
+def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     """Return one table per source with the claims that can be evaluated."""
     tables = []
-    for source, found in _by_source(reproduction.all).items():
+    for source, found in _by_source(verdicts).items():
         table = Table(title=Text(source), box=box.SIMPLE_HEAD, title_justify="left")
         for name in ("claim", "what"):
             table.add_column(Text(name), overflow="fold")
@@ -194,7 +194,9 @@ def claims_document(reproduction: Reproduction) -> dict[str, Any]:
     verdicts = reproduction.all
     return {
         **summary(reproduction),
-        "claims": [_plain(v, family[id(v)]) for v in verdicts if v.holds is not None],
+        "claims": [
+            {"family": family[id(v)], **plain_claim(v)} for v in verdicts if v.holds is not None
+        ],
         "not_evaluable": [
             {
                 "id": v.claim.id,
@@ -210,12 +212,11 @@ def claims_document(reproduction: Reproduction) -> dict[str, Any]:
     }
 
 
-def _plain(verdict: Verdict, family: str) -> dict[str, Any]:
+def plain_claim(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain data."""
     claim = verdict.claim
     return {
         "id": claim.id,
-        "family": family,
         "source": claim.source,
         "kind": claim.kind,
         "what": what_text(claim),

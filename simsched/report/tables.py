@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from simsched.experiment.replay import Replay
-from simsched.experiment.summary import Comparison, Estimate, Line
+from simsched.experiment.summary import Estimate, Line
 
 #: Suffixes of column names with the scales that tables choose from.
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
@@ -108,26 +108,6 @@ def comparison_table(lines: Sequence[Line], title: str = "") -> Table:
         own = line.policy == line.baseline
         cells.append("" if own else with_interval(line.reduction_percent))
         table.add_row(*map(Text, cells))
-    return table
-
-
-def published_table(comparisons: Sequence[Comparison]) -> Table:
-    """Return published figures beside simulated ones as a table."""
-    table = Table(title="Beside published figures", box=box.SIMPLE_HEAD, title_justify="left")
-    for name in ("workload", "policy", "quantity"):
-        table.add_column(Text(name), overflow="fold")
-    table.add_column("published", justify="right")
-    table.add_column("simulated", justify="right")
-    for name in ("verdict", "source"):
-        table.add_column(Text(name), overflow="fold")
-    for item in comparisons:
-        row = item.published
-        quantity = row.metric.replace("_percent", " [%]").replace("_", " ")
-        if row.baseline is not None:
-            quantity = f"reduction vs {row.baseline} [%]"
-        simulated = with_interval(item.simulated)
-        cells = (item.workload, row.policy, quantity, item.published_text, simulated)
-        table.add_row(*map(Text, (*cells, item.verdict, row.source)))
     return table
 
 

@@ -35,10 +35,13 @@ FACTORS = {"heat": 1.0, "sor": 2.0}
 def row(cell: Cell) -> dict[str, Any]:
     """Return a row whose makespan is a line in the size; seeds differ by 1 % around it."""
     if cell.policy not in TIMES:
-        return {"makespan_s": {"bats": 1.0, "cilk_h": 4.0}[cell.policy], "steals": 0}
+        return cell.identity() | {
+            "makespan_s": {"bats": 1.0, "cilk_h": 4.0}[cell.policy],
+            "steals": 0,
+        }
     slope, start = TIMES[cell.policy]
     makespan = FACTORS[cell.workload] * (slope * cell.sweep[SIZE] + start)
-    return {
+    return cell.identity() | {
         "makespan_s": makespan * (0.995 + 0.01 * cell.seed),
         "steals": 100,
         "failed_probes": 300,

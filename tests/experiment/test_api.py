@@ -16,10 +16,7 @@ from simsched.errors import ConfigurationError
 
 @pytest.fixture
 def result(make_plain: Any, tmp_path: Path) -> simsched.Result:
-    published = [
-        {"source": "S", "policy": "work_sharing", "baseline": "cilk_a", "min": -1e9, "max": 1e9}
-    ]
-    data = make_plain(published=published, workloads=[{"name": "heat", "rows": 64, "columns": 64}])
+    data = make_plain(workloads=[{"name": "heat", "rows": 64, "columns": 64}])
     return simsched.run(data, output=tmp_path / "out", jobs=1, set={"workloads.0.iterations": 3})
 
 
@@ -50,7 +47,7 @@ def test_the_document_has_what_other_programs_need(result: simsched.Result) -> N
         assert set(wanted) < row.keys()
         assert row["peak_rss_bytes"] > 0
     assert document["version"] == simsched.__version__
-    assert document["published"][0]["verdict"] == "agrees"
+    assert document["claims"] == []
     assert document["comparison"][0]["reduction_percent"] == 0
 
 

@@ -22,9 +22,7 @@ def verdicts(family: Family) -> list[Verdict]:
     rows = {
         point: found
         for name, study in family.studies.items()
-        for point, found in rows_by_point(
-            name, study.planned, [row(cell) for cell in study.planned.cells]
-        ).items()
+        for point, found in rows_by_point(name, [row(cell) for cell in study.planned.cells]).items()
     }
     return [judge(planned, rows) for planned in family.claims]
 
@@ -364,7 +362,7 @@ def test_a_missing_value_does_not_hold(load: Load) -> None:
     family = load({**AT_ONE, "policy": "cilk", "max": 1e9})
     study = family.studies["sizes.yaml"]
     rows = [{**row(cell), "makespan_s": None} for cell in study.planned.cells]
-    verdict = judge(family.claims[0], rows_by_point("sizes.yaml", study.planned, rows))
+    verdict = judge(family.claims[0], rows_by_point("sizes.yaml", rows))
     assert verdict.holds is False
 
 

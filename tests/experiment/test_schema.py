@@ -77,12 +77,6 @@ def test_workload_labels_come_from_name_or_file() -> None:
         ({"sweep": {"zip": {"a": [1], "b": [1, 2]}}}, "a: 1, b: 2, accepted: equal lengths"),
         ({"sweep": {"product": {"a": []}}}, "sweep.product.a"),
         ({"sweep": {"zip": {"a": [1]}, "product": {"a": [1]}}}, "found in product too"),
-        ({"published": [{"source": "s", "policy": "bats"}]}, "none of min, max, value"),
-        ({"published": [{"source": "s", "policy": "bats", "min": 1}]}, "baseline: missing"),
-        (
-            {"published": [{"source": "s", "policy": "bat", "min": 1, "metric": "steals"}]},
-            "published\\[0\\].policy: unknown policy label 'bat'",
-        ),
     ],
 )
 def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:

@@ -9,12 +9,10 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from simsched.experiment.schema import Published
-from simsched.experiment.summary import Comparison, Estimate, Line
+from simsched.experiment.summary import Estimate, Line
 from simsched.report.tables import (
     comparison_table,
     number,
-    published_table,
     scaled,
     with_interval,
 )
@@ -71,10 +69,3 @@ def test_comparison_has_one_line_per_policy_and_no_reduction_for_the_baseline() 
 def test_machines_are_told_apart_when_there_are_several() -> None:
     output = text(comparison_table([line("cilk", 2.0, 0.0, "a"), line("cilk", 1.0, 0.0, "b")]))
     assert "machine" in output
-
-
-def test_published_figures_and_verdicts() -> None:
-    item = Published(source="Fig 1", policy="bats", baseline="cilk", min=29.3, max=83.5)
-    output = text(published_table([Comparison(item, "m", "w", Estimate(75, 1, 3), "agrees")]))
-    for word in ("reduction vs cilk [%]", "29.3 to 83.5", "75 ± 1", "agrees", "Fig 1"):
-        assert word in output
