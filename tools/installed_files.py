@@ -5,8 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA_KINDS = ("machines", "workloads", "experiments")
-BUILD_INPUTS = {"meson.build", "_kernel.pyx", "_runtime.pyx", "list_programs.py", ".gitkeep"}
-SOURCES = {".c", ".h"}
+BUILD_INPUTS = {"meson.build", "list_programs.py", ".gitkeep"}
+SOURCES = {".c", ".h", ".pyx"}
 BUILD_OUTPUTS = {".so", ".pyd", ".pyc", ".o"}
 
 

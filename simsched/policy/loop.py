@@ -84,29 +84,6 @@ def flattened(workload: Workload) -> Workload:
     return replace(workload, graph=flatten(workload.graph), init=init)
 
 
-def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.integer]) -> TaskGraph:
-    """Return a graph in which some tasks wait for others as well.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    first, second : ndarray of int, shape (n,)
-        Each task of `second` waits for that of `first` at the same place. Where it does so already
-        nothing is added; the graph's own edges come first in the order of successors.
-    """
-    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    known = set(zip(source.tolist(), graph.succ.tolist(), strict=True))
-    pairs = zip(first.tolist(), second.tolist(), strict=True)
-    new = np.array([pair not in known for pair in pairs], dtype=bool)
-    succ_ptr, succ = adjacency(
-        np.concatenate([source, first[new]]),
-        np.concatenate([graph.succ.astype(np.int64), second[new]]),
-        graph.n_tasks,
-    )
-    return replace(graph, succ_ptr=succ_ptr, succ=succ)
-
-
 def in_order(graph: TaskGraph) -> bool:
     """Return whether all dataflow edges lead to items with higher numbers."""
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from simsched.policy.base import AcquireStep, Plan, View, param
-from simsched.policy.loop import flattened, in_order, tied
+from simsched.policy.loop import flattened, in_order
 from simsched.policy.openmp import static_chunks
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import register
+from simsched.policy.static_order import tied
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 

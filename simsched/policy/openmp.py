@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.base import AcquireStep, Plan, PoolGroup, View, param
-from simsched.policy.loop import flattened, in_order, tied
+from simsched.policy.loop import flattened, in_order
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
+from simsched.policy.static_order import tied
 from simsched.workload.graph import TaskGraph, Workload
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from simsched.errors import PolicyError
 from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
-from simsched.policy.loop import tied
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import register
+from simsched.policy.static_order import tied
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 

@@ -1,0 +1,198 @@
+"""Classical static list schedulers: task, worker and order are fixed before the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simsched.errors import ModelError
+from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
+from simsched.policy.native import optimistic_costs, schedule_list, schedule_pairs, upward_ranks
+from simsched.policy.placement import PlacedPolicy
+from simsched.policy.registry import preset, register
+from simsched.policy.schedules import Estimates, FloatArray, Int32Array, estimate
+from simsched.policy.static_order import ScheduledWorkload, scheduled
+from simsched.workload.graph import TaskGraph, Workload
+
+EARLIEST_FINISH, EARLIEST_START, LOOKAHEAD = 0, 1, 2
+PAIR_RULES = {"etf": 0, "dls": 1, "min_min": 2, "max_min": 3}
+ALGORITHMS = ("heft", "peft", "cpop", "mcp", "lookahead", *PAIR_RULES)
+
+Schedule = tuple[Int32Array, FloatArray, FloatArray]
+
+
+@register("list_scheduling")
+@dataclass(frozen=True, kw_only=True)
+class ListScheduling(PlacedPolicy):
+    """Static list scheduling with estimated costs.
+
+    Parameters
+    ----------
+    algorithm : {"heft", "peft", "cpop", "mcp", "lookahead", "etf", "dls", "min_min", "max_min"}
+        How the schedule is made.
+    insertion : bool
+        Whether a task may be put into a gap between two others; the published rule of heft, peft,
+        cpop, mcp and lookahead, not used by the others.
+
+    Notes
+    -----
+    With w the mean cost of a task over all workers, c the mean time of an edge over all pairs of
+    different workers, and EFT (EST) the earliest finish (start) of a ready task on a worker:
+
+    * heft: falling upward rank ``w + max(c + rank of the successor)``; the worker with the smallest
+      EFT.
+    * lookahead: as heft, but the worker after which the successors, placed one by one in the order
+      of their edges by EFT, would be done first.
+    * peft: optimistic cost table ``OCT(t, p) = max over successors of min over workers q of (OCT +
+      cost on q + c unless p and q share a node)``; falling mean OCT; the smallest EFT + OCT.
+    * cpop: rising sum of upward and downward rank; tasks of the critical path (those with the
+      entry's sum, followed from the first entry task) on the worker that runs all of them fastest;
+      others by EFT.
+    * mcp: the latest possible start rises; ties go to the task with the successor that must start
+      earliest; the worker with the smallest EST.
+    * etf: the pair of ready task and worker with the smallest EST; ties to the higher static level
+      (upward rank without edges). dls: the pair with the largest ``level - EST + (w - cost)``.
+    * min_min and max_min: of all ready tasks that with the smallest (largest) of the smallest EFTs.
+
+    Remaining ties go to the lower worker, then to the lower task. The order on every worker is kept
+    by dependences from each task to the next one of its worker. Programs with a spawn tree are
+    refused. Estimates are described at
+    :func:`simsched.policy.schedules.estimate`. An initialisation is dealt out in turn.
+
+    References
+    ----------
+    H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE TPDS 13(3), 2002 (heft, cpop). H. Arabnejad, J. G.
+    Barbosa, IEEE TPDS 25(3), 2014 (peft). L. F. Bittencourt, R. Sakellariou, E. R. M. Madeira, PDP
+    2010 (lookahead). M.-Y. Wu, D. D. Gajski, IEEE TPDS 1(3), 1990 (mcp). J.-J. Hwang et al., SIAM
+    J. Comput. 18(2), 1989 (etf). G. C. Sih, E. A. Lee, IEEE TPDS 4(2), 1993 (dls). O. H. Ibarra, C.
+    E. Kim, J. ACM 24(2), 1977 (min_min, max_min).
+    """
+
+    algorithm: str = param("heft", choices=ALGORITHMS)
+    insertion: bool = param(True)
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program with its tasks tied into the order of the schedule."""
+        if len(view.workload.graph.child):
+            raise ModelError(
+                f"policy {self.name}: found a spawn tree in workload {view.workload.name}, "
+                "accepted dataflow graphs: what a parent spawns is not known before it runs"
+            )
+        worker, start, _ = self.schedule(view, view.workload.graph)
+        return scheduled(view.workload, worker, start)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return one pool per worker, from which only its owner takes."""
+        program = view.workload
+        if graph is not program.init and isinstance(program, ScheduledWorkload):
+            worker = program.worker
+        else:
+            worker = np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),),
+            spawn_order=PARENT_FIRST,
+            instance_of=worker,
+        )
+
+    def schedule(self, view: View, graph: TaskGraph) -> Schedule:
+        """Return worker, start and finish of every task as estimated; times in seconds."""
+        return make_schedule(estimate(view, graph), self.algorithm, insertion=self.insertion)
+
+
+def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:
+    """Return a static schedule; see :class:`ListScheduling`.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        The graph and its costs.
+    algorithm : str
+        One of `ALGORITHMS`.
+    insertion : bool
+        Whether gaps are used.
+
+    Returns
+    -------
+    tuple of ndarray, each of shape (n_tasks,)
+        Worker (int32), start and finish in seconds (float64).
+
+    Raises
+    ------
+    PolicyError
+        The graph has a cycle, or a task that no worker can run.
+    """
+    mean = estimates.mean_cost_s()
+    if algorithm in PAIR_RULES:
+        level = upward_ranks(estimates, mean, np.zeros(len(estimates.succ)))
+        return schedule_pairs(estimates, level, mean, rule=PAIR_RULES[algorithm])
+    edge = estimates.mean_edge_s(estimates.succ_bytes)
+    tail = pinned = None
+    choice = EARLIEST_FINISH
+    if algorithm == "peft":
+        tail = optimistic_costs(estimates, edge)
+        priority = tail.mean(axis=1)
+    else:
+        priority = upward_ranks(estimates, mean, edge)
+    if algorithm == "cpop":
+        priority, pinned = _critical_path(estimates, mean, priority)
+    elif algorithm == "mcp":
+        priority, choice = _latest_starts(estimates, priority), EARLIEST_START
+    elif algorithm == "lookahead":
+        choice = LOOKAHEAD
+    return schedule_list(
+        estimates, priority, choice=choice, insertion=insertion, tail_s=tail, pinned=pinned
+    )
+
+
+def _critical_path(
+    estimates: Estimates, mean: FloatArray, upward: FloatArray
+) -> tuple[FloatArray, Int32Array]:
+    """Return CPOP's priorities, and the worker of the tasks on the critical path, -1 elsewhere."""
+    back = estimates.reversed()
+    downward = upward_ranks(back, mean, back.mean_edge_s(back.succ_bytes)) - mean
+    priority = upward + downward
+    pinned = np.full(estimates.n_tasks, -1, np.int32)
+    if estimates.n_tasks == 0:
+        return priority, pinned
+    entries = np.flatnonzero(np.diff(estimates.pred_ptr) == 0)
+    task = int(entries[np.argmax(priority[entries])])
+    path = [task]
+    while True:
+        first, last = estimates.succ_ptr[task], estimates.succ_ptr[task + 1]
+        if first == last:
+            break
+        following = estimates.succ[first:last]
+        task = int(following[np.argmax(priority[following])])
+        path.append(task)
+    total = estimates.cost_s[:, path].sum(axis=1)[estimates.worker_row]
+    if np.isfinite(total).any():
+        pinned[path] = int(np.argmin(total))
+    return priority, pinned
+
+
+def _latest_starts(estimates: Estimates, upward: FloatArray) -> FloatArray:
+    """Return priorities that rise as the latest start of a task and of its successors falls."""
+    below = np.zeros(estimates.n_tasks)
+    source = np.repeat(np.arange(estimates.n_tasks), np.diff(estimates.succ_ptr))
+    np.maximum.at(below, source, upward[estimates.succ])
+    order = np.lexsort((np.arange(estimates.n_tasks), -below, -upward))
+    priority = np.empty(estimates.n_tasks)
+    priority[order] = -np.arange(estimates.n_tasks, dtype=np.float64)
+    return priority
+
+
+_TITLES = {
+    "heft": "Heterogeneous earliest finish time: falling upward ranks, smallest finish.",
+    "peft": "Predict earliest finish time: HEFT with an optimistic cost table.",
+    "cpop": "Critical path on a processor: the critical path on one worker, others by finish.",
+    "mcp": "Modified critical path: latest possible starts first, smallest start.",
+    "lookahead": "HEFT that judges workers by when the successors would be done.",
+    "etf": "Earliest task first: the ready task and worker with the smallest start.",
+    "dls": "Dynamic level scheduling: static level less start plus gain of the worker.",
+    "min_min": "Of all ready tasks that which can finish first.",
+    "max_min": "Of all ready tasks that whose earliest finish is last.",
+}
+for _name, _title in _TITLES.items():
+    preset(_name, ListScheduling, _title, algorithm=_name)

@@ -1,0 +1,79 @@
+"""Keeping the order of a static schedule on every worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.schedules import FloatArray, Int32Array
+from simsched.workload.builder import adjacency
+from simsched.workload.graph import TaskGraph, Workload
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduledWorkload(Workload):
+    """A program whose tasks wait for each other in the order of a schedule.
+
+    Parameters
+    ----------
+    worker : ndarray of int32, shape (n_tasks,)
+        Worker of each task.
+    """
+
+    worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+def scheduled(workload: Workload, worker: Int32Array, start_s: FloatArray) -> ScheduledWorkload:
+    """Return a program tied into a schedule; see :func:`follow`."""
+    return ScheduledWorkload(
+        workload.name,
+        follow(workload.graph, worker, start_s),
+        workload.iterations,
+        workload.init,
+        workload.parameters,
+        worker,
+    )
+
+
+def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.integer]) -> TaskGraph:
+    """Return the graph with more dependences, leaving out those that it has already.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The program.
+    first, second : ndarray of int, shape (n,)
+        Each task of `second` has to wait for that of `first`.
+
+    Notes
+    -----
+    The program's own edges stay in front: they are followed in their order.
+    """
+    n = graph.n_tasks
+    source = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.succ_ptr))
+    known = np.isin(first.astype(np.int64) * n + second, source * n + graph.succ)
+    succ_ptr, succ = adjacency(
+        np.concatenate([source, first[~known].astype(np.int64)]),
+        np.concatenate([graph.succ.astype(np.int64), second[~known].astype(np.int64)]),
+        n,
+    )
+    return replace(graph, succ_ptr=succ_ptr, succ=succ)
+
+
+def follow(graph: TaskGraph, worker: Int32Array, start_s: FloatArray) -> TaskGraph:
+    """Return the graph in which every task waits for the one before it on its worker.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The program.
+    worker : ndarray of int32, shape (n_tasks,)
+        Worker of each task.
+    start_s : ndarray of float64, shape (n_tasks,)
+        When it starts there; of equal times the lower task comes first.
+    """
+    order = np.lexsort((np.arange(graph.n_tasks), start_s, worker))
+    same = worker[order][1:] == worker[order][:-1]
+    return tied(graph, order[:-1][same].astype(np.int64), order[1:][same].astype(np.int64))

@@ -1,0 +1,215 @@
+"""Static list scheduling: published examples, a plain twin, schedules that hold in simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import simulate
+from simsched.errors import ModelError, PolicyError
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.policy.list_scheduling import ALGORITHMS, make_schedule
+from simsched.policy.native import optimistic_costs, upward_ranks
+from simsched.policy.schedules import Estimates
+from simsched.workload.builder import adjacency
+from simsched.workload.registry import make_workload
+
+Edges = list[tuple[int, int, float]]
+
+# Topcuoglu, Hariri, Wu 2002, figure 2 and table 1.
+TOPCUOGLU_COST = [
+    [14, 16, 9], [13, 19, 18], [11, 13, 19], [13, 8, 17], [12, 13, 10],
+    [13, 16, 9], [7, 15, 11], [5, 11, 14], [18, 12, 20], [21, 7, 16],
+]  # fmt: skip
+TOPCUOGLU_EDGES: Edges = [
+    (0, 1, 18), (0, 2, 12), (0, 3, 9), (0, 4, 11), (0, 5, 14), (1, 7, 19), (1, 8, 16), (2, 6, 23),
+    (3, 7, 27), (3, 8, 23), (4, 8, 13), (5, 7, 15), (6, 9, 17), (7, 9, 11), (8, 9, 13),
+]  # fmt: skip
+# Arabnejad, Barbosa 2014, figure 1 and table 1.
+ARABNEJAD_COST = [
+    [22, 21, 36], [22, 18, 18], [32, 27, 43], [7, 10, 4], [29, 27, 35],
+    [26, 17, 24], [14, 25, 30], [29, 23, 36], [15, 21, 8], [13, 16, 33],
+]  # fmt: skip
+ARABNEJAD_EDGES: Edges = [
+    (0, 1, 17), (0, 2, 31), (0, 3, 29), (0, 4, 13), (0, 5, 7), (1, 7, 3), (1, 8, 30), (2, 6, 16),
+    (3, 7, 11), (3, 8, 7), (4, 8, 57), (5, 7, 5), (6, 9, 9), (7, 9, 42), (8, 9, 7),
+]  # fmt: skip
+
+
+def estimates(cost: list[list[float]], edges: Edges) -> Estimates:
+    """Every worker is of its own kind and has its own node; an edge's bytes are its time."""
+    costs = np.array(cost, np.float64).T
+    n_workers, n = costs.shape
+    source = np.array([e[0] for e in edges], np.int64)
+    target = np.array([e[1] for e in edges], np.int64)
+    size = np.array([e[2] for e in edges], np.float64)
+    succ_ptr, succ = adjacency(source, target, n)
+    pred_ptr, pred = adjacency(target, source, n)
+    workers = np.arange(n_workers, dtype=np.int32)
+    return Estimates(
+        n_tasks=n,
+        pred_ptr=pred_ptr,
+        pred=pred,
+        pred_bytes=size[np.argsort(target, kind="stable")],
+        succ_ptr=succ_ptr,
+        succ=succ,
+        succ_bytes=size[np.argsort(source, kind="stable")],
+        worker_row=workers,
+        worker_node=workers,
+        cost_s=costs,
+        latency_s=np.zeros((n_workers, n_workers)),
+        byte_time_s=1.0 - np.eye(n_workers),
+    )
+
+
+def makespan(cost: list[list[float]], edges: Edges, algorithm: str) -> float:
+    return float(make_schedule(estimates(cost, edges), algorithm)[2].max())
+
+
+def test_published_upward_ranks() -> None:
+    known = estimates(TOPCUOGLU_COST, TOPCUOGLU_EDGES)
+    ranks = upward_ranks(known, known.mean_cost_s(), known.mean_edge_s(known.succ_bytes))
+    published = [108, 77, 80, 80, 69, 63.333, 42.667, 35.667, 44.333, 14.667]
+    assert ranks == pytest.approx(published, abs=5e-4)
+
+
+def test_published_makespans() -> None:
+    assert makespan(TOPCUOGLU_COST, TOPCUOGLU_EDGES, "heft") == 80
+    assert makespan(TOPCUOGLU_COST, TOPCUOGLU_EDGES, "cpop") == 86
+    assert makespan(ARABNEJAD_COST, ARABNEJAD_EDGES, "heft") == 133
+    assert makespan(ARABNEJAD_COST, ARABNEJAD_EDGES, "peft") == 122
+
+
+def random_case(seed: int) -> tuple[list[list[float]], Edges]:
+    """A random graph of up to 14 tasks on 1 to 4 unequal workers."""
+    rng = np.random.default_rng(seed)
+    n, workers = int(rng.integers(1, 15)), int(rng.integers(1, 5))
+    cost = rng.integers(1, 30, (n, workers)).astype(float).tolist()
+    edges = [
+        (a, b, float(rng.integers(0, 25)))
+        for a in range(n)
+        for b in range(a + 1, n)
+        if rng.random() < 0.25
+    ]
+    return cost, edges
+
+
+def plain_list(cost: list[list[float]], edges: Edges, order: list[int], *, by_start: bool) -> float:
+    """The insertion rule as published, on sorted lists of busy intervals; returns the makespan."""
+    busy: list[list[tuple[float, float]]] = [[] for _ in cost[0]]
+    place: dict[int, tuple[int, float]] = {}
+    for task in order:
+        best = None
+        for w in range(len(busy)):
+            ready = max(
+                (place[a][1] + (0 if place[a][0] == w else c) for a, b, c in edges if b == task),
+                default=0.0,
+            )
+            instants = [ready, *(end for _, end in busy[w] if end >= ready)]
+            start = min(
+                s
+                for s in instants
+                if all(s + cost[task][w] <= begin or s >= end for begin, end in busy[w])
+            )
+            key = start if by_start else start + cost[task][w]
+            if best is None or key < best[0]:
+                best = (key, w, start)
+        assert best is not None
+        _, w, start = best
+        place[task] = w, start + cost[task][w]
+        busy[w].append((start, start + cost[task][w]))
+    return max(end for _, end in place.values())
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_heft_and_mcp_equal_their_plain_twins(seed: int) -> None:
+    cost, edges = random_case(seed)
+    known = estimates(cost, edges)
+    ranks = upward_ranks(known, known.mean_cost_s(), known.mean_edge_s(known.succ_bytes))
+    order = np.lexsort((np.arange(len(cost)), -ranks)).tolist()
+    assert makespan(cost, edges, "heft") == plain_list(cost, edges, order, by_start=False)
+    below = [max((ranks[b] for a, b, _ in edges if a == t), default=0.0) for t in range(len(cost))]
+    order.sort(key=lambda t: (-ranks[t], -below[t], t))
+    assert makespan(cost, edges, "mcp") == plain_list(cost, edges, order, by_start=True)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("insertion", [True, False])
+def test_schedules_keep_dependences_and_workers_do_one_thing_at_a_time(
+    algorithm: str, insertion: bool
+) -> None:
+    for seed in range(40):
+        cost, edges = random_case(seed)
+        worker, start, finish = make_schedule(
+            estimates(cost, edges), algorithm, insertion=insertion
+        )
+        for t, w in enumerate(worker.tolist()):
+            assert finish[t] == start[t] + cost[t][w]
+        for a, b, c in edges:
+            assert start[b] >= finish[a] + (0 if worker[a] == worker[b] else c)
+        for w in range(len(cost[0])):
+            mine = np.flatnonzero(worker == w)
+            mine = mine[np.argsort(start[mine], kind="stable")]
+            assert (start[mine][1:] >= finish[mine][:-1]).all()
+
+
+def test_pair_rules_choose_what_they_promise() -> None:
+    # Three independent tasks on one worker each: the rules differ only in the order.
+    cost = [[5.0], [1.0], [3.0]]
+    starts = {rule: make_schedule(estimates(cost, []), rule)[1].tolist() for rule in ALGORITHMS}
+    assert starts["min_min"] == [4.0, 0.0, 1.0]
+    assert starts["max_min"] == [0.0, 8.0, 5.0]
+    assert starts["etf"] == starts["dls"] == [0.0, 8.0, 5.0]  # equal starts: the highest level
+
+
+def test_dls_prefers_the_worker_that_gains_most() -> None:
+    # Worker 1 is free later for task 0, but saves more than that.
+    worker, _, _ = make_schedule(estimates([[10.0, 2.0], [1.0, 1.0]], []), "dls")
+    assert worker.tolist() == [1, 0]
+
+
+def test_lookahead_avoids_a_worker_that_is_far_from_the_successors() -> None:
+    # By its own finish the first task goes to worker 0; its successor runs well on worker 1 only.
+    cost, edges = [[4.0, 5.0], [50.0, 1.0]], [(0, 1, 20.0)]
+    assert makespan(cost, edges, "heft") == 25
+    assert makespan(cost, edges, "lookahead") == 6
+
+
+def test_optimistic_costs_of_a_chain() -> None:
+    # The successor takes 7 or 3; worker 0 would rather pay 2 for the edge and 3 than 7.
+    table = optimistic_costs(estimates([[1.0, 1.0], [7.0, 3.0]], [(0, 1, 2.0)]), np.array([2.0]))
+    assert table.tolist() == [[5.0, 3.0], [0.0, 0.0]]
+
+
+def test_what_cannot_be_scheduled_is_said() -> None:
+    with pytest.raises(PolicyError, match="cycle"):
+        make_schedule(estimates([[1.0], [1.0]], [(0, 1, 0), (1, 0, 0)]), "heft")
+    with pytest.raises(PolicyError, match="no worker"):
+        make_schedule(estimates([[float("inf")]], []), "min_min")
+    heat = make_workload("heat", {"rows": 64, "columns": 64, "leaf_bytes": 4096})
+    with pytest.raises(ModelError, match="spawn tree in workload heat"):
+        simulate(make_machine(), heat, make_policy("heft"))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_simulation_follows_the_schedule(algorithm: str) -> None:
+    machine = make_machine(domains=2, cores_per_domain=4)
+    workload = make_workload("stencil2d", {"width": 8, "height": 8, "steps": 6, "costs": "bench"})
+    policy = make_policy(algorithm)
+    run = simulate(machine, workload, policy)
+    again = simulate(machine, workload, policy, backend="simpy")
+    assert run.summary.makespan_ps == again.summary.makespan_ps
+    # Without costs and data the simulated run takes what the schedule says, up to picoseconds.
+    from simsched.policy.base import View
+    from simsched.policy.schedules import estimate
+
+    view = View(
+        machine,
+        workload,
+        run.worker_thread,
+        machine.core_domain[machine.thread_core[run.worker_thread]],
+        np.random.default_rng(0),
+    )
+    planned = make_schedule(estimate(view, workload.graph), algorithm)[2].max()
+    assert run.makespan_s == pytest.approx(planned, rel=1e-9)
