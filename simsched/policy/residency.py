@@ -106,20 +106,22 @@ def plan_residency(
     Room is a number of bytes; it is taken from what was never used, then from what was given back
     first. Sizes that differ by less than an eighth are rounded up to the largest of them, so that
     such blocks can reuse each other's buffers. Buffers keep their size; if more are needed in sum
-    than there is room, because the mixture of sizes changes, less room is used.
+    than there is room, because the mixture of sizes changes, less room is used, and if that is not
+    enough for the largest task, all buffers have the size of the largest block.
     """
     needed = _blocks_of_tasks(graph, moved)
-    sizes = _classed(graph.block_bytes)
-    largest = max((int(sizes[blocks].sum()) for blocks in needed), default=0)
-    room = room_bytes
-    while largest <= room:
-        plan = _Admission(graph, needed, sizes, owner, room).run()
-        taken = int(plan.buffer_bytes.sum())
-        if taken <= room_bytes:
-            return plan
-        room = min(room - 1, room * room_bytes // taken)
+    classed = _classed(graph.block_bytes)
+    equal = np.full(graph.n_blocks, int(graph.block_bytes[moved].max(initial=0)))
+    for sizes in (classed, equal):
+        room, largest = room_bytes, max((int(sizes[b].sum()) for b in needed), default=0)
+        while largest <= room:
+            plan = _Admission(graph, needed, sizes, owner, room).run()
+            taken = int(plan.buffer_bytes.sum())
+            if taken <= room_bytes:
+                return plan
+            room = min(room - 1, room * room_bytes // taken)
     raise ModelError(
-        f"fast memory: found a task with {largest} bytes of blocks, accepted at most {room}"
+        f"fast memory: found a task with {largest} bytes of blocks, accepted at most {room_bytes}"
     )
 
 

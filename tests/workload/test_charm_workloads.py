@@ -1,0 +1,84 @@
+"""Chare programs: sizes of the publication, counts and bytes as documented."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simsched.errors import ConfigurationError
+from simsched.workload import make_workload
+from simsched.workload.presets import resolve_workload
+
+GIB, MIB = 2**30, 2**20
+
+
+def test_the_published_grid_has_32_gb_in_1024_chares() -> None:
+    workload = resolve_workload("stencil3d_charm_32gb")
+    graph = workload.graph
+    assert graph.n_tasks == 1024
+    blocks = graph.block_bytes[:1024]
+    assert blocks.sum() == 32 * GIB
+    assert 64 * blocks[0] == 2 * GIB  # reduced working set with one chare on each of 64 PEs
+    faces = 2 * (15 * 64 + 2 * 16 * 56)  # of 16 x 8 x 8 chares, seen from both sides
+    assert graph.block_bytes[1024:].sum() == faces * 128 * 128 * 8
+
+
+@pytest.mark.parametrize(("name", "gib"), [("24gb", 24), ("38gb", 37.5), ("54gb", 54)])
+def test_products_have_the_published_working_sets(name: str, gib: float) -> None:
+    graph = resolve_workload(f"matmul_charm_{name}").graph
+    assert graph.block_bytes.sum() == gib * GIB
+    rows = graph.n_tasks // 32
+    assert 64 * graph.block_bytes[:rows].max() == pytest.approx(6 * GIB, rel=0.12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.tuples(*[st.integers(1, 5)] * 3), st.tuples(*[st.integers(1, 9)] * 3), st.booleans())
+def test_a_stencil_moves_the_bytes_that_its_documentation_says(
+    grid: tuple[int, int, int], shape: tuple[int, int, int], allocate: bool
+) -> None:
+    parameters = {f"chares_{axis}": n for axis, n in zip("xyz", grid, strict=True)}
+    parameters |= {f"elements_{axis}": n for axis, n in zip("xyz", shape, strict=True)}
+    parameters |= {"sweeps": 3, "write_allocate": allocate}
+    workload = make_workload("stencil3d_charm", parameters)
+    workload.validate()
+    graph = workload.graph
+    n = int(np.prod(grid))
+    elements = int(np.prod(shape))
+    sent = sum(
+        2 * (n // grid[axis]) * (grid[axis] - 1) * (elements // shape[axis]) for axis in range(3)
+    )
+    assert graph.n_tasks == n
+    assert graph.written_bytes.sum() == (3 * n * elements + sent) * 8
+    fetched = 2 if allocate else 1
+    assert graph.read_bytes.sum() == (3 * n * elements * fetched + fetched * sent) * 8
+    assert graph.ops.sum() == 3 * 8 * n * elements
+    assert workload.init is not None
+    assert workload.init.written_bytes.sum() == graph.block_bytes.sum()
+
+
+def test_a_chare_in_the_middle_has_six_neighbours() -> None:
+    parameters = {"chares_x": 3, "chares_y": 3, "chares_z": 3}
+    graph = make_workload("stencil3d_charm", parameters).graph
+    middle = 13
+    touched = graph.access_block[graph.access_ptr[middle] : graph.access_ptr[middle + 1]]
+    assert sorted((touched - 27).tolist()) == [middle - 27, 4, 10, 12, 13, 14, 16, 22]
+
+
+def test_a_product_reads_panels_and_passes_over_its_result() -> None:
+    parameters = {"order": 100, "chare_rows": 4, "chare_columns": 2}
+    graph = make_workload("matmul_charm", parameters | {"row_block": 10, "depth_block": 40}).graph
+    assert (graph.n_tasks, graph.n_blocks) == (8, 4 + 2 + 8)
+    assert graph.block_bytes.sum() == 3 * 100 * 100 * 8
+    task = 5  # row 2, column 1
+    accesses = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
+    assert graph.access_block[accesses].tolist() == [2, 5, 11]
+    panel, block = 25 * 100 * 8, 25 * 50 * 8
+    # 25 rows are 3 blocks of 10, 100 columns 3 of 40: B is read and C passed three times.
+    assert graph.read_bytes[accesses].tolist() == [panel, 3 * 2 * panel, 3 * block]
+    assert graph.written_bytes[accesses].tolist() == [0, 0, 3 * block]
+    assert graph.ops[0, task] == pytest.approx(0.8 * 25 * 50 * 100)
+
+
+def test_more_chares_than_rows_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="chare_rows: found 16, accepted at most order"):
+        make_workload("matmul_charm", {"order": 10})
