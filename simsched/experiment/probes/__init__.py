@@ -1,7 +1,8 @@
 """Probes: quantities of claims that need no run.
 
 A probe is a function in a module of this package. It looks at a machine model, a workload's task
-graph or a formula of a policy, never at a simulated run::
+graph or a formula of a policy; a run that it makes is one without numbers (does it run at all, in
+which order), never one whose times are the answer::
 
     @probe("cores")
     def cores(*, machine: str) -> float:
@@ -17,10 +18,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.inputs import workload_source
+from simsched.experiment.schema import WorkloadEntry
 from simsched.formats import import_modules, summary_of
+from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
 Function = TypeVar("Function", bound=Callable[..., Answer])
@@ -103,6 +108,40 @@ def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
         if item.default is item.empty and key not in given:
             raise ConfigurationError(f"probe {name}: {key}: missing, accepted a value for it")
     return function(**given)
+
+
+def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workload:
+    """Return a preset or generator with the seed 0, for probes.
+
+    Parameters
+    ----------
+    name : str
+        The preset or generator.
+    parameters : mapping, optional
+        Of the generator.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown name or parameter.
+    """
+    entry = WorkloadEntry(name=name, parameters=dict(parameters or {}))
+    return workload_source(entry, Path()).seeded(0).build()
+
+
+def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
+    """Return an entry that is a number, for probes.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such entry, or it is no number.
+    """
+    if name not in known:
+        raise ConfigurationError(unknown_name(what, name, known))
+    if not isinstance(known[name], int | float):
+        raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
+    return float(known[name])
 
 
 def _type(parameter: inspect.Parameter) -> str:

@@ -128,6 +128,64 @@ def latency_ratio(
     return upper / access_latency_s(machine=machine, kind=base or kind, hops=base_hops)
 
 
+@probe("traversal_time_s")
+def traversal_time_s(
+    *, machine: str, domain: int, node: int, moved_bytes: int = 2**30, write: bool = False
+) -> float:
+    """Return how long one core of a domain takes to read or write a buffer on a memory node.
+
+    Parameters
+    ----------
+    machine : str
+        The machine.
+    domain, node : int
+        Numbers of the core's domain and of the memory node.
+    moved_bytes : int
+        Size of the buffer, which no cache holds.
+    write : bool
+        Whether it is written.
+
+    Notes
+    -----
+    Latency of the path, then the bytes at the rate that one core draws alone: the core's cap, or
+    what controller and links give when that is less.
+    """
+    model = load_machine(machine)
+    for name, index, count in (
+        ("domain", domain, model.n_domains),
+        ("node", node, len(model.nodes)),
+    ):
+        if not 0 <= index < count:
+            raise ConfigurationError(f"{name}: found {index}, accepted: 0 to {count - 1}")
+    path = model.paths[domain][node]
+    caps = [model.nodes[node].bandwidth_bytes_per_s / path.node_weight]
+    caps += [model.links[link].bandwidth_bytes_per_s for link in path.links]
+    caps.append((path.write_core_cap if write else path.core_cap_bytes_per_s)[0])
+    latency = path.write_latency if write else path.latency_ps
+    return latency * PS + moved_bytes / min(caps)
+
+
+@probe("traversal_ratio")
+def traversal_ratio(
+    *, machine: str, domain: int, node: int, base: int, write: bool = False
+) -> float:
+    """Return the time to read or write a buffer on a node over that on another one: NUMA factor."""
+    upper = traversal_time_s(machine=machine, domain=domain, node=node, write=write)
+    return upper / traversal_time_s(machine=machine, domain=domain, node=base, write=write)
+
+
+@probe("traversal_ratios")
+def traversal_ratios(*, machine: str, write: bool = False) -> list[float]:
+    """Return the NUMA factors of all remote nodes as seen from domain 0, nearest nodes first."""
+    model = load_machine(machine)
+    home = [node.domain for node in model.nodes].index(0)
+    remote = [index for index, node in enumerate(model.nodes) if node.domain not in (None, 0)]
+    return sorted(
+        traversal_ratio(machine=machine, domain=0, node=node, base=home, write=write)
+        for node in remote
+    )
+
+
 @probe("runtime_cost_s")
 def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
     """Return a cost of the task runtime, for those that depend on it at a distance class."""

@@ -1,4 +1,4 @@
-"""What task graphs say: counts and bytes; and what policies say by their parameters."""
+"""What task graphs say: counts, bytes and parameters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.inputs import workload_source
-from simsched.experiment.probes import probe
+from simsched.experiment.probes import number_of, probe, workload_of
 from simsched.experiment.schema import WorkloadEntry
-from simsched.policy import make_policy
-from simsched.workload.graph import Int32Array, TaskGraph, Workload
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 @probe("workload_count")
@@ -28,7 +27,7 @@ def workload_count(*, workload: str, what: str, parameters: dict[str, Any] | Non
     parameters : dict
         Of the generator.
     """
-    found = _built(workload, parameters)
+    found = workload_of(workload, parameters)
     graph = found.graph
     counts = {
         "tasks": graph.n_tasks,
@@ -56,7 +55,7 @@ def workload_bytes(*, workload: str, what: str, parameters: dict[str, Any] | Non
     parameters : dict
         Of the generator.
     """
-    graph = _built(workload, parameters).graph
+    graph = workload_of(workload, parameters).graph
     read, written = int(graph.read_bytes.sum()), int(graph.written_bytes.sum())
     found = {
         "data": int(graph.block_bytes.sum()),
@@ -74,28 +73,7 @@ def workload_bytes(*, workload: str, what: str, parameters: dict[str, Any] | Non
 def workload_parameter(*, workload: str, name: str) -> float:
     """Return a parameter of a preset or generator that is a number."""
     source = workload_source(WorkloadEntry(name=workload), Path())
-    return _number("parameter", name, source.parameters)
-
-
-@probe("policy_parameter")
-def policy_parameter(*, policy: str, name: str) -> float:
-    """Return a parameter of a policy, or of a preset of one, that is a number."""
-    return _number("parameter", name, make_policy(policy).parameters())
-
-
-def _number(what: str, name: str, known: dict[str, Any]) -> float:
-    """Return an entry that is a number."""
-    if name not in known:
-        raise ConfigurationError(unknown_name(what, name, known))
-    if not isinstance(known[name], int | float):
-        raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
-    return float(known[name])
-
-
-def _built(workload: str, parameters: dict[str, Any] | None) -> Workload:
-    """Return a workload with the seed 0."""
-    entry = WorkloadEntry(name=workload, parameters=parameters or {})
-    return workload_source(entry, Path()).seeded(0).build()
+    return number_of("parameter", name, source.parameters)
 
 
 def _levels(graph: TaskGraph) -> int:
