@@ -120,8 +120,8 @@ class Memory:
         """Resolve the access of a segment: first touch, caches, flows, counting."""
         problem = self._problem
         block = int(graph.access_block[access])
-        read, written = int(graph.read_bytes[access]), int(graph.written_bytes[access])
-        n_bytes = read + written
+        written = int(graph.written_bytes[access])
+        n_bytes = int(graph.read_bytes[access]) + written
         domain = int(problem.worker_domain[worker])
         if self.home[block] < 0:
             self._touch(block, domain, worker, segment.task, now)
@@ -135,7 +135,7 @@ class Memory:
         if missing > 0 and problem.node_slots[node] > 0:
             hit = self._memory_side.access(node, block, missing)
         behind = missing - hit
-        apart = max(0, behind - read) if self._writes_apart(domain, node) else 0
+        apart = min(behind, written) if self._writes_apart(domain, node) else 0
         segment.flows = [
             (node, way, size)
             for way, size in ((HIT, hit), (READ, behind - apart), (WRITE, apart))

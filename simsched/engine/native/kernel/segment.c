@@ -120,12 +120,12 @@ static void add_flow(ssk_sim_t *sim, int32_t worker, uint8_t way, int64_t n_byte
     w->tail = ssk_add_ps(w->tail, sim->problem.path_latency_ps[path_of(sim, worker, way)]);
 }
 
-/* The part of `moved` bytes that takes the path of writes, if that differs: what exceeds the bytes that are read. */
-static int64_t written_part(const ssk_sim_t *sim, int32_t worker, int64_t moved, int64_t read)
+/* The part of `moved` bytes that takes the path of writes, if that differs: as many as are written. */
+static int64_t written_part(const ssk_sim_t *sim, int32_t worker, int64_t moved, int64_t written)
 {
-    if (moved <= read || path_of(sim, worker, SSK_WAY_WRITE) == path_of(sim, worker, SSK_WAY_READ))
+    if (written == 0 || path_of(sim, worker, SSK_WAY_WRITE) == path_of(sim, worker, SSK_WAY_READ))
         return 0;
-    return moved - read;
+    return moved < written ? moved : written;
 }
 
 /* Resolves an access: first touch, caches, flows, counting. */
@@ -152,7 +152,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     if (missing > 0 && sim->problem.node_slots[w->node] > 0)
         hit = ssk_sidecache_access(&sim->sidecache, w->node, block, missing);
     sim->memory_side_hit_bytes += hit;
-    int64_t apart = written_part(sim, worker, missing - hit, n_bytes - written);
+    int64_t apart = written_part(sim, worker, missing - hit, written);
     add_flow(sim, worker, SSK_WAY_HIT, hit);
     add_flow(sim, worker, SSK_WAY_READ, missing - hit - apart);
     add_flow(sim, worker, SSK_WAY_WRITE, apart);

@@ -1,0 +1,206 @@
+"""Blocked stencils in one to three dimensions as data-flow programs: jacobi and seidel.
+
+A grid of n_1 x ... x n_d blocks of E elements is swept R times. T(L, c) is the task of sweep L on
+block c, I(c) the initial one, F(c) the final one; c - k and c + k are the neighbours along
+dimension k, if they exist. ``lo_k`` and ``hi_k`` are the faces of a block towards them, of ``E /
+B_k`` elements.
+
+* *jacobi* uses the sweep before: T(L, c) reads the centre C(L-1, c), hi_k(L-1, c-k) and
+  lo_k(L-1, c+k) and writes C(L, c), lo_k(L, c), hi_k(L, c).
+* *seidel* uses what the present sweep has left on the low side: T(L, c) reads C(L-1, c),
+  hi_k(L, c-k) and lo_k(L-1, c+k); hi_k(L, c) goes to T(L, c+k). I(c) writes no hi.
+* I(c) reads block c of the global matrix; F(c) reads C(R, c) and the faces of its own block that
+  nobody else takes, writes block c of the global matrix and sends 4 bytes to a last task.
+
+With B blocks and P_k = B (n_k - 1) / n_k pairs of neighbours:
+
+* *Tasks.* R B computing ones, B initial, B final, the last, and one that creates for every group of
+  up to 4 blocks per dimension, beside the root.
+* *Buffers.* (R + 1) B centres of ``e E`` bytes; faces: jacobi ``2 (R + 1)``, seidel ``2 R + 1``
+  times the sum of P_k; B tokens of 4 bytes. Each has an edge.
+* *Creation.* The root creates the last task and the creating ones; these create I(c) and T(1, c) of
+  their blocks. I(c) creates T(2, c), T(L, c) creates T(L+2, c); who would create a sweep after
+  the last but one, L = R - 1, creates F(c) (I(c) if R = 1).
+* *Operations.* ``2 (2 d + 1) + 1`` per element: a load and an addition for each point of the star
+  and a store; 2 in I and F.
+
+In the shared version T(L, c) updates block c of the matrix in place and reads the faces of its
+neighbours from their blocks; I and F move nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simsched.errors import ConfigurationError
+from simsched.workload.builder import check_size
+from simsched.workload.dataflow_program import DataflowProgram, group_creation
+from simsched.workload.graph import Int64Array, Workload
+
+GROUP = 4  #: most blocks of a creating task along a dimension
+TOKEN_BYTES = 4
+
+
+@dataclass(frozen=True)
+class StencilGrid:
+    """Blocks of a matrix.
+
+    Parameters
+    ----------
+    counts : tuple of int
+        Blocks along each dimension.
+    block : tuple of int
+        Elements of a block along each dimension.
+    """
+
+    counts: tuple[int, ...]
+    block: tuple[int, ...]
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return int(np.prod(self.counts))
+
+    @property
+    def elements(self) -> int:
+        """Elements of a block."""
+        return int(np.prod(self.block))
+
+    def pairs(self, dimension: int) -> tuple[Int64Array, Int64Array]:
+        """Return the pairs of blocks (c, c + k) that are neighbours along a dimension."""
+        number = np.arange(self.n_blocks, dtype=np.int64).reshape(self.counts)
+        low = np.take(number, range(self.counts[dimension] - 1), axis=dimension)
+        high = np.take(number, range(1, self.counts[dimension]), axis=dimension)
+        return low.ravel(), high.ravel()
+
+
+def stencil_grid(
+    name: str, sizes: tuple[int | None, ...], blocks: tuple[int | None, ...]
+) -> StencilGrid:
+    """Return the grid of blocks.
+
+    Parameters
+    ----------
+    name : str
+        Workload, for messages.
+    sizes, blocks : tuple of int or None
+        Elements of the matrix and of a block along x, y, z; None from the first dimension on that
+        the matrix does not have.
+
+    Raises
+    ------
+    ConfigurationError
+        A dimension with only one of both, after a missing one, or that blocks do not fill.
+    """
+    given = [size is not None for size in sizes]
+    for axis, size, block in zip("xyz", sizes, blocks, strict=True):
+        if (size is None) != (block is None):
+            raise ConfigurationError(
+                f"workload {name}: size_{axis} and block_{axis}: accepted both or none"
+            )
+        if size is not None and block is not None and size % block:
+            raise ConfigurationError(
+                f"workload {name}: block_{axis}: found {block}, accepted a divisor of size_{axis} "
+                f"= {size}"
+            )
+    if given != sorted(given, reverse=True):
+        raise ConfigurationError(f"workload {name}: size_z: accepted only with size_y")
+    present = [(size, block) for size, block in zip(sizes, blocks, strict=True) if size and block]
+    return StencilGrid(
+        tuple(size // block for size, block in present), tuple(block for _, block in present)
+    )
+
+
+def stencil_workload(
+    name: str,
+    grid: StencilGrid,
+    *,
+    in_place: bool,
+    sweeps: int,
+    element_bytes: int,
+    ops_per_element: float | None,
+    copy_ops_per_element: float,
+    global_pieces: int,
+    version: str,
+    control: str,
+) -> Workload:
+    """Return a blocked stencil.
+
+    Parameters
+    ----------
+    name : str
+        Name of the workload.
+    grid : StencilGrid
+        Blocks.
+    in_place : bool
+        Whether low sides come from the present sweep (seidel) or from the one before (jacobi).
+    sweeps : int
+        Sweeps over the matrix.
+    element_bytes : int
+        Bytes of one element.
+    ops_per_element, copy_ops_per_element : float
+        Operations per element of a sweep, by default as the description of this module says, and
+        of initial and final tasks.
+    global_pieces : int
+        Blocks of data into which each block of the global matrix is divided.
+    version, control : str
+        See :mod:`simsched.workload.dataflow_program`.
+    """
+    n, dimensions = grid.n_blocks, len(grid.counts)
+    check_size(
+        name,
+        tasks=(sweeps + 4) * n,
+        edges=(sweeps + 2) * n * (1.0 + 2 * dimensions),
+        data_bytes=(sweeps + 2) * n * grid.elements * element_bytes * 2.0,
+    )
+    per_element = 2 * (2 * dimensions + 1) + 1 if ops_per_element is None else ops_per_element
+    program = DataflowProgram(version, control)
+    matrix = program.array(n, grid.elements * element_bytes, global_pieces)
+    creators = group_creation(program, grid.counts, GROUP)
+    copying = grid.elements * copy_ops_per_element if program.is_private else 0.0
+    first = program.tasks("initial", n, copying)
+    sweep = program.tasks("sweep", sweeps * n, grid.elements * per_element).reshape(sweeps, n)
+    final = program.tasks("final", n, copying)
+    last = program.tasks("last", 1)
+    stages = np.concatenate([first[None], sweep, final[None]])
+    _add_creation(program, creators, stages, last)
+    program.buffer(stages[:-1], stages[1:], grid.elements * element_bytes)
+    for dimension in range(dimensions):
+        face = grid.elements // grid.block[dimension] * element_bytes
+        low, high = grid.pairs(dimension)
+        program.buffer(stages[:-2, high], stages[1:-1, low], face)  # lo
+        program.buffer(stages[-2, high], final[high], face)
+        ahead = 0 if in_place else 1
+        begin = 1 if in_place else 0
+        program.buffer(stages[begin : -1 - ahead, low], stages[begin + ahead : -1, high], face)
+        if not in_place:
+            program.buffer(stages[-2, low], final[low], face)
+        if not program.is_private:
+            for mine, other, piece in ((low, high, 0), (high, low, -1)):
+                block = np.broadcast_to(matrix[other, piece], (sweeps, len(mine)))
+                program.look(sweep[:, mine].ravel(), block.ravel(), face)
+    program.buffer(final, np.broadcast_to(last, (n,)), TOKEN_BYTES)
+    if program.is_private:
+        program.use(first, matrix, read=True)
+        program.use(final, matrix, written=True)
+    else:
+        everywhere = np.tile(matrix, (sweeps, 1))
+        program.use(sweep.ravel(), everywhere, read=True, written=True)
+    return Workload(name, program.graph())
+
+
+def _add_creation(
+    program: DataflowProgram,
+    creators: Int64Array | None,
+    stages: Int64Array,
+    last: Int64Array,
+) -> None:
+    """Let tasks create the task two stages later; `stages` are initial, sweeps, final."""
+    if creators is None:
+        return
+    program.create(program.root, last)
+    both = np.repeat(creators, 2)
+    program.create(both, stages[:2].T.ravel())
+    program.create(stages[:-2], stages[2:])

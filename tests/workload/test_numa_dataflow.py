@@ -1,0 +1,370 @@
+"""Programs of the NUMA dataflow study: counts, widths, depth and bytes of the published sizes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.errors import ConfigurationError
+from simsched.workload import TaskGraph, make_workload
+from simsched.workload.presets import resolve_workload
+
+#: Preset: tasks (without the root), face edges, main buffer, share of the centre in a task's input.
+STENCILS = [
+    ("jacobi_1d_opteron64", 254_977, 499_590, 100.0),
+    ("jacobi_1d_sgi192", 254_977, 499_590, 100.0),
+    ("jacobi_2d_opteron64", 254_209, 966_240, 96.8),
+    ("jacobi_2d_sgi192", 254_209, 983_808, 98.5),
+    ("jacobi_3d_opteron64", 254_017, 1_389_824, 86.5),
+    ("jacobi_3d_sgi192", 254_017, 1_366_400, 84.2),
+    ("seidel_1d_opteron64", 254_977, 495_495, 100.0),
+    ("seidel_1d_sgi192", 254_977, 495_495, 100.0),
+    ("seidel_2d_opteron64", 254_209, 975_744, 98.5),
+    ("seidel_2d_sgi192", 254_209, 971_872, 98.1),
+    ("seidel_3d_opteron64", 254_017, 1_393_920, 86.5),
+    # 79.5 with both faces along y; of the two blocks along y none has both.
+    ("seidel_3d_sgi192", 254_081, 1_215_808, 79.75),
+]
+#: Preset: compute depth, largest width, average parallelism.
+SEIDEL_SHAPES = [
+    ("seidel_1d_opteron64", 4214, 60, 58.3),
+    ("seidel_2d_opteron64", 245, 2040, 1003),
+    ("seidel_2d_sgi192", 277, 1848, 887),
+    ("seidel_3d_opteron64", 164, 2048, 1499),
+    ("seidel_3d_sgi192", 214, 2048, 1148),
+]
+
+
+def of_class(graph: TaskGraph, *names: str) -> np.ndarray:
+    """Return which tasks belong to some classes."""
+    return np.isin(graph.task_class, [graph.class_names.index(name) for name in names])
+
+
+def counts(graph: TaskGraph) -> Counter[str]:
+    """Return the number of tasks of each class."""
+    return Counter(np.array(graph.class_names)[graph.task_class].tolist())
+
+
+def input_bytes(graph: TaskGraph, task: int) -> list[int]:
+    """Return the sizes of a task's reads, in order."""
+    part = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
+    return [size for size in graph.read_bytes[part].tolist() if size]
+
+
+def depths(graph: TaskGraph) -> np.ndarray:
+    """Return the number of tasks before each one on the longest dependence path."""
+    depth = np.zeros(graph.n_tasks, np.int64)
+    left = graph.in_degree.copy()
+    front = np.flatnonzero(left == 0)
+    while len(front):
+        starts, ends = graph.succ_ptr[front], graph.succ_ptr[front + 1]
+        source = np.repeat(front, ends - starts)
+        entries = np.concatenate([np.arange(a, b) for a, b in zip(starts, ends, strict=True)])
+        target = graph.succ[entries.astype(np.int64)] if len(entries) else np.empty(0, np.int64)
+        np.maximum.at(depth, target, depth[source] + 1)
+        np.subtract.at(left, target, 1)
+        front = np.unique(target[left[target] == 0])
+    return depth
+
+
+def assert_every_task_is_created_once(graph: TaskGraph) -> None:
+    graph.validate()  # two parents are refused
+    assert np.flatnonzero(graph.parent < 0).tolist() == [0]
+    assert graph.detached is not None
+    assert graph.detached[1:].all()
+
+
+@pytest.mark.parametrize(("name", "tasks", "faces", "share"), STENCILS)
+def test_stencils_have_the_published_counts(
+    name: str, tasks: int, faces: int, share: float
+) -> None:
+    graph = resolve_workload(name).graph
+    assert_every_task_is_created_once(graph)
+    assert graph.n_tasks - 1 == tasks
+    assert counts(graph)["sweep"] == 245_760
+    assert graph.n_edges == 61 * 4096 + faces + 4096
+    pieces = 24 if name.endswith("sgi192") else 8
+    assert graph.n_blocks == graph.n_edges + 4096 * pieces
+    sweeps = np.flatnonzero(of_class(graph, "sweep"))
+    lengths = np.diff(graph.access_ptr)[sweeps]
+    interior = int(sweeps[np.argmax(lengths)])
+    inputs = input_bytes(graph, interior)
+    assert max(inputs) == inputs[0] == 512 * 1024
+    assert 100 * inputs[0] / sum(inputs) == pytest.approx(share, abs=0.05)
+
+
+@pytest.mark.parametrize(("name", "depth", "width", "parallelism"), SEIDEL_SHAPES)
+def test_seidel_is_a_wave(name: str, depth: int, width: int, parallelism: float) -> None:
+    graph = resolve_workload(name).graph
+    sweeps = of_class(graph, "sweep")
+    level = depths(graph)[sweeps]
+    widths = np.bincount(level)[1:]  # initial tasks are before all
+    assert len(widths) == depth
+    assert widths.max() == width
+    assert widths.mean() == pytest.approx(parallelism, rel=1e-3)
+
+
+def test_jacobi_is_layers() -> None:
+    graph = resolve_workload("jacobi_3d_sgi192").graph
+    assert np.bincount(depths(graph)[of_class(graph, "sweep")]).tolist() == [0, *[4096] * 60]
+
+
+@pytest.mark.parametrize(
+    ("name", "faces"),
+    [
+        ("jacobi_2d_opteron64", [512, 8192]),
+        ("jacobi_3d_opteron64", [16384, 8192, 16384]),
+        ("jacobi_3d_sgi192", [32768, 8192, 8192]),
+        ("seidel_2d_sgi192", [4096, 1024]),
+        ("seidel_3d_opteron64", [8192, 16384, 16384]),
+        ("seidel_3d_sgi192", [32768, 2048, 32768]),
+    ],
+)
+def test_faces_have_the_published_sizes(name: str, faces: list[int]) -> None:
+    sizes = Counter(resolve_workload(name).graph.block_bytes.tolist())
+    for piece in (512 * 1024, 4, 65536, 21845, 21846):  # centres, tokens, pieces of the matrix
+        sizes.pop(piece, None)
+    assert set(sizes) == set(faces)
+
+
+def neighbours(cell: tuple[int, ...], grid: tuple[int, ...], by: int) -> list[tuple[int, ...]]:
+    """Return the existing cells one step down (-1) or up (1) along each dimension."""
+    found = [
+        tuple(c + by if axis == k else c for axis, c in enumerate(cell)) for k in range(len(grid))
+    ]
+    return [c for c in found if all(0 <= x < n for x, n in zip(c, grid, strict=True))]
+
+
+@pytest.mark.parametrize("name", ["jacobi", "seidel"])
+@pytest.mark.parametrize("grid", [(5,), (3, 2), (2, 3, 2)])
+@pytest.mark.parametrize("sweeps", [1, 2, 3])
+def test_stencil_dependences_one_by_one(name: str, grid: tuple[int, ...], sweeps: int) -> None:
+    """T(L, c) waits for its own block and its neighbours, of the sweeps that the method says."""
+    params: dict[str, Any] = {"sweeps": sweeps}
+    for axis, extent in zip("xyz", grid, strict=False):
+        params |= {f"size_{axis}": 4 * extent, f"block_{axis}": 4}
+    graph = make_workload(name, params).graph
+    assert_every_task_is_created_once(graph)
+    cells = list(np.ndindex(*grid))
+    n = len(cells)
+    first = int(np.flatnonzero(of_class(graph, "initial"))[0])
+    number = {
+        (stage, cell): first + stage * n + i
+        for stage in range(sweeps + 2)
+        for i, cell in enumerate(cells)
+    }
+    expected = set()
+    for stage in range(1, sweeps + 1):
+        for cell in cells:
+            task = number[stage, cell]
+            low = stage if name == "seidel" else stage - 1
+            expected.add((number[stage - 1, cell], task))
+            expected |= {(number[low, other], task) for other in neighbours(cell, grid, -1)}
+            expected |= {(number[stage - 1, other], task) for other in neighbours(cell, grid, 1)}
+    last = graph.n_tasks - 1
+    for cell in cells:
+        expected.add((number[sweeps, cell], number[sweeps + 1, cell]))
+        expected.add((number[sweeps + 1, cell], last))
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    assert set(zip(source.tolist(), graph.succ.tolist(), strict=True)) == expected
+    for (stage, cell), task in number.items():
+        if stage >= 2:
+            assert graph.parent[task] == number[stage - 2, cell]
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("jacobi", {"size_x": 2**16, "block_x": 2**12, "sweeps": 4}),
+        ("seidel", {"size_x": 64, "block_x": 16, "size_y": 64, "block_y": 16, "sweeps": 4}),
+        ("blur_roberts", {"size_x": 64, "size_y": 64, "block_x": 16, "block_y": 16}),
+        ("bitonic", {"stages": 4, "block_elements": 64}),
+        ("kmeans", {"points": 640, "block_points": 10, "rounds": 3}),
+        ("cholesky_dataflow", {"tiles": 5, "tile_size": 8}),
+    ],
+)
+def test_private_buffers_have_one_producer_and_one_consumer(
+    name: str, params: dict[str, Any]
+) -> None:
+    graph = make_workload(name, params).graph
+    assert_every_task_is_created_once(graph)
+    task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    edges = Counter(zip(source.tolist(), graph.succ.tolist(), strict=True))
+    writer = {
+        b: t for b, t, w in zip(graph.access_block, task, graph.written_bytes, strict=True) if w
+    }
+    found: Counter[tuple[int, int]] = Counter()
+    for block, reader, read in zip(graph.access_block, task, graph.read_bytes, strict=True):
+        pair = (int(writer.get(block, -1)), int(reader))
+        if read and pair in edges:
+            found[pair] += 1
+    assert found == edges
+
+
+def test_sequential_control_creates_everything_from_the_root() -> None:
+    for name in ("jacobi", "blur_roberts", "bitonic", "kmeans", "cholesky_dataflow"):
+        parallel = make_workload(name).graph
+        graph = make_workload(name, {"control": "sequential"}).graph
+        graph.validate()
+        assert "create" not in graph.class_names
+        assert graph.child.tolist() == list(range(1, graph.n_tasks))
+        assert counts(graph) == counts(parallel) - Counter({"create": 10**6})
+        assert graph.n_edges == parallel.n_edges
+
+
+def test_shared_versions_keep_tasks_and_edges() -> None:
+    for name in ("jacobi", "seidel", "blur_roberts", "bitonic", "kmeans"):
+        private = make_workload(name).graph
+        shared = make_workload(name, {"version": "shared"}).graph
+        shared.validate()
+        np.testing.assert_array_equal(shared.succ, private.succ)
+        np.testing.assert_array_equal(shared.child, private.child)
+        assert shared.n_blocks < private.n_blocks
+        np.testing.assert_array_equal(shared.block_bytes[:8], private.block_bytes[:8])
+
+
+def test_shared_stencil_updates_blocks_in_place() -> None:
+    params = {"size_x": 64, "block_x": 16, "sweeps": 2, "version": "shared", "global_pieces": 2}
+    graph = make_workload("jacobi", params).graph
+    sweeps = np.flatnonzero(of_class(graph, "sweep"))
+    assert graph.n_blocks == 4 * 2
+    written = [
+        int(graph.written_bytes[graph.access_ptr[t] : graph.access_ptr[t + 1]].sum())
+        for t in range(graph.n_tasks)
+    ]
+    assert [written[t] for t in sweeps] == [128] * 8
+    assert sum(written) == 8 * 128
+    assert sorted(input_bytes(graph, int(sweeps[1]))) == [8, 8, 64, 64]
+
+
+def test_bitonic_has_the_published_counts() -> None:
+    graph = resolve_workload("bitonic_opteron64").graph
+    assert_every_task_is_created_once(graph)
+    found = counts(graph)
+    assert (found["tri"], found["ch"], found["atom"]) == (24_576, 135_168, 49_152)
+    assert sum(found[name] for name in ("sort", "tri", "ch", "atom")) == 212_992
+    assert graph.n_tasks - 1 == 221_697
+    assert graph.n_edges - 4096 == 376_832
+    level = depths(graph)
+    assert level[of_class(graph, "term")].max() + 1 == 93
+    widths = {name: np.bincount(level[of_class(graph, name)]).max() for name in ("ch", "atom")}
+    assert widths == {"ch": 2048, "atom": 4096}
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 4, 5])
+def test_bitonic_sorts(stages: int) -> None:
+    """Executing the network on blocks of one element sorts them; tri reverses its second block."""
+    graph = make_workload("bitonic", {"stages": stages, "block_elements": 1}).graph
+    assert_every_task_is_created_once(graph)
+    n = 2**stages
+    rng = np.random.default_rng(stages)
+    values = rng.permutation(n)
+    pieces = make_workload(
+        "bitonic",
+        {"stages": stages, "block_elements": 1, "version": "shared", "global_pieces": 1},
+    ).graph
+    depth = depths(pieces)
+    for task in np.lexsort((np.arange(pieces.n_tasks), depth)):
+        name = pieces.class_names[pieces.task_class[task]]
+        if name in ("tri", "ch"):
+            a, b = sorted(
+                pieces.access_block[pieces.access_ptr[task] : pieces.access_ptr[task + 1]].tolist()
+            )
+            values[a], values[b] = min(values[a], values[b]), max(values[a], values[b])
+    assert values.tolist() == list(range(n))
+
+
+def test_blur_roberts_has_the_published_counts() -> None:
+    for name, tasks, size, share in (
+        ("blur_roberts_opteron64", 67_585, 256 * 1024, 98.3),
+        ("blur_roberts_sgi192", 135_169, 512 * 1024, 98.4),
+    ):
+        graph = resolve_workload(name).graph
+        assert_every_task_is_created_once(graph)
+        assert graph.n_tasks - 1 == tasks
+        roberts = np.flatnonzero(of_class(graph, "roberts"))
+        inputs = max((input_bytes(graph, int(t)) for t in roberts[:2000]), key=sum)
+        assert max(inputs) == size
+        tokens = [x for x in inputs if x == 4]
+        assert len(tokens) == 8
+        data = [x for x in inputs if x != 4]
+        assert 100 * size / sum(data) == pytest.approx(share, abs=0.05)
+
+
+def test_blur_roberts_tokens_go_to_the_blocks_around() -> None:
+    graph = make_workload(
+        "blur_roberts", {"size_x": 48, "size_y": 64, "block_x": 16, "block_y": 16}
+    ).graph
+    roberts = np.flatnonzero(of_class(graph, "roberts"))
+    tokens = sorted(input_bytes(graph, int(t)).count(4) for t in roberts)
+    assert tokens == [3] * 4 + [5] * 6 + [8] * 2
+
+
+def test_kmeans_has_the_published_counts() -> None:
+    workload = resolve_workload("kmeans_opteron64", {"rounds": 3})
+    graph = workload.graph
+    assert_every_task_is_created_once(graph)
+    found = counts(graph)
+    assert (found["assign"], found["reduce"], found["bcast"]) == (3 * 4096, 3 * 585, 4 * 585)
+    assigned = np.flatnonzero(of_class(graph, "assign"))
+    inputs = input_bytes(graph, int(assigned[0]))
+    assert sorted(inputs) == [4, 440, 40_000, 400_000]
+    assert 100 * 400_000 / sum(inputs) == pytest.approx(90.8, abs=0.05)
+    reduced = np.flatnonzero(of_class(graph, "reduce"))
+    assert sum(input_bytes(graph, int(reduced[0]))) == 3_904
+    assert graph.ops[0][assigned[0]] == 5 * 1.1e6
+
+
+def test_kmeans_rounds_follow_each_other() -> None:
+    graph = make_workload("kmeans", {"points": 640, "block_points": 10, "rounds": 4}).graph
+    level = depths(graph)
+    assigns = level[of_class(graph, "assign")].reshape(4, 64)
+    steps = 1 + 2 * 2  # two levels of 8 and 1 tasks, up and down
+    assert np.diff(assigns, axis=0).tolist() == [[steps] * 64] * 3
+
+
+def test_cholesky_has_the_published_counts() -> None:
+    graph = resolve_workload("cholesky_8192_opteron64").graph
+    assert_every_task_is_created_once(graph)
+    found = counts(graph)
+    kernels = [found[name] for name in ("potrf", "trsm", "syrk", "gemm")]
+    assert kernels == [32, 496, 496, 4960]
+    assert sorted(set(graph.block_bytes.tolist())) == [4, 65_536, 524_288]
+    critical = depths(graph)[of_class(graph, "final")].max()
+    assert critical == 1 + 31 * 5 + 1 + 1  # init, (potrf proxy trsm proxy syrk)*, potrf, proxy
+
+
+def test_page_migration_puts_buffers_on_nodes_in_turn() -> None:
+    graph = make_workload("page_migration", {"traversals": 1}).graph
+    graph.validate()
+    assert (graph.n_tasks, graph.n_blocks) == (8 * 65, 8 * 64 * 32)
+    assert graph.block_bytes.sum() == 32 * 2**30
+    traverse = np.flatnonzero(of_class(graph, "traverse")).reshape(8, 64)
+    for change in (0, 3):
+        for thread in (0, 5, 63):
+            task = traverse[change, thread]
+            blocks = graph.access_block[graph.access_ptr[task] : graph.access_ptr[task + 1]]
+            assert set((blocks % 8).tolist()) == {thread % 8}
+            assert len(set(blocks.tolist())) == 32
+    assert len(np.unique(graph.access_block)) == graph.n_blocks
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("jacobi", {"size_x": 10, "block_x": 3}, "block_x: found 3, accepted a divisor"),
+        ("jacobi", {"size_y": 8}, "size_y and block_y: accepted both or none"),
+        ("seidel", {"size_z": 8, "block_z": 4}, "size_z: accepted only with size_y"),
+        ("blur_roberts", {"size_x": 10, "block_x": 3}, "block_x: found 3"),
+        ("kmeans", {"points": 10, "block_points": 3}, "block_points: found 3"),
+        ("kmeans", {"fan": 1}, "fan"),
+        ("page_migration", {"piece_bytes": 3}, "piece_bytes: found 3"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(name: str, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make_workload(name, params)
