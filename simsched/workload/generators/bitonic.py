@@ -147,17 +147,21 @@ class _Network:
 
     def tri(self, stage: int, pair: Int64Array, box: Int64Array) -> Int64Array:
         """Return tri(stage, pair, box)."""
-        return self._tri[stage][box * 2**stage + pair]
+        found: Int64Array = self._tri[stage][box * 2**stage + pair]
+        return found
 
     def ch(
         self, stage: int, step: int, box: Int64Array, low: Int64Array, high: Int64Array
     ) -> Int64Array:
         """Return ch(stage, step, box, low, high)."""
-        return self._ch[stage][step][box * 2**stage + low * 2 ** (stage - 1 - step) + high]
+        place = box * 2**stage + low * 2 ** (stage - 1 - step) + high
+        found: Int64Array = self._ch[stage][step][place]
+        return found
 
     def atom(self, stage: int, box: Int64Array, block: Int64Array) -> Int64Array:
         """Return atom(stage, box, block)."""
-        return self._atom[stage][box * 2 ** (stage + 1) + block]
+        found: Int64Array = self._atom[stage][box * 2 ** (stage + 1) + block]
+        return found
 
     def levels(self) -> list[tuple[Int64Array, Int64Array]]:
         """Return tasks and the block positions of each, shape (n, 1) or (n, 2), level by level."""
