@@ -112,7 +112,7 @@ def grow(n_items: int, split: Split) -> SpawnTree:
         counts, below = split(levels[-1])
         degrees.append(counts)
         levels.append(below)
-    new = _preorder(degrees)
+    new, children = number_levels(degrees)
     flat = np.concatenate(new)
     n_tasks = len(flat)
     level = np.empty(n_tasks, dtype=np.int32)
@@ -120,10 +120,32 @@ def grow(n_items: int, split: Split) -> SpawnTree:
     level[flat] = np.repeat(np.arange(len(new), dtype=np.int32), [len(ids) for ids in new])
     first[flat] = np.concatenate([pieces.first for pieces in levels[:-1]])
     last[flat] = np.concatenate([pieces.last for pieces in levels[:-1]])
+    return SpawnTree(children, level, first, last)
+
+
+def number_levels(degrees: list[Int64Array]) -> tuple[list[Int64Array], Adjacency]:
+    """Return the tasks of each level of a spawn tree, and the children of all tasks.
+
+    Parameters
+    ----------
+    degrees : list of ndarray of int64
+        Number of children of each task, level by level from the root; children of one level in the
+        order of their parents. The last level has none.
+
+    Examples
+    --------
+    >>> numbers, children = number_levels([np.array([2]), np.array([1, 0]), np.array([0])])
+    >>> [level.tolist() for level in numbers]
+    [[0], [1, 3], [2]]
+    >>> children.target.tolist()
+    [1, 3, 2]
+    """
+    new = _preorder(degrees)
+    flat = np.concatenate(new)
     parent = np.concatenate(
         [np.repeat(ids, count) for ids, count in zip(new, degrees, strict=True)]
     )
-    return SpawnTree(adjacency(parent, flat[1:], n_tasks), level, first, last)
+    return new, adjacency(parent, flat[1:], len(flat))
 
 
 def equal_parts(degree: int, cutoff: int) -> Split:
