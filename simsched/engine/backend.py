@@ -51,6 +51,7 @@ class IterationCounters:
     start_ps: int
     end_ps: int
     group_bytes: NDArray[np.int64]
+    group_missing_bytes: NDArray[np.int64]
     samples: NDArray[np.int64]
     block_home: NDArray[np.int32]
     node_used_bytes: NDArray[np.int64]

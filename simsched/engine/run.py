@@ -254,6 +254,7 @@ def _counters(engine: Backend, number: int) -> Counters:
         iteration=number,
         duration_s=(measured.end_ps - measured.start_ps) * PER_PS,
         group_bytes=measured.group_bytes,
+        group_missing_bytes=measured.group_missing_bytes,
         samples=measured.samples,
         block_home=measured.block_home,
         node_used_bytes=measured.node_used_bytes,

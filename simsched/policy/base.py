@@ -179,6 +179,9 @@ class Counters:
     group_bytes : ndarray of int64, shape (n_groups, n_memory_kinds, 2)
         Bytes moved per counter group, memory kind (order of `View.memory_kinds`) and local (0) or
         remote (1).
+    group_missing_bytes : ndarray of int64, shape (n_groups, n_cache_levels)
+        Bytes per counter group that accesses wanted from each cache level and that the instance of
+        the accessing core did not hold: what a counter of misses shows, times the size of a line.
     samples : ndarray of int64, shape (n_blocks, n_samples)
         For every sampled page, in how many polling loops it was accessed.
     block_home : ndarray of int32, shape (n_blocks,)
@@ -192,6 +195,7 @@ class Counters:
     iteration: int
     duration_s: float
     group_bytes: Int64Array
+    group_missing_bytes: Int64Array
     samples: Int64Array
     block_home: Int32Array
     node_used_bytes: Int64Array

@@ -165,6 +165,7 @@ def _counters(
         iteration=number,
         duration_s=1e-3,
         group_bytes=dice.integers(0, 10**6, (groups, len(view.memory_kinds), 2)),
+        group_missing_bytes=dice.integers(0, 10**6, (groups, len(view.machine.caches))),
         samples=dice.integers(0, 20, (graph.n_blocks, n_samples)),
         block_home=home.copy(),
         node_used_bytes=used,

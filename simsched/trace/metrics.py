@@ -24,9 +24,21 @@ from simsched.workload.graph import Workload
 PS = 1e-12
 
 #: Columns that hold one value per iteration, worker or distance class instead of one number.
-SERIES = ("iteration_s", "worker_busy_s", "worker_acquire_s", "worker_idle_s", "steals_by_distance")
+SERIES = (
+    "iteration_s",
+    "worker_busy_s",
+    "worker_acquire_s",
+    "worker_idle_s",
+    "steals_by_distance",
+    "domain_local_bytes",
+    "domain_remote_bytes",
+)
 
+#: Bytes of a cache line, which turn bytes into what hardware counts: misses and memory accesses.
+#: All processors that machines are described of have lines of this size.
+LINE_BYTES = 64
 
+CACHE_COUNTS = ("cache_hits", "cache_misses", "cache_hit_bytes", "cache_missing_bytes")
 _PARTS = ("busy", "spawn", "acquire", "migrate")
 _BOUNDS = (
     "bound_critical_path_s",
@@ -63,14 +75,32 @@ def run_metrics(
     -------
     dict of str to int, float or list
         Unit-suffixed names in a fixed order. Columns that depend on the machine are named after
-        its memory kinds (`local_hbm_bytes`) and cache levels (`l2_hits`); those of `SERIES`
-        and `iteration_<kind>_bytes` are lists.
+        its memory kinds (`local_hbm_bytes`) and cache levels (`l2_hits`); those of `SERIES`,
+        `iteration_<kind>_bytes` and `domain_<level>_missing_lines` are lists.
+
+    Notes
+    -----
+    The *straggler* is the socket whose cores move the fewest bytes from and to their own memory
+    nodes in the iterations (not the initialisation), among the sockets that move any; the lowest
+    one of equals. Its accesses end last, so its counts stand for the program's [1]_. Accesses and
+    misses are counted in lines of `LINE_BYTES`, rounded down.
+
+    `local_percent` is the share of all bytes that go to memory which stay in the domain: the ratio
+    R_loc^HW of [2]_, section 4.
+
+    References
+    ----------
+    .. [1] Chen, Guo, Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket Multi-core
+       Architectures*, ICS 2014, section 5.
+    .. [2] Drebes et al., *Scalable Task Parallelism for NUMA: A Uniform Abstraction for Coordinated
+       Scheduling and Memory Management*, PACT 2016, section 5.
     """
     return {
         **_times(summary, machine),
         **_worker_times(summary),
         **_traffic(summary, machine),
         **_caches(summary, machine),
+        **_straggler(summary, machine),
         **_scheduling(summary),
         **_bounds(summary, machine, workload, worker_thread),
         "bound_own_traffic_s": traffic_bound_s(summary, machine, moved=moved),
@@ -81,7 +111,7 @@ def metric_names(machine: Machine) -> list[str]:
     """Return the names of the metrics of runs on a machine that are single numbers."""
     shapes = {
         "node_bytes": (1, machine.n_domains, len(machine.nodes)),
-        **dict.fromkeys(("cache_hit_bytes", "cache_hits", "cache_misses"), (len(machine.caches),)),
+        **dict.fromkeys(CACHE_COUNTS, (1, machine.n_domains, len(machine.caches))),
     }
     values: dict[str, Any] = {
         f.name: 0 if f.type == "int" else np.zeros(shapes.get(f.name, (1,)), np.int64)
@@ -93,6 +123,7 @@ def metric_names(machine: Machine) -> list[str]:
         **_worker_times(nothing),
         **_traffic(nothing, machine),
         **_caches(nothing, machine),
+        **_straggler(nothing, machine),
         **_scheduling(nothing),
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
@@ -119,7 +150,60 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
         "between_iterations_s": between * PS,
         "policy_overhead_s": overhead * PS,
         "policy_overhead_percent": 100.0 * overhead / max(1, summary.makespan_ps),
+        "policy_work_s": summary.policy_ps * PS,
+        "policy_work_percent": 100.0 * summary.policy_ps / max(1, summary.makespan_ps),
+        "migration_overhead_s": (overhead - summary.policy_ps) * PS,
+        "migration_overhead_percent": 100.0
+        * (overhead - summary.policy_ps)
+        / max(1, summary.makespan_ps),
+        "iterations_to_amortise": iterations_to_amortise(
+            summary, barrier_ps=machine.costs.barrier_ps
+        ),
     }
+
+
+def iterations_to_amortise(
+    summary: Summary, baseline: Summary | None = None, *, barrier_ps: int = 0
+) -> int:
+    """Return after how many iterations a run has made up for its overhead.
+
+    Parameters
+    ----------
+    summary : Summary
+        Counters of the run.
+    baseline : Summary, optional
+        The run that would have had no overhead; without it, one in which every iteration takes as
+        long as the first one of `summary`, with nothing but barriers in between.
+    barrier_ps : int
+        Time of these barriers.
+
+    Returns
+    -------
+    int
+        The first iteration, counted from 1, from whose end on the time since the start of iteration
+        1, with everything between the iterations, is no longer than the baseline's, to the last
+        iteration that both have; 1 for a run that is never behind, -1 for one that is behind at its
+        end.
+    """
+    own = _elapsed(summary)
+    if baseline is None:
+        count = np.arange(1, len(own) + 1)
+        other = own[:1] * count + barrier_ps * (count - 1)
+    else:
+        other = _elapsed(baseline)
+    shared = min(len(own), len(other))
+    behind = np.flatnonzero(own[:shared] > other[:shared])
+    last = int(behind[-1]) + 1 if len(behind) else 0
+    return last + 1 if last < shared or shared == 0 else -1
+
+
+def _elapsed(summary: Summary) -> NDArray[np.int64]:
+    """Return the time from the start of iteration 1 to the end of each iteration."""
+    real = summary.iteration > 0
+    elapsed: NDArray[np.int64] = (
+        summary.iteration_end_ps[real] - summary.iteration_start_ps[real][:1]
+    )
+    return elapsed
 
 
 def _worker_times(summary: Summary) -> dict[str, Any]:
@@ -170,6 +254,9 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
         "local_bytes": near,
         "remote_bytes": all_bytes - near,
         "remote_percent": 100.0 * (all_bytes - near) / max(1, all_bytes),
+        "local_percent": 100.0 * near / max(1, all_bytes),
+        "domain_local_bytes": np.where(local, moved, 0).sum(axis=1).tolist(),
+        "domain_remote_bytes": np.where(local, 0, moved).sum(axis=1).tolist(),
     }
     seconds = max(1, summary.makespan_ps) * PS
     for kind, nodes in memory_kinds(machine).items():
@@ -188,10 +275,35 @@ def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for index, level in enumerate(machine.caches):
         name = level.name.lower()
-        row[f"{name}_hits"] = int(summary.cache_hits[index])
-        row[f"{name}_misses"] = int(summary.cache_misses[index])
-        row[f"{name}_hit_bytes"] = int(summary.cache_hit_bytes[index])
+        missing = summary.cache_missing_bytes[:, :, index].sum(axis=0)
+        row[f"{name}_hits"] = int(summary.cache_hits[:, :, index].sum())
+        row[f"{name}_misses"] = int(summary.cache_misses[:, :, index].sum())
+        row[f"{name}_hit_bytes"] = int(summary.cache_hit_bytes[:, :, index].sum())
+        row[f"{name}_missing_lines"] = int(missing.sum()) // LINE_BYTES
+        row[f"domain_{name}_missing_lines"] = (missing // LINE_BYTES).tolist()
     row["memory_side_hit_bytes"] = summary.memory_side_hit_bytes
+    return row
+
+
+def _straggler(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return what the socket with the fewest local accesses has done; see :func:`run_metrics`."""
+    real = summary.iteration > 0
+    moved = summary.node_bytes[real].sum(axis=0)
+    near = np.where(local_nodes(machine), moved, 0).sum(axis=1)
+    missing = summary.cache_missing_bytes[real].sum(axis=0)
+    sockets = np.arange(machine.n_sockets)[:, None] == machine.domain_socket[None, :]
+    of_socket = sockets.astype(np.int64)
+    local, total = of_socket @ near, of_socket @ moved.sum(axis=1)
+    takes_part = total > 0
+    found = int(np.where(takes_part, local, np.iinfo(np.int64).max).argmin())
+    row: dict[str, Any] = {
+        "straggler_socket": found if takes_part.any() else -1,
+        "straggler_local_accesses": int(local[found]) // LINE_BYTES,
+        "straggler_memory_accesses": int(total[found]) // LINE_BYTES,
+    }
+    for index, level in enumerate(machine.caches):
+        lines = int((of_socket @ missing[:, index])[found]) // LINE_BYTES
+        row[f"straggler_{level.name.lower()}_missing_lines"] = lines
     return row
 
 

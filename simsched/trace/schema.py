@@ -95,10 +95,12 @@ class Summary:
         Tasks ended by each worker.
     node_bytes : ndarray of int64, shape (I, D, N)
         Bytes moved between domain and node by task accesses.
-    cache_hit_bytes : ndarray of int64, shape (L,)
-        Bytes served by each cache level.
-    cache_hits, cache_misses : ndarray of int64, shape (L,)
-        Accesses that found all of their bytes, or not, at each level.
+    cache_hits, cache_misses : ndarray of int64, shape (I, D, L)
+        Accesses by the cores of each domain that found all of their bytes, or not, at each level.
+    cache_hit_bytes : ndarray of int64, shape (I, D, L)
+        Bytes served by each cache level, transfers between its instances included.
+    cache_missing_bytes : ndarray of int64, shape (I, D, L)
+        Bytes wanted from each cache level that the instance of the accessing core did not hold.
     memory_side_hit_bytes : int
         Bytes served by memory-side caches.
     requested_bytes : int
@@ -109,6 +111,8 @@ class Summary:
         Probes of empty pools by distance class.
     migrations, migrated_bytes : int
         Blocks moved between nodes.
+    policy_ps : int
+        Time between iterations that went into the policy's own work, without migrations.
     iteration_overhead_ps : ndarray of int64, shape (I,)
         Time after each iteration that went into the barrier, policy work and migrations.
     n_tasks, n_events : int
@@ -126,14 +130,16 @@ class Summary:
     worker_migrate_ps: NDArray[np.int64]
     tasks_per_worker: NDArray[np.int64]
     node_bytes: NDArray[np.int64]
-    cache_hit_bytes: NDArray[np.int64]
     cache_hits: NDArray[np.int64]
     cache_misses: NDArray[np.int64]
+    cache_hit_bytes: NDArray[np.int64]
+    cache_missing_bytes: NDArray[np.int64]
     memory_side_hit_bytes: int
     requested_bytes: int
     steals: NDArray[np.int64]
     failed_probes: NDArray[np.int64]
     migrations: int
     migrated_bytes: int
+    policy_ps: int
     n_tasks: int
     n_events: int

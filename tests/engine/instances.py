@@ -247,6 +247,7 @@ class RandomPolicy(Policy):
             + 3 * counters.samples.sum()
             + 7 * counters.block_home.sum()
             + 11 * counters.executed_by.sum()
+            + 13 * counters.group_missing_bytes.sum()
             + counters.node_used_bytes[0]
         )
         rng = np.random.default_rng(digest + 10**9)

@@ -15,7 +15,7 @@ from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import Counters, Monitor, Placement, Plan, Update, View
 from simsched.trace.schema import Summary
-from simsched.workload.builder import accesses, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 US = 1_000_000
@@ -158,6 +158,28 @@ def test_bytes_are_counted_by_group_kind_and_locality(backend: str) -> None:
     assert counters.executed_by.tolist() == [0, 0, 0]
     assert counters.block_home.tolist() == [1, 1, 1]
     assert counters.node_used_bytes.tolist() == [0, 3 * MB, 0, 0]
+
+
+def test_bytes_that_a_cache_does_not_hold_are_counted_by_group_and_domain(backend: str) -> None:
+    # One worker on domain 0 of two: task 0 (no group) leaves 6000 bytes in both levels; task 1
+    # (group 0) wants 8000 and lacks 2000 in L1, for which L2 holds enough of the block; task 2
+    # (group 1) writes a block that fits L2 only.
+    graph = build_graph(
+        [0.0, 0.0, 0.0],
+        successors=adjacency([0, 1], [1, 2], 3),
+        accessed=accesses([0, 1, 2], [0, 0, 1], [6000, 8000, 0], [0, 0, 30_000], 3),
+        block_bytes=[8000, 30_000],
+    )
+    caches = [("L1", 10_000, 100e9, 500, 1), ("L2", 40_000, 100e9, 500, 1)]
+    counters = watched(backend, make_machine(caches=caches), graph)
+    assert counters.group_missing_bytes.tolist() == [[2000, 0], [30_000, 30_000]]
+    policy = CentralQueue(home=0)
+    machine = make_machine(caches=caches)
+    found = simulate(machine, Workload("w", graph), policy, backend=backend, workers=1).summary
+    assert found.cache_missing_bytes.tolist() == [[[38_000, 36_000], [0, 0]]]
+    assert found.cache_hit_bytes.tolist() == [[[6000, 2000], [0, 0]]]
+    assert found.cache_misses.tolist() == [[[3, 2], [0, 0]]]
+    assert found.cache_hits.tolist() == [[[0, 1], [0, 0]]]
 
 
 def test_memory_that_belongs_to_no_domain_is_local_to_all(backend: str) -> None:

@@ -353,10 +353,8 @@ def execute(case: RandomCase, make: Any, check: Any = None) -> Iterator[tuple[st
             if check is not None:
                 check(backend)
             counters = backend.counters()
-            for name in ("start_ps", "end_ps", "group_bytes", "samples", "block_home"):
-                yield f"{number} {name}", getattr(counters, name)
-            yield f"{number} node_used_bytes", counters.node_used_bytes
-            yield f"{number} executed_by", counters.executed_by
+            for name, value in vars(counters).items():
+                yield f"{number} {name}", value
             if not last and rng.random() < 0.7:
                 blocks = np.flatnonzero(rng.random(graph.n_blocks) < 0.5).astype(np.int32)
                 nodes = rng.integers(0, problem.n_domains, len(blocks)).astype(np.int32)

@@ -62,17 +62,23 @@ static void test_caches(uint64_t seed)
     ssk_allocator_t allocator = ssk_default_allocator();
     static list_t lists[MAX_INSTANCES];
     int32_t writer[16];
+    ssk_cache_counts_t counts[64], sum = {0, 0, 0, 0};
+    int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
     memset(lists, 0, sizeof(lists));
     memset(writer, -1, sizeof(writer));
     scenario_init(&s, seed);
     const ssk_problem_t *p = &s.problem;
     CHECK(ssk_caches_alloc(&caches, &allocator, p) == SSK_OK && caches.n_instances <= MAX_INSTANCES);
+    CHECK(p->n_domains * p->n_levels <= 64 && p->n_levels <= 4);
+    memset(counts, 0, sizeof(counts));
+    caches.counts = counts;
     for (int step = 0; step < 2000; step++) {
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
         int64_t transfer = 0, expected_transfer = 0;
         bool writes = rng_chance(&s.rng, 0.3);
-        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, &missing, &tail, &transfer) == SSK_OK);
+        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, step % 2 ? group : NULL, &missing, &tail, &transfer) ==
+              SSK_OK);
         if (writes)
             ssk_caches_write(&caches, worker, block);
         for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++]) {
@@ -80,6 +86,9 @@ static void test_caches(uint64_t seed)
             int64_t before = want;
             if (want > 0)
                 want = look_up(&lists[own], p->cache_capacity_bytes[level], block, p->block_bytes[block], want);
+            hit_sum += before - want;
+            missing_sum += want;
+            group_sum[level] += step % 2 ? want : 0;
             if (before > want)
                 expected_tail += p->cache_latency_ps[level] +
                                  ssk_ceil_ps((double)(before - want) / p->cache_rate[level]);
@@ -88,6 +97,7 @@ static void test_caches(uint64_t seed)
                 if (moved > 0)
                     expected_transfer += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
                 want -= moved;
+                hit_sum += moved;
                 if (moved == there)
                     writer[block] = SSK_NONE;
             }
@@ -103,6 +113,12 @@ static void test_caches(uint64_t seed)
         CHECK(missing == want && tail == expected_tail && transfer == expected_transfer);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);
     }
+    for (int32_t i = 0; i < p->n_domains * p->n_levels; i++) {
+        sum.hit_bytes += counts[i].hit_bytes;
+        sum.missing_bytes += counts[i].missing_bytes;
+    }
+    CHECK(sum.hit_bytes == hit_sum && sum.missing_bytes == missing_sum);
+    CHECK(memcmp(group, group_sum, sizeof(group)) == 0);
     size_t n_entries = 0;
     for (int32_t i = 0; i < caches.n_instances; i++)
         n_entries += (size_t)lists[i].n;

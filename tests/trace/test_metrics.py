@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from benchmarks.policies import CentralQueue
+from simsched.engine.run import BACKENDS, Run, simulate
+from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
+from simsched.policy.base import Counters, Update, View
 from simsched.trace.metrics import (
+    CACHE_COUNTS,
     SERIES,
     bandwidth_over_time,
     iteration_bandwidth,
+    iterations_to_amortise,
     metric_names,
     path_nodes,
     run_metrics,
     spread,
 )
+from simsched.trace.schema import Summary
+from simsched.workload.builder import accesses, build_graph
+from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
 
 
@@ -75,7 +87,8 @@ def test_steals_by_distance_add_up(row: dict[str, object]) -> None:
 
 def test_every_column_is_a_number_or_a_known_series(row: dict[str, object], run: Run) -> None:
     series = {name for name, value in row.items() if isinstance(value, list)}
-    assert series == {*SERIES, "iteration_dram_bytes", "iteration_hbm_bytes"}
+    named = {"iteration_dram_bytes", "iteration_hbm_bytes", "domain_l2_missing_lines"}
+    assert series == {*SERIES, *named}
     rest = {name: value for name, value in row.items() if name not in series}
     assert all(isinstance(value, int | float) for value in rest.values())
     assert list(rest) == metric_names(run.machine)
@@ -104,3 +117,92 @@ def test_spread_of_one_interval_over_bins() -> None:
     edges = np.linspace(0.0, 4.0, 5)
     rate = spread(np.array([0.5]), np.array([2.5]), np.array([8.0]), np.array([True]), edges)
     assert rate.tolist() == pytest.approx([2.0, 4.0, 2.0, 0.0])
+
+
+def spans(*pairs: tuple[int, int]) -> Any:
+    """Return counters of which only the starts and ends of iterations 1, 2, ... are known."""
+    starts, ends = np.array(pairs, np.int64).T
+    return SimpleNamespace(
+        iteration=np.arange(1, len(pairs) + 1),
+        iteration_start_ps=starts,
+        iteration_end_ps=ends,
+    )
+
+
+def test_overhead_is_made_up_for_by_faster_iterations() -> None:
+    # The first takes 100, then 50 of overhead, then 80 each: ends at 100, 230, 310, 390 against
+    # 100, 200, 300, 400.
+    run = spans((0, 100), (150, 230), (230, 310), (310, 390))
+    assert iterations_to_amortise(run) == 4
+    assert iterations_to_amortise(spans((0, 100), (150, 230), (230, 310))) == -1
+    assert iterations_to_amortise(spans((0, 100), (100, 180))) == 1
+    # Against a run with 120 per iteration: ends at 120, 240.
+    assert iterations_to_amortise(run, spans((0, 120), (120, 240), (240, 360))) == 1
+    # Against one with 90: 90, 180, 270, 360 is never reached.
+    assert iterations_to_amortise(run, spans(*((90 * i, 90 * i + 90) for i in range(4)))) == -1
+    # Barriers of 20 are no overhead.
+    assert iterations_to_amortise(spans((0, 100), (120, 220)), barrier_ps=20) == 1
+    assert iterations_to_amortise(spans((0, 100), (121, 221)), barrier_ps=20) == -1
+
+
+def test_the_straggler_is_the_socket_with_the_fewest_local_accesses() -> None:
+    machine = make_machine(
+        domains=3, cores_per_domain=1, domains_per_socket=1, caches=[("L3", 2**20, 20e9, 100, 1)]
+    )
+    assert machine.n_sockets == 3
+    # The initialisation (iteration 0) does not count; socket 2 moves nothing.
+    node_bytes = np.array(
+        [
+            [[0, 0, 0], [64_000, 0, 0], [0, 0, 0]],
+            [[6400, 640, 0], [640, 1280, 0], [0, 0, 0]],
+            [[6400, 0, 0], [0, 1280, 6463], [0, 0, 0]],
+        ]
+    )
+    summary = counters(
+        node_bytes,
+        cache_missing_bytes=np.array([[[9]] * 3, [[64], [6400], [0]], [[64], [63], [0]]]),
+    )
+    row = run_metrics(summary, machine, Workload("w", build_graph([1.0])), np.zeros(1, np.int32))
+    assert row["straggler_socket"] == 1
+    assert row["straggler_local_accesses"] == 2560 // 64
+    assert row["straggler_memory_accesses"] == (640 + 2560 + 6463) // 64
+    assert row["straggler_l3_missing_lines"] == 6463 // 64
+    assert row["l3_missing_lines"] == (27 + 128 + 6463) // 64
+    assert row["domain_l3_missing_lines"] == [(9 + 128) // 64, (9 + 6463) // 64, 0]
+    assert row["domain_local_bytes"] == [12_800, 2560, 0]
+    assert row["domain_remote_bytes"] == [640, 64_000 + 640 + 6463, 0]
+    near = 12_800 + 2560
+    assert row["local_percent"] == pytest.approx(100 * near / (near + 640 + 64_640 + 6463))
+    assert row["local_percent"] + row["remote_percent"] == pytest.approx(100)
+
+
+def counters(node_bytes: np.ndarray, **known: np.ndarray) -> Summary:
+    """Return counters that are zero but for what is given; iterations count from 0."""
+    n, domains, _ = node_bytes.shape
+    caches = dict.fromkeys(CACHE_COUNTS, np.zeros((n, domains, 1), np.int64))
+    values: dict[str, Any] = {
+        f.name: 0 if f.type == "int" else np.zeros(n, np.int64) for f in fields(Summary)
+    }
+    values |= caches | {"node_bytes": node_bytes, "iteration": np.arange(n, dtype=np.int32)}
+    return Summary(**values | known)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_work_of_the_policy_and_migrations_are_told_apart(backend: str) -> None:
+    class Moving(CentralQueue):
+        def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+            if counters.iteration != 1:
+                return None
+            moves = np.array([0], np.int32), np.array([1], np.int32)
+            return Update(move_block=moves[0], move_node=moves[1], overhead_s=3e-6)
+
+    graph = build_graph([1e6], accessed=accesses([0], [0], 4096, 0, 1), block_bytes=[40_960])
+    costs = RuntimeCosts(barrier_ps=7_000_000, page_migration_ps=1_000_000)
+    machine = make_machine(costs=costs)
+    run = simulate(machine, Workload("w", graph, 3), Moving(home=0), workers=1, backend=backend)
+    row = run_metrics(run.summary, machine, run.workload, run.worker_thread)
+    assert row["policy_work_s"] == pytest.approx(3e-6)
+    assert row["migration_overhead_s"] == pytest.approx(10e-6)  # ten pages of a microsecond
+    assert row["policy_overhead_s"] == pytest.approx(13e-6)
+    assert row["between_iterations_s"] == pytest.approx(27e-6)
+    assert row["migration_overhead_percent"] == pytest.approx(1e3 / (row["makespan_s"] * 1e6))

@@ -324,6 +324,9 @@ cdef class NativeBackend:
             start_ps=m.start_ps,
             end_ps=m.end_ps,
             group_bytes=_copy(m.group_bytes, (m.n_counter_groups, self.n_node_kinds, 2), np.int64),
+            group_missing_bytes=_copy(
+                m.group_missing_bytes, (m.n_counter_groups, len(self.problem.cache_capacity_bytes)), np.int64
+            ),
             samples=_copy(m.samples, (self.n_blocks, m.n_samples), np.int64),
             block_home=_copy(m.block_home, (self.n_blocks,), np.int32),
             node_used_bytes=_copy(m.node_used_bytes, (self.problem.n_nodes,), np.int64),
@@ -336,6 +339,8 @@ cdef class NativeBackend:
         cdef ssk_worker_counters_t w
         cdef int32_t i
         n_levels, n_distances = len(self.problem.cache_capacity_bytes), self.problem.n_distances
+        # hits, misses, hit bytes, missing bytes
+        cached = _copy(s.cache_counts, (s.n_iterations, self.problem.n_domains, n_levels, 4), np.int64)
         spans = np.array(
             [(s.iterations[i].number, s.iterations[i].start_ps, s.iterations[i].end_ps)
              for i in range(s.n_iterations)], np.int64
@@ -361,15 +366,17 @@ cdef class NativeBackend:
             node_bytes=_copy(
                 s.node_bytes, (s.n_iterations, self.problem.n_domains, self.problem.n_nodes), np.int64
             ),
-            cache_hit_bytes=_copy(s.cache_hit_bytes, (n_levels,), np.int64),
-            cache_hits=_copy(s.cache_hits, (n_levels,), np.int64),
-            cache_misses=_copy(s.cache_misses, (n_levels,), np.int64),
+            cache_hits=cached[..., 0].copy(),
+            cache_misses=cached[..., 1].copy(),
+            cache_hit_bytes=cached[..., 2].copy(),
+            cache_missing_bytes=cached[..., 3].copy(),
             memory_side_hit_bytes=s.memory_side_hit_bytes,
             requested_bytes=s.requested_bytes,
             steals=_copy(s.steals, (n_distances,), np.int64),
             failed_probes=_copy(s.failed_probes, (n_distances,), np.int64),
             migrations=s.migrations,
             migrated_bytes=s.migrated_bytes,
+            policy_ps=s.policy_ps,
             n_tasks=s.n_tasks,
             n_events=s.n_events,
         )

@@ -148,17 +148,16 @@ cdef extern from "ssk.h" nogil:
         int32_t n_iterations
         const ssk_iteration_t *iterations
         const int64_t *node_bytes
-        const int64_t *cache_hit_bytes
-        const int64_t *cache_hits
-        const int64_t *cache_misses
+        const void *cache_counts
         const int64_t *steals
         const int64_t *failed_probes
-        int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, n_tasks, n_events
+        int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
 
     ctypedef struct ssk_measured_t:
         int32_t n_tasks, n_counter_groups, n_samples
         int64_t start_ps, end_ps
         const int64_t *group_bytes
+        const int64_t *group_missing_bytes
         const int64_t *samples
         const int32_t *block_home
         const int64_t *node_used_bytes

@@ -129,6 +129,7 @@ class SimpyBackend:
             start_ps=self.record.start_ps[-1],
             end_ps=self.record.end_ps[-1],
             group_bytes=self.memory.group_bytes.copy(),
+            group_missing_bytes=self.memory.group_missing_bytes.copy(),
             samples=self.memory.samples.copy(),
             block_home=self.memory.home.copy(),
             node_used_bytes=self.memory.used_bytes.copy(),
@@ -140,6 +141,7 @@ class SimpyBackend:
     ) -> None:
         """Wait for the policy's overhead, then carry out migrations."""
         self.lag = 0.0
+        self.record.policy_ps += overhead_ps
         if overhead_ps > 0:
             self._boundary_ps = self.now + overhead_ps
             self.env.run(until=self.env.process(self._dispatch()))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simsched.engine.problem import Problem
 from simsched.engine.reference.record import Record
 
@@ -24,8 +27,13 @@ class Caches:
         ]
         self._writer: dict[int, int] = {}
 
-    def access(self, worker: int, block: int, n_bytes: int) -> tuple[int, int, int]:
-        """Return (bytes that no level holds, time that hits take, time of a transfer), in ps."""
+    def access(
+        self, worker: int, block: int, n_bytes: int, missing_of_group: NDArray[np.int64] | None
+    ) -> tuple[int, int, int]:
+        """Return (bytes that no level holds, time that hits take, time of a transfer), in ps.
+
+        What each level does not hold is added to `missing_of_group`.
+        """
         problem = self._problem
         want, hit_ps, transfer_ps = n_bytes, 0, 0
         for level in range(len(self._content)):
@@ -40,7 +48,9 @@ class Caches:
             if moved > 0:
                 transfer_ps += problem.transfer_latency_ps
                 transfer_ps += math.ceil(moved / problem.transfer_rate)
-            self._record.count_cache(level, hit, missing, moved)
+            self._record.count_cache(worker, level, hit, missing, moved)
+            if missing_of_group is not None:
+                missing_of_group[level] += missing
             want = missing - moved
         return want, hit_ps, transfer_ps
 

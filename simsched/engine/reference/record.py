@@ -13,10 +13,12 @@ class Record:
     """Events and counters of one run; see `simsched.trace.schema` for their meaning."""
 
     def __init__(self, problem: Problem, *, events: bool | EventSink) -> None:
-        workers, levels = problem.n_workers, len(problem.cache_capacity_bytes)
+        workers = problem.n_workers
         self._sink = make_sink(events)
         self._rows: list[tuple[int, ...]] = []  # not handed over yet
+        self._domain = problem.worker_domain.tolist()
         self._shape = (problem.n_domains, problem.n_nodes)
+        self._cache_shape = (problem.n_domains, len(problem.cache_capacity_bytes))
         self.n_events = 0
         self.iteration = 0
         self.iterations: list[int] = []
@@ -28,15 +30,17 @@ class Record:
         self.acquire_ps = [0] * workers
         self.migrate_ps = [0] * workers
         self.tasks = [0] * workers
-        self.cache_hit_bytes = [0] * levels
-        self.cache_hits = [0] * levels
-        self.cache_misses = [0] * levels
+        self.cache_hits: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        self.cache_misses: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        self.cache_hit_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        self.cache_missing_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.memory_side_hit_bytes = 0
         self.requested_bytes = 0
         self.steals = [0] * problem.n_distances
         self.failed_probes = [0] * problem.n_distances
         self.migrations = 0
         self.migrated_bytes = 0
+        self.policy_ps = 0
 
     def event(
         self, now: int, kind: EventKind, worker: int, task: int, arg0: int = 0, arg1: int = 0
@@ -54,14 +58,20 @@ class Record:
         self.iterations.append(number)
         self.start_ps.append(now)
         self.node_bytes.append(np.zeros(self._shape, np.int64))
+        for counts in self._cache_counts():
+            counts.append(np.zeros(self._cache_shape, np.int64))
 
-    def count_cache(self, level: int, hit_bytes: int, missing_bytes: int, moved_bytes: int) -> None:
+    def _cache_counts(self) -> list[list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]]:
+        return [self.cache_hits, self.cache_misses, self.cache_hit_bytes, self.cache_missing_bytes]
+
+    def count_cache(
+        self, worker: int, level: int, hit_bytes: int, missing_bytes: int, moved_bytes: int
+    ) -> None:
         """Count one look-up in a cache level; what other instances pass on is missing there."""
-        self.cache_hit_bytes[level] += hit_bytes + moved_bytes
-        if missing_bytes == 0:
-            self.cache_hits[level] += 1
-        else:
-            self.cache_misses[level] += 1
+        place = self._domain[worker], level
+        self.cache_hit_bytes[-1][place] += hit_bytes + moved_bytes
+        self.cache_missing_bytes[-1][place] += missing_bytes
+        (self.cache_hits if missing_bytes == 0 else self.cache_misses)[-1][place] += 1
 
     def trace(self) -> Trace | None:
         """Hand over the events that are left; return all of them if they are kept in memory."""
@@ -86,6 +96,10 @@ class Record:
         ends = np.array(self.end_ps, np.int64)
         overhead = np.zeros(len(ends), np.int64)
         overhead[:-1] = starts[1:] - ends[:-1]
+        hits, misses, hit_bytes, missing_bytes = (
+            np.array(counts, np.int64).reshape(len(starts), *self._cache_shape)
+            for counts in self._cache_counts()
+        )
         return Summary(
             makespan_ps=self.end_ps[-1],
             iteration=np.array(self.iterations, np.int32),
@@ -98,15 +112,17 @@ class Record:
             worker_migrate_ps=np.array(self.migrate_ps, np.int64),
             tasks_per_worker=np.array(self.tasks, np.int64),
             node_bytes=np.array(self.node_bytes, np.int64).reshape(-1, *self._shape),
-            cache_hit_bytes=np.array(self.cache_hit_bytes, np.int64),
-            cache_hits=np.array(self.cache_hits, np.int64),
-            cache_misses=np.array(self.cache_misses, np.int64),
+            cache_hits=hits,
+            cache_misses=misses,
+            cache_hit_bytes=hit_bytes,
+            cache_missing_bytes=missing_bytes,
             memory_side_hit_bytes=self.memory_side_hit_bytes,
             requested_bytes=self.requested_bytes,
             steals=np.array(self.steals, np.int64),
             failed_probes=np.array(self.failed_probes, np.int64),
             migrations=self.migrations,
             migrated_bytes=self.migrated_bytes,
+            policy_ps=self.policy_ps,
             n_tasks=sum(self.tasks),
             n_events=self.n_events,
         )

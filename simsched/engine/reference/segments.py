@@ -105,6 +105,8 @@ class Memory:
         """Reset the counters that a plan asks for."""
         groups = 0 if plan is None else plan.n_counter_groups
         self.group_bytes = np.zeros((groups, int(self._problem.node_kind.max()) + 1, 2), np.int64)
+        levels = len(self._problem.cache_capacity_bytes)
+        self.group_missing_bytes = np.zeros((groups, levels), np.int64)
         shape = (len(self.home), 0) if plan is None else plan.sample_offset_bytes.shape
         self.samples = np.zeros(shape, np.int64)
         self._last_period = np.full(shape, -1, np.int64)
@@ -126,7 +128,10 @@ class Memory:
         if self.home[block] < 0:
             self._touch(block, domain, worker, segment.task, now)
         node = int(self.home[block])
-        missing, tail, transfer_ps = self._caches.access(worker, block, n_bytes)
+        assert self._plan is not None
+        group = int(self._plan.counter_group[segment.task])
+        of_group = self.group_missing_bytes[group] if group >= 0 else None
+        missing, tail, transfer_ps = self._caches.access(worker, block, n_bytes, of_group)
         if transfer_ps > 0:
             segment.ops_left += transfer_ps * segment.rate
         if written > 0:

@@ -9,10 +9,7 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
     self->allocator = allocator;
     self->free_entry = SSK_NONE;
     self->first_instance = ssk_new(allocator, n_levels, sizeof(*self->first_instance));
-    self->hit_bytes = ssk_new(allocator, n_levels, sizeof(*self->hit_bytes));
-    self->hits = ssk_new(allocator, n_levels, sizeof(*self->hits));
-    self->misses = ssk_new(allocator, n_levels, sizeof(*self->misses));
-    if (!self->first_instance || !self->hit_bytes || !self->hits || !self->misses)
+    if (self->first_instance == NULL)
         return SSK_ERR_MEMORY;
     for (size_t level = 0; level < n_levels; level++) {
         self->first_instance[level] = self->n_instances;
@@ -56,9 +53,6 @@ void ssk_caches_free(ssk_caches_t *self)
     ssk_delete(allocator, self->writer);
     ssk_delete(allocator, self->entries);
     ssk_delete(allocator, self->table);
-    ssk_delete(allocator, self->hit_bytes);
-    ssk_delete(allocator, self->hits);
-    ssk_delete(allocator, self->misses);
     memset(self, 0, sizeof(*self));
 }
 
@@ -238,10 +232,11 @@ static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, in
     return moved;
 }
 
-int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
-                      int64_t *tail, int64_t *transfer)
+int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_of_group,
+                      int64_t *missing_ret, int64_t *tail, int64_t *transfer)
 {
     const ssk_problem_t *p = self->problem;
+    ssk_cache_counts_t *counts = self->counts + (size_t)p->worker_domain[worker] * (size_t)p->n_levels;
     int64_t want = n_bytes;
     for (int32_t level = 0; level < p->n_levels && want > 0; level++) {
         int32_t instance =
@@ -255,16 +250,17 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
             *tail = ssk_add_ps(*tail, p->cache_latency_ps[level]);
             *tail = ssk_add_ps(*tail, ssk_ceil_ps((double)hit / p->cache_rate[level]));
         }
-        if (missing == 0)
-            self->hits[level]++;
-        else
-            self->misses[level]++;
+        counts[level].hits += missing == 0;
+        counts[level].misses += missing != 0;
+        counts[level].missing_bytes += missing;
+        if (missing_of_group != NULL)
+            missing_of_group[level] += missing;
         if (level == p->transfer_level) {
             int64_t moved = take_over(self, instance, block, missing, transfer);
             hit += moved;
             missing -= moved;
         }
-        self->hit_bytes[level] += hit;
+        counts[level].hit_bytes += hit;
         want = missing;
     }
     *missing_ret = want;

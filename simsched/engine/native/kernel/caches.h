@@ -40,7 +40,7 @@ typedef struct {
     int32_t *table;             /* entry or -1 */
     size_t n_live, table_mask;
     int32_t *writer;            /* per block: instance of the transfer level that holds it written, or SSK_NONE */
-    int64_t *hit_bytes, *hits, *misses; /* per level */
+    ssk_cache_counts_t *counts; /* n_domains x n_levels, where accesses are counted: not its own, set before the first */
 } ssk_caches_t;
 
 int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem) SSK_CHECK_RESULT;
@@ -49,10 +49,11 @@ int ssk_caches_verify(const ssk_caches_t *self) SSK_CHECK_RESULT;
 
 /*
  * Looks n_bytes of a block up in all levels and leaves them there. *missing_ret is what no level holds; the time that
- * hits take is added to *tail, that of a transfer to *transfer.
+ * hits take is added to *tail, that of a transfer to *transfer. What each level does not hold is added to
+ * missing_of_group[level], unless that is NULL.
  */
-int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_ret,
-                      int64_t *tail, int64_t *transfer) SSK_CHECK_RESULT;
+int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_of_group,
+                      int64_t *missing_ret, int64_t *tail, int64_t *transfer) SSK_CHECK_RESULT;
 
 /* Notes that the worker has written the block: drops it from all instances that the worker does not use. */
 void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block);

@@ -48,8 +48,12 @@ static int open_counters(ssk_sim_t *sim, int32_t number)
     const ssk_problem_t *p = &sim->problem;
     size_t n_samples = (size_t)p->n_blocks * (size_t)sim->plan.n_samples;
     size_t per_iteration = (size_t)p->n_domains * (size_t)p->n_nodes, before = (size_t)sim->n_iterations;
+    size_t n_counts = (size_t)p->n_domains * (size_t)p->n_levels + (p->n_levels == 0); /* never no memory at all */
     int status = clear_counters(sim, &sim->group_bytes, &sim->group_bytes_capacity,
                                 (size_t)sim->plan.n_counter_groups * (size_t)p->n_node_kinds * 2);
+    if (status == SSK_OK)
+        status = clear_counters(sim, &sim->group_missing, &sim->group_missing_capacity,
+                                (size_t)sim->plan.n_counter_groups * (size_t)p->n_levels);
     if (status == SSK_OK)
         status = clear_counters(sim, &sim->samples, &sim->samples_capacity, n_samples);
     if (status == SSK_OK)
@@ -60,8 +64,13 @@ static int open_counters(ssk_sim_t *sim, int32_t number)
     if (status == SSK_OK)
         status = ssk_grow(&sim->allocator, &sim->node_bytes, &sim->node_bytes_capacity,
                           (before + 1) * per_iteration, sizeof(*sim->node_bytes));
+    if (status == SSK_OK)
+        status = ssk_grow(&sim->allocator, &sim->cache_counts, &sim->cache_counts_capacity, (before + 1) * n_counts,
+                          sizeof(*sim->cache_counts));
     if (status != SSK_OK)
         return status;
+    sim->caches.counts = sim->cache_counts + before * n_counts;
+    memset(sim->caches.counts, 0, n_counts * sizeof(*sim->cache_counts));
     if (n_samples > 0)
         memset(sim->last_period, -1, n_samples * sizeof(*sim->last_period));
     sim->node_bytes_now = sim->node_bytes + before * per_iteration;
@@ -259,6 +268,7 @@ int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves
         }
     }
     sim->lag = 0.0;
+    sim->policy_ps += overhead_ps;
     sim->move_blocks = blocks;
     sim->move_nodes = nodes;
     sim->n_moves = n_moves;

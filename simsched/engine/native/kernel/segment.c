@@ -135,14 +135,17 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     const ssk_graph_t *graph = &sim->graph;
     int32_t block = graph->access_block[access];
     int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
-    int64_t missing, hit = 0, transfer = 0;
+    int64_t missing, hit = 0, transfer = 0, *missing_of_group = NULL;
+    int32_t group = sim->plan.counter_group[w->task];
     int status = sim->home[block] < 0 ? touch_first(sim, worker, block) : SSK_OK;
     if (status != SSK_OK)
         return status;
     w->node = sim->home[block];
     w->tail = 0;
     w->n_flows = 0;
-    status = ssk_caches_access(&sim->caches, worker, block, n_bytes, &missing, &w->tail, &transfer);
+    if (group >= 0 && sim->problem.n_levels > 0)
+        missing_of_group = sim->group_missing + (size_t)group * (size_t)sim->problem.n_levels;
+    status = ssk_caches_access(&sim->caches, worker, block, n_bytes, missing_of_group, &missing, &w->tail, &transfer);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     if (transfer > 0)

@@ -119,13 +119,14 @@ struct ssk_sim {
     ssk_failure_t failure;
     ssk_iteration_t *iterations;
     int64_t *node_bytes;
+    ssk_cache_counts_t *cache_counts;
     int32_t n_iterations;
-    size_t iterations_capacity, node_bytes_capacity;
+    size_t iterations_capacity, node_bytes_capacity, cache_counts_capacity;
     int64_t *node_bytes_now; /* of the present iteration */
-    int64_t *group_bytes, *samples, *last_period;
-    size_t group_bytes_capacity, samples_capacity, last_period_capacity;
+    int64_t *group_bytes, *group_missing, *samples, *last_period;
+    size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity;
     int64_t *steals, *failed_probes;
-    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, tasks_ended, events_handled;
+    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
     bool has_failed;
 };
 

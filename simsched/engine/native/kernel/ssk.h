@@ -244,21 +244,27 @@ typedef struct {
     int64_t busy_ps, spawn_ps, acquire_ps, migrate_ps, tasks;
 } ssk_worker_counters_t;
 
+/* What a domain's workers find in one cache level: accesses that find all of their bytes, or not, and the bytes. */
+typedef struct {
+    int64_t hits, misses, hit_bytes, missing_bytes;
+} ssk_cache_counts_t;
+
 /* Counters of a whole run. Arrays belong to the simulation and are valid until it is changed or freed. */
 typedef struct {
     int32_t n_iterations;
     const ssk_iteration_t *iterations;
     const int64_t *node_bytes; /* n_iterations x n_domains x n_nodes */
-    const int64_t *cache_hit_bytes, *cache_hits, *cache_misses; /* n_levels */
-    const int64_t *steals, *failed_probes;                      /* n_distances */
-    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, n_tasks, n_events;
+    const ssk_cache_counts_t *cache_counts; /* n_iterations x n_domains x n_levels */
+    const int64_t *steals, *failed_probes; /* n_distances */
+    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
 } ssk_summary_t;
 
 /* Counters of the present (or last) iteration. Arrays belong to the simulation, as above. */
 typedef struct {
     int32_t n_tasks, n_counter_groups, n_samples;
     int64_t start_ps, end_ps;
-    const int64_t *group_bytes; /* n_counter_groups x n_node_kinds x 2 */
+    const int64_t *group_bytes;         /* n_counter_groups x n_node_kinds x 2 */
+    const int64_t *group_missing_bytes; /* n_counter_groups x n_levels */
     const int64_t *samples;     /* n_blocks x n_samples */
     const int32_t *block_home;  /* n_blocks */
     const int64_t *node_used_bytes;
