@@ -209,6 +209,15 @@ static void fill_plan(ssk_plan_t *r, const file_t *file, const char *part, int32
     ARRAY(r->step_where, "plan.step_where");
     ARRAY(r->step_take, "plan.step_take");
     ARRAY(r->step_when, "plan.step_when");
+    ARRAY(r->step_batch, "plan.step_batch");
+    ARRAY(r->step_least, "plan.step_least");
+    ARRAY(r->step_choice, "plan.victims.step_choice");
+    ARRAY(r->step_list, "plan.victims.step_list");
+    r->n_lists = highest(r->step_list, r->n_steps) + 1;
+    r->n_listed = length(file, part, "plan.victims.instance");
+    ARRAY(r->list_ptr, "plan.victims.ptr");
+    ARRAY(r->list_instance, "plan.victims.instance");
+    ARRAY(r->list_value, "plan.victims.value");
     ARRAY(r->spawn_order, "plan.spawn_order");
     ARRAY(r->group_of, "plan.group_of");
     ARRAY(r->instance_of, "plan.instance_of");

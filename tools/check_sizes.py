@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 MAX_FILE = 650
 MAX_FUNCTION = 80
-C_SUFFIXES = {".c", ".h", ".pyx"}
+C_SUFFIXES = {".c", ".h", ".pyx", ".pxi"}
 
 # A function body opens with a brace that follows a parameter list begun in column 0.
 C_OPENING = re.compile(r"^\w[^;={}]*\b(\w+)\s*\([^;{}]*\)\s*\{", re.MULTILINE)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.victims import Homes, VictimLists, list_victims
 from simsched.errors import ModelError, unknown_name
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
-from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, Placement, Plan, validate_plan
+from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, Placement, Plan
+from simsched.policy.plan_checks import validate_plan
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -178,6 +180,25 @@ class Problem:
             "machine": 1,
         }
 
+    def homes(self) -> Homes:
+        """Return what belongs where, as far as the search for work is concerned."""
+        sockets = self.domain_socket.tolist()
+        return Homes(
+            worker_domain=self.worker_domain,
+            own={
+                "worker": np.arange(self.n_workers),
+                "domain": self.worker_domain,
+                "socket": self.domain_socket[self.worker_domain],
+                "machine": np.zeros(self.n_workers, np.int32),
+            },
+            domain={
+                "worker": self.worker_domain,
+                "domain": np.arange(self.n_domains),
+                "socket": np.array([sockets.index(s) for s in range(max(sockets) + 1)]),
+                "machine": np.zeros(1, np.int32),
+            },
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class ResolvedPlan:
@@ -192,6 +213,12 @@ class ResolvedPlan:
         Group index; index into WHERES; index into TAKES.
     step_when : ndarray of int32, shape (n_steps,)
         Bit i set when condition CONDITIONS[i] is required.
+    step_batch, step_least : ndarray of int32, shape (n_steps,)
+        Most entries taken in one go; fewest entries of an instance that is not empty.
+    step_rank, step_weight : tuple of ndarray of int32 or None, one per step
+        Shape (n_workers, n_instances), as in the plan.
+    victims : VictimLists
+        The candidates of the steps with ranks or weights, in the order in which they are tried.
     spawn_order : ndarray of uint8, shape (n_tasks,)
     group_of : ndarray of int8, shape (n_tasks,)
     instance_of : ndarray of int32, shape (n_tasks,)
@@ -211,6 +238,11 @@ class ResolvedPlan:
     step_where: Int32Array
     step_take: Int32Array
     step_when: Int32Array
+    step_batch: Int32Array
+    step_least: Int32Array
+    step_rank: tuple[Int32Array | None, ...]
+    step_weight: tuple[Int32Array | None, ...]
+    victims: VictimLists
     spawn_order: NDArray[np.uint8]
     group_of: NDArray[np.int8]
     instance_of: Int32Array
@@ -239,7 +271,9 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         if plan.counter_group is None
         else plan.counter_group.astype(np.int32)
     )
-    active = np.ones(problem.n_workers) if plan.active_workers is None else plan.active_workers
+    active = (
+        np.ones(problem.n_workers, bool) if plan.active_workers is None else plan.active_workers
+    )
     monitor = plan.monitor
     return ResolvedPlan(
         group_scope=np.array([SCOPES.index(group.scope) for group in plan.pool_groups], np.int32),
@@ -251,6 +285,11 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         step_when=np.array(
             [sum(1 << CONDITIONS.index(c) for c in step.when) for step in plan.acquire], np.int32
         ),
+        step_batch=np.array([step.batch for step in plan.acquire], np.int32),
+        step_least=np.array([step.least for step in plan.acquire], np.int32),
+        step_rank=tuple(_int32(step.rank) for step in plan.acquire),
+        step_weight=tuple(_int32(step.weight) for step in plan.acquire),
+        victims=list_victims(plan, problem.homes(), active),
         spawn_order=np.full(n, order, np.uint8)
         if isinstance(order, int)
         else order.astype(np.uint8),
@@ -267,6 +306,11 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         if monitor is None
         else np.ascontiguousarray(monitor.sample_offset_bytes, np.int64),
     )
+
+
+def _int32(array: Int32Array | None) -> Int32Array | None:
+    """Return a contiguous array of int32."""
+    return None if array is None else np.ascontiguousarray(array, np.int32)
 
 
 def make_problem(

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -41,7 +41,7 @@ Int64Array = NDArray[np.int64]
 SCOPES = ("worker", "domain", "socket", "machine")
 WHERES = ("own", "same_domain", "other_domains", "anywhere")
 TAKES = ("newest", "oldest")
-CONDITIONS = ("head_worker", "domain_inactive")
+CONDITIONS = ("head_worker", "domain_inactive", "not_head_worker")
 CHILD_FIRST, PARENT_FIRST = 0, 1
 
 
@@ -68,7 +68,7 @@ class PoolGroup:
     marks_active: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AcquireStep:
     """One step of the search for work.
 
@@ -77,19 +77,36 @@ class AcquireStep:
     group : str
         Name of the pool group that is searched.
     where : {"own", "same_domain", "other_domains", "anywhere"}
-        The worker's own instance, or a uniformly random one among the other instances that belong
-        to its domain, to other domains, or to any.
+        The worker's own instance, or one of the other instances that belong to its domain, to other
+        domains, or to any: uniformly random, unless `rank` or `weight` is given.
     take : {"newest", "oldest"}
         End of the pool from which the task comes.
-    when : tuple of {"head_worker", "domain_inactive"}
+    when : tuple of {"head_worker", "domain_inactive", "not_head_worker"}
         Conditions that must all hold: the worker is the lowest-numbered active one of its domain;
-        no task marked active is unfinished in its domain.
+        no task marked active is unfinished in its domain; the worker is not its domain's head.
+    rank : ndarray of int32, shape (n_workers, n_instances), optional
+        Order in which each worker tries the instances of the group: smaller ranks first, equal ones
+        in uniformly random order, each once; -1 for those that it never tries. Narrows `where`
+        further; not for "own".
+    weight : ndarray of int32, shape (n_workers, n_instances), optional
+        The next instance is drawn with a probability proportional to its weight among those not yet
+        tried; 0 for those that the worker never tries. The weights of a worker sum to less than
+        2**31. Not together with `rank`, not for "own".
+    batch : int
+        Number of tasks that are taken in one go, if there are as many: the first one is executed,
+        the others enter the worker's own instance of the group. 1 for "own".
+    least : int
+        An instance with fewer entries counts as empty.
     """
 
     group: str
     where: str = "own"
     take: str = "newest"
     when: tuple[str, ...] = ()
+    rank: Int32Array | None = None
+    weight: Int32Array | None = None
+    batch: int = 1
+    least: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -433,74 +450,3 @@ def _check_parameter(policy: str, name: str, value: Any, f: Any) -> None:
             or (high is not None and value > high)
         ):
             raise ConfigurationError(f"{where}: found {value!r}, accepted {bounds}")
-
-
-def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int) -> None:
-    """Check a plan against the graph and the machine.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    graph : TaskGraph
-        The graph it is for.
-    instances : dict of str to int
-        Number of pool instances for each scope.
-    n_workers : int
-        Number of workers.
-
-    Raises
-    ------
-    PolicyError
-        When a name is unknown, an array has the wrong length, an index is out of range or nobody is
-        active.
-    """
-    names = [group.name for group in plan.pool_groups]
-    if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
-        raise PolicyError(
-            "plan: pool groups need unique names and the first must have scope 'worker'"
-        )
-    for group in plan.pool_groups:
-        if group.scope not in SCOPES:
-            raise PolicyError(
-                f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}"
-            )
-    for step in plan.acquire:
-        for what, value, accepted in (
-            ("pool group", step.group, names),
-            ("where", step.where, WHERES),
-            ("take", step.take, TAKES),
-            *(("condition", condition, CONDITIONS) for condition in step.when),
-        ):
-            if value not in accepted:
-                raise PolicyError(f"plan: acquire step: {unknown_name(what, value, accepted)}")
-    if plan.roots not in ("first", "round_robin"):
-        raise PolicyError(f"plan: {unknown_name('roots', plan.roots, ['first', 'round_robin'])}")
-    for what, array, length in (
-        ("spawn_order", plan.spawn_order, graph.n_tasks),
-        ("group_of", plan.group_of, graph.n_tasks),
-        ("instance_of", plan.instance_of, graph.n_tasks),
-        ("counter_group", plan.counter_group, graph.n_tasks),
-        ("active_workers", plan.active_workers, n_workers),
-    ):
-        if array is not None and not isinstance(array, int) and len(array) != length:
-            raise PolicyError(f"plan: {what}: found length {len(array)}, accepted {length}")
-    _validate_pools(plan, graph, instances)
-    if plan.active_workers is not None and not plan.active_workers.any():
-        raise PolicyError("plan: active_workers: no worker is active")
-
-
-def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> None:
-    """Check that every task's pool exists."""
-    group_of = np.zeros(graph.n_tasks, np.int8) if plan.group_of is None else plan.group_of
-    if group_of.size and not 0 <= group_of.min() <= group_of.max() < len(plan.pool_groups):
-        raise PolicyError(f"plan: group_of: accepted 0 to {len(plan.pool_groups) - 1}")
-    if plan.instance_of is not None:
-        limits = np.array([instances[group.scope] for group in plan.pool_groups])[group_of]
-        bad = np.flatnonzero((plan.instance_of < -1) | (plan.instance_of >= limits))
-        if len(bad):
-            task = int(bad[0])
-            raise PolicyError(
-                f"plan: instance_of: task {task}: found {int(plan.instance_of[task])}, "
-                f"accepted -1 to {int(limits[task]) - 1}"
-            )

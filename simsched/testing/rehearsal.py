@@ -15,8 +15,8 @@ from simsched.policy.base import (
     Policy,
     Update,
     View,
-    validate_plan,
 )
+from simsched.policy.plan_checks import validate_plan
 from simsched.workload.graph import TaskGraph, Workload
 
 

@@ -27,6 +27,7 @@ from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, 
 from simsched.workload.graph import TaskGraph, Workload
 
 US = 1_000_000  # picoseconds in a microsecond
+CONDITIONS_TRIED = ((), ("head_worker",), ("domain_inactive",), ("not_head_worker",))
 
 
 def random_costs(rng: np.random.Generator) -> RuntimeCosts:
@@ -178,6 +179,23 @@ def random_workload(seed: int) -> Workload:
     return Workload(f"random{seed}", graph, int(rng.integers(1, 4)), init)
 
 
+def random_victims(
+    rng: np.random.Generator, step: AcquireStep, shape: tuple[int, int]
+) -> AcquireStep:
+    """The step with ranks, weights, a batch or a least number of entries, now and then."""
+    least = int(rng.choice([1, 1, 2, 4]))
+    kind = int(rng.integers(4))
+    if step.where == "own":
+        return replace(step, least=least)
+    return replace(
+        step,
+        least=least,
+        batch=int(rng.choice([1, 1, 2, 50])),
+        rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
+        weight=rng.integers(0, 2**20, shape).astype(np.int32) if kind == 1 else None,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class RandomPolicy(Policy):
     """Plans, migrations, monitors, inactive workers from `choice`; all tasks are reachable."""
@@ -199,23 +217,25 @@ class RandomPolicy(Policy):
             PoolGroup(f"g{i}", str(s), bool(state.integers(3) == 0), bool(i and state.integers(2)))
             for i, s in enumerate(scopes)
         )
-        steps = [
-            AcquireStep(
-                f"g{state.integers(3)}",
-                str(state.choice(["own", "same_domain", "other_domains", "anywhere"])),
-                str(state.choice(["newest", "oldest"])),
-                ((), ("head_worker",), ("domain_inactive",))[int(state.integers(3))],
-            )
-            for _ in range(int(state.integers(4)))
-        ]
-        for group in groups:
-            steps += [AcquireStep(group.name), AcquireStep(group.name, "anywhere", "oldest")]
         instances = {
             "worker": workers,
             "domain": view.machine.n_domains,
             "socket": view.machine.n_sockets,
             "machine": 1,
         }
+        steps = []
+        for _ in range(int(state.integers(4))):
+            group = groups[int(state.integers(3))]
+            step = AcquireStep(
+                group.name,
+                str(state.choice(["own", "same_domain", "other_domains", "anywhere"])),
+                str(state.choice(["newest", "oldest"])),
+                CONDITIONS_TRIED[int(state.integers(len(CONDITIONS_TRIED)))],
+            )
+            steps.append(random_victims(state, step, (workers, instances[group.scope])))
+        for group in groups:
+            last = AcquireStep(group.name, "anywhere", "oldest", batch=int(state.integers(1, 4)))
+            steps += [AcquireStep(group.name), last]
         group_of = state.integers(0, 3, n)
         limit = np.array([instances[g.scope] for g in groups])[group_of]
         active = state.integers(0, 4, workers) > 0

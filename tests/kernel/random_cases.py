@@ -280,6 +280,24 @@ def _ptr(lists: list[Any]) -> np.ndarray:
     return np.concatenate(([0], np.cumsum([len(items) for items in lists]))).astype(np.int64)
 
 
+def random_victims(
+    rng: np.random.Generator, step: AcquireStep, n_workers: int, n_instances: int
+) -> AcquireStep:
+    """Return the step with ranks, weights, a batch or a least number of entries now and then."""
+    least = int(rng.choice([1, 1, 2, 3]))
+    if step.where == "own":
+        return replace(step, least=least)
+    shape = (n_workers, n_instances)
+    kind = int(rng.integers(4))
+    return replace(
+        step,
+        least=least,
+        batch=int(rng.choice([1, 1, 2, 100])),
+        rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
+        weight=rng.integers(0, 4, shape).astype(np.int32) if kind == 1 else None,
+    )
+
+
 def random_plan(
     rng: np.random.Generator, graph: TaskGraph, problem: Problem
 ) -> tuple[ResolvedPlan, list[int]]:
@@ -294,12 +312,15 @@ def random_plan(
     )
     wheres = ["own", "same_domain", "other_domains", "anywhere"]
     steps = []
+    choose = np.random.default_rng(rng.bit_generator.random_raw())
     for group in groups:
         for where in wheres:
             if rng.random() < 0.6:
                 when = tuple(c for c in CONDITIONS if rng.random() < 0.15)
                 take = str(rng.choice(["newest", "oldest"]))
-                steps.append(AcquireStep(group.name, where, take, when))
+                step = AcquireStep(group.name, where, take, when)
+                size = problem.instances()[group.scope]
+                steps.append(random_victims(choose, step, problem.n_workers, size))
     rng.shuffle(steps)  # type: ignore[arg-type]
     if rng.random() < 0.9:  # make most runs end
         for group in groups:

@@ -342,10 +342,49 @@ static void make_graph(scenario_t *s)
         detached[t] = parent[t] != SSK_NONE && rng_chance(&s->rng, 0.4);
 }
 
+/* Batches, ranks and weights for some of the steps that look elsewhere. */
+static void make_victims(scenario_t *s, rng_t *rng)
+{
+    const ssk_problem_t *p = &s->problem;
+    ssk_plan_t *plan = &s->plan;
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1}, entry = 0, steps = plan->n_steps;
+    int32_t most = p->n_workers > p->n_domains ? p->n_workers : p->n_domains;
+    int32_t *batch = INT32(steps), *least = INT32(steps), *choice = INT32(steps), *list = INT32(steps);
+    int32_t *instance = INT32(steps * p->n_workers * most), *value = INT32(steps * p->n_workers * most);
+    int64_t *ptr = INT64(steps * p->n_workers + 1);
+    for (int32_t step = 0; step < steps; step++) {
+        bool is_own = plan->step_where[step] == SSK_OWN;
+        batch[step] = is_own ? 1 : 1 + 2 * rng_below(rng, 2);
+        least[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 1 : 1 + rng_below(rng, 2);
+        choice[step] = is_own ? SSK_UNIFORM : rng_below(rng, 3);
+        list[step] = choice[step] == SSK_UNIFORM ? SSK_NONE : plan->n_lists++;
+        for (int32_t w = 0; choice[step] != SSK_UNIFORM && w < p->n_workers; w++) {
+            int32_t scope = plan->group_scope[plan->step_group[step]], domain = p->worker_domain[w];
+            int32_t own[] = {w, domain, p->domain_socket[domain], 0};
+            for (int32_t i = 0, rank = 0; i < n_instances[scope]; i++) {
+                if (i == own[scope])
+                    continue;
+                instance[entry] = i;
+                value[entry++] = choice[step] == SSK_RANKED ? (rank += rng_below(rng, 2)) : 1 + rng_below(rng, 9);
+            }
+            ptr[(plan->n_lists - 1) * p->n_workers + w + 1] = entry;
+        }
+    }
+    plan->step_batch = batch;
+    plan->step_least = least;
+    plan->step_choice = choice;
+    plan->step_list = list;
+    plan->n_listed = entry;
+    plan->list_ptr = ptr;
+    plan->list_instance = instance;
+    plan->list_value = value;
+}
+
 static void make_plan(scenario_t *s)
 {
     const ssk_problem_t *p = &s->problem;
     ssk_plan_t *plan = &s->plan;
+    rng_t victims = {s->rng.state + 3};
     int32_t n = s->graph.n_tasks, groups = plan->n_groups = 1 + rng_below(&s->rng, 3), steps = 0;
     int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1};
     int32_t *scope = INT32(groups), *group = INT32(32), *where = INT32(32), *take = INT32(32), *when = INT32(32);
@@ -360,9 +399,14 @@ static void make_plan(scenario_t *s)
             group[steps] = g;
             where[steps] = w;
             take[steps] = rng_below(&s->rng, 2);
-            when[steps++] = w == SSK_OWN || w == SSK_ANYWHERE ? 0 : rng_below(&s->rng, 4);
+            when[steps++] = w == SSK_OWN || w == SSK_ANYWHERE ? 0 : rng_below(&s->rng, 8);
         }
     }
+    plan->n_steps = steps;
+    plan->group_scope = scope;
+    plan->step_group = group;
+    plan->step_where = where;
+    make_victims(s, &victims);
     for (int32_t t = 0; t < n; t++) {
         order[t] = (uint8_t)rng_below(&s->rng, 2);
         group_of[t] = (int8_t)rng_below(&s->rng, groups);
@@ -375,13 +419,9 @@ static void make_plan(scenario_t *s)
     int64_t *offset = INT64(p->n_blocks * plan->n_samples);
     for (int32_t i = 0; i < p->n_blocks * plan->n_samples; i++)
         offset[i] = rng_below(&s->rng, 4000);
-    plan->n_steps = steps;
     plan->n_counter_groups = 2;
-    plan->group_scope = scope;
     plan->group_locked = locked;
     plan->group_marks_active = marks;
-    plan->step_group = group;
-    plan->step_where = where;
     plan->step_take = take;
     plan->step_when = when;
     plan->spawn_order = order;

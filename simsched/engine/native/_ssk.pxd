@@ -118,6 +118,15 @@ cdef extern from "ssk.h" nogil:
         const int32_t *step_where
         const int32_t *step_take
         const int32_t *step_when
+        const int32_t *step_batch
+        const int32_t *step_least
+        const int32_t *step_choice
+        const int32_t *step_list
+        int32_t n_lists
+        int64_t n_listed
+        const int64_t *list_ptr
+        const int32_t *list_instance
+        const int32_t *list_value
         const uint8_t *spawn_order
         const int8_t *group_of
         const int32_t *instance_of

@@ -256,12 +256,17 @@ class SimpyBackend:
         """Put a task into its pool, wake a worker; return the pusher's clock, `at` before."""
         pusher = NOBODY if worker is None else worker.index
         group, instance = (0, pusher) if continuation else self._pool_of(task, pusher)
-        self.record.event(self.now, EventKind.TASK_READY, pusher, task, group, instance)
-        self.pools.content[group][instance].append(task)
         if worker is not None and self.pools.is_locked(group):
             at = self.pools.lock(group, instance, at)
-        self._wake_for(group, instance)
+        self.enter(task, group, instance, worker)
         return at
+
+    def enter(self, task: int, group: int, instance: int, worker: Worker | None) -> None:
+        """Put a task into a pool and wake a worker."""
+        pusher = NOBODY if worker is None else worker.index
+        self.record.event(self.now, EventKind.TASK_READY, pusher, task, group, instance)
+        self.pools.content[group][instance].append(task)
+        self._wake_for(group, instance)
 
     def _pool_of(self, task: int, pusher: int) -> tuple[int, int]:
         """Return the pool that a ready task enters."""

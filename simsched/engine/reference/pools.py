@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -12,8 +14,8 @@ from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES
 
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
 NEWEST = TAKES.index("newest")
-HEAD_WORKER, DOMAIN_INACTIVE = (
-    1 << CONDITIONS.index(c) for c in ("head_worker", "domain_inactive")
+HEAD_WORKER, DOMAIN_INACTIVE, NOT_HEAD_WORKER = (
+    1 << CONDITIONS.index(c) for c in ("head_worker", "domain_inactive", "not_head_worker")
 )
 
 
@@ -32,6 +34,7 @@ class Found:
     distance: int | None  # None: the own instance
     cost_ps: int
     failed_probes: list[int]  # by distance class
+    rest: list[int] = field(default_factory=list)  # of a batch: for the own instance
 
 
 class Pools:
@@ -98,7 +101,8 @@ class Pools:
         """Return whether a worker may use a step now."""
         when = int(self._plan.step_when[step])
         domain = int(self._problem.worker_domain[worker])
-        if when & HEAD_WORKER and self._heads.get(domain) != worker:
+        is_head = self._heads.get(domain) == worker
+        if (when & HEAD_WORKER and not is_head) or (when & NOT_HEAD_WORKER and is_head):
             return False
         return not (when & DOMAIN_INACTIVE and self.active_tasks[domain] > 0)
 
@@ -108,6 +112,7 @@ class Pools:
         domains = self._domain_of[group]
         own, home = self.own_instance(group, worker), int(self._problem.worker_domain[worker])
         instances = self.active_workers if self._scopes[group] == "worker" else range(len(domains))
+        rank, weight = self._plan.step_rank[step], self._plan.step_weight[step]
         return sorted(
             (
                 i
@@ -115,6 +120,8 @@ class Pools:
                 if i != own
                 and (where != SAME_DOMAIN or domains[i] == home)
                 and (where != OTHER_DOMAINS or domains[i] != home)
+                and (rank is None or rank[worker, i] >= 0)
+                and (weight is None or weight[worker, i] > 0)
             ),
             key=lambda i: (domains[i], i),
         )
@@ -122,7 +129,11 @@ class Pools:
     def may_take(self, worker: int, group: int, instance: int) -> bool:
         """Return whether some step lets the worker take from this pool now."""
         for step in range(len(self._plan.step_group)):
-            if int(self._plan.step_group[step]) == group and self.conditions_hold(step, worker):
+            if (
+                int(self._plan.step_group[step]) == group
+                and not self._is_empty(step, instance)
+                and self.conditions_hold(step, worker)
+            ):
                 if int(self._plan.step_where[step]) == OWN:
                     if self.own_instance(group, worker) == instance:
                         return True
@@ -152,22 +163,33 @@ class Pools:
             group = int(self._plan.step_group[step])
             if int(self._plan.step_where[step]) == OWN:
                 instance = self.own_instance(group, worker)
-                if not self.content[group][instance]:
+                if self._is_empty(step, instance):
                     continue
-                task = self._take(step, group, instance)
+                task = self._take(step, instance)
                 at = now + self._probe_cost(failed) // party
                 if self.is_locked(group):
                     at = self.lock(group, instance, at)
                 return Found(task, group, instance, None, at - now + costs.pop_ps, failed)
             victim = self._draw_victim(step, worker, failed, stream)
             if victim is not None:
-                distance = self.distance(worker, group, victim)
-                task = self._take(step, group, victim)
-                at = now + self._probe_cost(failed) // party
-                start = self.lock(group, victim, at) - costs.lock_hold_ps
-                cost = start - now + held(costs.steal_ps, distance)
-                return Found(task, group, victim, distance, cost, failed)
+                return self._steal(step, worker, victim, now, party, failed)
         return None
+
+    def _steal(
+        self, step: int, worker: int, victim: int, now: int, party: int, failed: list[int]
+    ) -> Found:
+        """Take a batch from a victim."""
+        costs, group = self._problem.costs, int(self._plan.step_group[step])
+        distance = self.distance(worker, group, victim)
+        size = min(int(self._plan.step_batch[step]), len(self.content[group][victim]))
+        task, *rest = (self._take(step, victim) for _ in range(size))
+        at = now + self._probe_cost(failed) // party
+        at = self.lock(group, victim, at) - costs.lock_hold_ps + held(costs.steal_ps, distance)
+        for _ in rest:
+            at += costs.push_ps
+            if self.is_locked(group):
+                at = self.lock(group, self.own_instance(group, worker), at)
+        return Found(task, group, victim, distance, at - now, failed, rest)
 
     def _draw_victim(
         self, step: int, worker: int, failed: list[int], stream: np.random.PCG64
@@ -177,24 +199,57 @@ class Pools:
         candidates = self.candidates(step, worker)
         if not candidates:
             return None
-        if not any(self.content[group][i] for i in candidates):
+        if all(self._is_empty(step, i) for i in candidates):
             nearest = 1 if int(self._plan.step_where[step]) == SAME_DOMAIN else 2
             failed[min(nearest, len(failed) - 1)] += 1
             return None
-        while True:
-            victim = candidates[draw_below(stream, len(candidates))]
-            if self.content[group][victim]:
+        for victim in self._drawn(step, worker, candidates, stream):
+            if not self._is_empty(step, victim):
                 return victim
             failed[self.distance(worker, group, victim)] += 1
+        raise AssertionError("some candidate is not empty")
+
+    def _drawn(
+        self, step: int, worker: int, candidates: list[int], stream: np.random.PCG64
+    ) -> Iterator[int]:
+        """Yield candidates in random order, as uniform choice, ranks or weights have it."""
+        rank, weight = self._plan.step_rank[step], self._plan.step_weight[step]
+        if rank is not None:
+            for level in sorted({int(rank[worker, i]) for i in candidates}):
+                untried = [i for i in candidates if rank[worker, i] == level]
+                while untried:
+                    yield _remove(untried, draw_below(stream, len(untried)))
+        elif weight is not None:
+            untried = list(candidates)
+            while untried:
+                sums = list(accumulate(int(weight[worker, i]) for i in untried))
+                x = draw_below(stream, sums[-1])
+                yield _remove(untried, next(k for k, total in enumerate(sums) if total > x))
+        else:
+            while True:
+                yield candidates[draw_below(stream, len(candidates))]
+
+    def _is_empty(self, step: int, instance: int) -> bool:
+        """Return whether an instance has too few entries for a step."""
+        group = int(self._plan.step_group[step])
+        return len(self.content[group][instance]) < int(self._plan.step_least[step])
 
     def _probe_cost(self, failed: list[int]) -> int:
         """Return the time that failed probes take."""
         return sum(n * held(self._problem.costs.steal_probe_ps, d) for d, n in enumerate(failed))
 
-    def _take(self, step: int, group: int, instance: int) -> int:
+    def _take(self, step: int, instance: int) -> int:
         """Take a task from the end that a step names."""
-        pool = self.content[group][instance]
+        pool = self.content[int(self._plan.step_group[step])][instance]
         return pool.pop() if int(self._plan.step_take[step]) == NEWEST else pool.popleft()
+
+
+def _remove(untried: list[int], place: int) -> int:
+    """Remove and return an entry; the last one takes its place."""
+    chosen, last = untried[place], untried.pop()
+    if place < len(untried):
+        untried[place] = last
+    return chosen
 
 
 def held(table: tuple[int, ...], index: int) -> int:

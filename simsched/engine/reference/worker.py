@@ -145,6 +145,8 @@ class Worker:
             self._set_busy(True)
             if called_to != (found.group, found.instance):
                 sim.pass_on(called_to)
+            for moved in found.rest:
+                sim.enter(moved, found.group, sim.pools.own_instance(found.group, self.index), self)
         sim.record.acquire_ps[self.index] += cost
         yield from self._pay(cost)
         return task

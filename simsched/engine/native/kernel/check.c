@@ -213,6 +213,51 @@ int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_
     return check_accesses(graph, problem, flaw);
 }
 
+/* Checks the candidates that a step lists for a worker. */
+static int check_row(const ssk_plan_t *plan, int64_t row, int32_t n_instances, bool by_weight, ssk_flaw_t *flaw)
+{
+    int64_t first = plan->list_ptr[row], end = plan->list_ptr[row + 1], total = 0;
+    if (end - first > n_instances)
+        return flawed(flaw, "list_ptr", row);
+    for (int64_t i = first; i < end; i++) {
+        int32_t value = plan->list_value[i];
+        if (plan->list_instance[i] < 0 || plan->list_instance[i] >= n_instances)
+            return flawed(flaw, "list_instance", i);
+        total += by_weight ? value : 0;
+        if (value < by_weight || total > INT32_MAX || (!by_weight && i > first && value < plan->list_value[i - 1]))
+            return flawed(flaw, "list_value", i);
+    }
+    return SSK_OK;
+}
+
+/* Checks what the steps say about the choice of victims. */
+static int check_victims(const ssk_plan_t *plan, const ssk_problem_t *problem, const int32_t *n_instances,
+                         ssk_flaw_t *flaw)
+{
+    int32_t n_lists = plan->n_lists, n_workers = problem->n_workers;
+    CHECK_RANGE(plan->step_batch, plan->n_steps, 1, INT32_MAX);
+    CHECK_RANGE(plan->step_least, plan->n_steps, 1, INT32_MAX);
+    CHECK_RANGE(plan->step_choice, plan->n_steps, SSK_UNIFORM, SSK_WEIGHTED);
+    if (n_lists < 0 || plan->n_listed < 0)
+        return flawed(flaw, "n_lists", SSK_NONE);
+    if (n_lists > 0)
+        CHECK_PTR(plan->list_ptr, (int64_t)n_lists * n_workers, plan->n_listed);
+    for (int32_t step = 0; step < plan->n_steps; step++) {
+        int32_t list = plan->step_list[step], choice = plan->step_choice[step];
+        if (choice == SSK_UNIFORM ? list != SSK_NONE : list < 0 || list >= n_lists)
+            return flawed(flaw, "step_list", step);
+        if (plan->step_where[step] == SSK_OWN && (choice != SSK_UNIFORM || plan->step_batch[step] > 1))
+            return flawed(flaw, "step_where", step);
+        for (int64_t row = (int64_t)list * n_workers; list >= 0 && row < (int64_t)(list + 1) * n_workers; row++) {
+            int32_t n = n_instances[plan->group_scope[plan->step_group[step]]];
+            int status = check_row(plan, row, n, choice == SSK_WEIGHTED, flaw);
+            if (status != SSK_OK)
+                return status;
+        }
+    }
+    return SSK_OK;
+}
+
 int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
 {
     const int32_t n_instances[SSK_N_SCOPES] = {problem->n_workers, problem->n_domains, problem->n_sockets, 1};
@@ -226,7 +271,7 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
     CHECK_RANGE(plan->step_group, plan->n_steps, 0, plan->n_groups - 1);
     CHECK_RANGE(plan->step_where, plan->n_steps, SSK_OWN, SSK_ANYWHERE);
     CHECK_RANGE(plan->step_take, plan->n_steps, SSK_NEWEST, SSK_OLDEST);
-    CHECK_RANGE(plan->step_when, plan->n_steps, 0, SSK_WHEN_HEAD | SSK_WHEN_INACTIVE);
+    CHECK_RANGE(plan->step_when, plan->n_steps, 0, SSK_WHEN_HEAD | SSK_WHEN_INACTIVE | SSK_WHEN_NOT_HEAD);
     CHECK_RANGE(plan->spawn_order, graph->n_tasks, SSK_CHILD_FIRST, SSK_PARENT_FIRST);
     CHECK_RANGE(plan->group_of, graph->n_tasks, 0, plan->n_groups - 1);
     CHECK_RANGE(plan->counter_group, graph->n_tasks, SSK_NONE, plan->n_counter_groups - 1);
@@ -237,5 +282,5 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
     }
     for (int32_t w = 0; w < problem->n_workers; w++)
         has_active = has_active || plan->active[w];
-    return has_active ? SSK_OK : flawed(flaw, "active", SSK_NONE);
+    return has_active ? check_victims(plan, problem, n_instances, flaw) : flawed(flaw, "active", SSK_NONE);
 }

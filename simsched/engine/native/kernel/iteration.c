@@ -205,6 +205,8 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     set_active(sim);
     int status = lay_out_pools(sim);
     if (status == SSK_OK)
+        status = ssk_victims_reset(&sim->victims, &sim->allocator, &sim->plan, sim->problem.n_workers);
+    if (status == SSK_OK)
         status = ssk_tasks_reset(&sim->tasks, &sim->allocator, &sim->graph, known, with_marks, &sim->failure.flaw);
     if (status == SSK_OK)
         status = open_counters(sim, number);

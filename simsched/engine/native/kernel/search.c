@@ -63,17 +63,25 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance)
     const ssk_routes_t *routes = &sim->routes;
     size_t n_words = (size_t)routes->n_words;
     int32_t scope = plan->group_scope[group], n = 0;
+    uint32_t n_entries = ssk_pools_at(&sim->pools, group, instance)->count;
     uint64_t *set = sim->candidates, *reached = sim->candidates + n_words;
     memset(set, 0, n_words * sizeof(*set));
     for (int32_t step = 0; step < plan->n_steps; step++) {
-        if (plan->step_group[step] != group)
+        if (plan->step_group[step] != group || n_entries < (uint32_t)plan->step_least[step])
             continue;
-        memset(reached, 0, n_words * sizeof(*reached));
-        ssk_routes_add_reaching(routes, scope, plan->step_where[step], instance, reached);
+        if (plan->step_choice[step] == SSK_UNIFORM) {
+            memset(reached, 0, n_words * sizeof(*reached));
+            ssk_routes_add_reaching(routes, scope, plan->step_where[step], instance, reached);
+        } else {
+            memcpy(reached, ssk_victims_reaching(&sim->victims, plan->step_list[step], instance),
+                   n_words * sizeof(*reached));
+        }
         for (size_t i = 0; i < n_words; i++) {
             uint64_t word = reached[i];
             if (plan->step_when[step] & SSK_WHEN_HEAD)
                 word &= routes->heads[i];
+            if (plan->step_when[step] & SSK_WHEN_NOT_HEAD)
+                word &= ~routes->heads[i];
             if (plan->step_when[step] & SSK_WHEN_INACTIVE)
                 word &= sim->inactive[i];
             set[i] |= word;
@@ -161,6 +169,16 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
     return SSK_OK;
 }
 
+/* Puts a task into a pool and wakes a worker. */
+static int enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher)
+{
+    ssk_event(sim, SSK_TASK_READY, pusher, task, group, instance);
+    int status = ssk_pools_push(&sim->pools, &sim->allocator, group, ssk_pools_at(&sim->pools, group, instance), task);
+    if (status == SSK_OK)
+        wake_for(sim, group, instance);
+    return status;
+}
+
 int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, int64_t *clock)
 {
     int32_t group = 0, instance = pusher;
@@ -169,15 +187,9 @@ int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, in
         if (status != SSK_OK)
             return status;
     }
-    ssk_event(sim, SSK_TASK_READY, pusher, task, group, instance);
-    ssk_pool_t *pool = ssk_pools_at(&sim->pools, group, instance);
-    int status = ssk_pools_push(&sim->pools, &sim->allocator, group, pool, task);
-    if (status != SSK_OK)
-        return status;
     if (pusher != SSK_NONE && sim->plan.group_locked[group])
-        *clock = lock(sim, pool, *clock);
-    wake_for(sim, group, instance);
-    return SSK_OK;
+        *clock = lock(sim, ssk_pools_at(&sim->pools, group, instance), *clock);
+    return enter(sim, task, group, instance, pusher);
 }
 
 /* Sets whether the workers of a domain may use steps that ask for an inactive domain. */
@@ -241,18 +253,66 @@ typedef struct {
     bool is_own;
 } found_t;
 
+/* Counts the probe of a search among candidates that are all empty. */
+static void probe_in_vain(ssk_sim_t *sim, int32_t where)
+{
+    int32_t nearest = where == SSK_SAME_DOMAIN ? 1 : 2, highest = sim->problem.n_distances - 1;
+    sim->probes[nearest < highest ? nearest : highest]++;
+}
+
+/* Tells whether a candidate of a step that chooses uniformly has `least` entries. */
+static bool some_has(const ssk_pool_t *pools, const ssk_candidates_t *candidates, uint32_t least)
+{
+    for (int32_t k = 0; k < candidates->n; k++)
+        if (pools[ssk_candidate(candidates, k)].count >= least)
+            return true;
+    return false;
+}
+
+/* The same as draw_victim() for steps with ranks or weights. */
+static bool draw_listed(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_failed, int32_t *instance_ret)
+{
+    const ssk_plan_t *plan = &sim->plan;
+    int32_t group = plan->step_group[step];
+    uint32_t least = (uint32_t)plan->step_least[step];
+    int64_t row = (int64_t)plan->step_list[step] * sim->problem.n_workers + worker;
+    const ssk_pool_t *pools = ssk_pools_at(&sim->pools, group, 0);
+    const ssk_nearness_t near = nearness(sim, worker, plan->group_scope[group]);
+    int64_t i = plan->list_ptr[row], end = plan->list_ptr[row + 1];
+    if (i == end)
+        return false;
+    while (i < end && pools[plan->list_instance[i]].count < least)
+        i++;
+    if (i == end) {
+        probe_in_vain(sim, plan->step_where[step]);
+        *has_failed = true;
+        return false;
+    }
+    ssk_victims_open(&sim->victims, plan, plan->step_choice[step], row);
+    for (;;) {
+        int32_t instance = ssk_victims_draw(&sim->victims, &sim->problem.victim);
+        if (pools[instance].count >= least) {
+            *instance_ret = instance;
+            return true;
+        }
+        sim->probes[distance_to(&near, instance)]++;
+        *has_failed = true;
+    }
+}
+
 /* Draws candidates until one is not empty. Returns false when all are; counts failed probes. */
 static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_failed, int32_t *instance_ret)
 {
     const ssk_problem_t *p = &sim->problem;
     int32_t group = sim->plan.step_group[step], where = sim->plan.step_where[step];
     int32_t scope = sim->plan.group_scope[group];
+    const uint32_t least = (uint32_t)sim->plan.step_least[step];
     ssk_candidates_t candidates = ssk_routes_candidates(&sim->routes, scope, where, worker);
     if (candidates.n <= 0)
         return false;
-    if (count_filled(sim, group, where, worker) == 0) {
-        int32_t nearest = where == SSK_SAME_DOMAIN ? 1 : 2;
-        sim->probes[nearest < p->n_distances ? nearest : p->n_distances - 1]++;
+    if (count_filled(sim, group, where, worker) == 0 ||
+        (least > 1 && !some_has(ssk_pools_at(&sim->pools, group, 0), &candidates, least))) {
+        probe_in_vain(sim, where);
         *has_failed = true;
         return false;
     }
@@ -263,7 +323,7 @@ static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
     int64_t *probes = sim->probes;
     for (;;) {
         int32_t instance = ssk_candidate(&candidates, (int32_t)ssk_draw_below(&random, (uint32_t)candidates.n));
-        if (pools[instance].count > 0) {
+        if (pools[instance].count >= least) {
             *instance_ret = instance;
             return true;
         }
@@ -280,6 +340,8 @@ static bool find_pool(ssk_sim_t *sim, int32_t worker, found_t *found, bool *has_
         int32_t when = plan->step_when[step], group = plan->step_group[step];
         if ((when & SSK_WHEN_HEAD) && !ssk_set_has(sim->routes.heads, worker))
             continue;
+        if ((when & SSK_WHEN_NOT_HEAD) && ssk_set_has(sim->routes.heads, worker))
+            continue;
         if ((when & SSK_WHEN_INACTIVE) && !ssk_set_has(sim->inactive, worker))
             continue;
         found->step = step;
@@ -287,7 +349,11 @@ static bool find_pool(ssk_sim_t *sim, int32_t worker, found_t *found, bool *has_
         found->is_own = plan->step_where[step] == SSK_OWN;
         if (found->is_own) {
             found->instance = sim->routes.scope[plan->group_scope[group]].own[worker];
-            if (ssk_pools_at(&sim->pools, group, found->instance)->count > 0)
+            if (ssk_pools_at(&sim->pools, group, found->instance)->count >=
+                (uint32_t)plan->step_least[step])
+                return true;
+        } else if (plan->step_choice[step] != SSK_UNIFORM) {
+            if (draw_listed(sim, step, worker, has_failed, &found->instance))
                 return true;
         } else if (draw_victim(sim, step, worker, has_failed, &found->instance)) {
             return true;
@@ -328,6 +394,34 @@ static int stay_idle(ssk_sim_t *sim, int32_t worker)
     return SSK_WAIT;
 }
 
+/* Takes the rest of a batch of which the first entry has been taken; *n_ret is its size. */
+static int take_rest(ssk_sim_t *sim, const found_t *found, ssk_pool_t *pool, int32_t *n_ret)
+{
+    int32_t batch = sim->plan.step_batch[found->step], n = 0;
+    bool newest = sim->plan.step_take[found->step] == SSK_NEWEST;
+    *n_ret = 0;
+    if (batch == 1 || pool->count == 0)
+        return SSK_OK;
+    size_t most = pool->count < (uint32_t)batch - 1 ? pool->count : (uint32_t)batch - 1;
+    int status = ssk_grow(&sim->allocator, &sim->moved, &sim->moved_capacity, most, sizeof(*sim->moved));
+    while (status == SSK_OK && (size_t)n < most)
+        sim->moved[n++] = ssk_pools_take(&sim->pools, found->group, pool, newest);
+    *n_ret = n;
+    return status;
+}
+
+/* The thief's clock after it has stolen at `at` and put n more entries into its own instance. */
+static int64_t settle_in(ssk_sim_t *sim, int32_t worker, int32_t group, int32_t n, int64_t at)
+{
+    ssk_pool_t *own = ssk_pools_at(&sim->pools, group, sim->routes.scope[sim->plan.group_scope[group]].own[worker]);
+    for (int32_t i = 0; i < n; i++) {
+        at = ssk_add_ps(at, sim->problem.costs.push_ps);
+        if (sim->plan.group_locked[group])
+            at = lock(sim, own, at);
+    }
+    return at;
+}
+
 int ssk_search(ssk_sim_t *sim, int32_t worker)
 {
     const ssk_costs_t *costs = &sim->problem.costs;
@@ -349,7 +443,7 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     ssk_pool_t *pool = ssk_pools_at(&sim->pools, found.group, found.instance);
     int32_t task = ssk_pools_take(&sim->pools, found.group, pool, sim->plan.step_take[found.step] == SSK_NEWEST);
     int64_t at = sim->now + probe_cost / party, cost;
-    int32_t distance = 0;
+    int32_t distance = 0, n_moved = 0;
     if (found.is_own) {
         if (sim->plan.group_locked[found.group])
             at = lock(sim, pool, at);
@@ -357,7 +451,11 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     } else {
         distance = ssk_distance(sim, worker, sim->plan.group_scope[found.group], found.instance);
         int64_t start = lock(sim, pool, at) - costs->lock_hold_ps;
-        cost = start - sim->now + ssk_steal_cost(sim, distance);
+        int status = take_rest(sim, &found, pool, &n_moved);
+        if (status != SSK_OK)
+            return ssk_fail(sim, status);
+        at = ssk_add_ps(start, ssk_steal_cost(sim, distance));
+        cost = settle_in(sim, worker, found.group, n_moved, at) - sim->now;
     }
     ssk_event(sim, SSK_ACQUIRE, worker, task, ((int64_t)found.group << 32) + found.instance, cost);
     if (!found.is_own) {
@@ -368,6 +466,12 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     ssk_set_busy(sim, worker, true);
     if (found.group != called_group || found.instance != w->called_instance)
         pass_on(sim, called_group, w->called_instance);
+    for (int32_t i = 0; i < n_moved; i++) {
+        int32_t own = sim->routes.scope[sim->plan.group_scope[found.group]].own[worker];
+        int status = enter(sim, sim->moved[i], found.group, own, worker);
+        if (status != SSK_OK)
+            return ssk_fail(sim, status);
+    }
     w->task = task;
     w->counters.acquire_ps += cost;
     return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);

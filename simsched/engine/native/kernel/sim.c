@@ -74,6 +74,8 @@ static int alloc_parts(ssk_sim_t *sim)
     if (status == SSK_OK)
         status = ssk_routes_alloc(&sim->routes, allocator, p);
     if (status == SSK_OK)
+        status = ssk_victims_alloc(&sim->victims, allocator, p);
+    if (status == SSK_OK)
         status = alloc_cores(sim);
     if (status == SSK_OK)
         status = alloc_workers(sim);
@@ -121,13 +123,14 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_caches_free(&sim->caches);
     ssk_sidecache_free(&sim->sidecache, &allocator);
     ssk_routes_free(&sim->routes, &allocator);
+    ssk_victims_free(&sim->victims, &allocator);
     ssk_tasks_free(&sim->tasks, &allocator);
     ssk_pools_free(&sim->pools, &allocator);
     void *const blocks[] = {
         sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
-        sim->failed_probes, sim->cache_counts, sim->group_missing,
+        sim->failed_probes, sim->cache_counts, sim->group_missing, sim->moved,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(&allocator, blocks[i]);
@@ -189,6 +192,8 @@ int ssk_sim_verify(const ssk_sim_t *sim)
         status = ssk_sidecache_verify(&sim->sidecache);
     if (status == SSK_OK)
         status = ssk_routes_verify(&sim->routes);
+    if (status == SSK_OK)
+        status = ssk_victims_verify(&sim->victims, &sim->plan, sim->problem.n_workers);
     if (status == SSK_OK)
         status = ssk_tasks_verify(&sim->tasks);
     if (status == SSK_OK)

@@ -23,6 +23,7 @@
 #include "tasks.h"
 #include "timers.h"
 #include "trace.h"
+#include "victims.h"
 
 /* Actions of a worker. */
 enum {
@@ -99,6 +100,9 @@ struct ssk_sim {
     ssk_tasks_t tasks;
     ssk_pools_t pools;
     ssk_routes_t routes;
+    ssk_victims_t victims;
+    int32_t *moved; /* working space of a steal: the rest of a batch */
+    size_t moved_capacity;
     uint64_t *parked, *inactive; /* sets of workers: parked; in a domain without marked tasks */
     uint64_t *candidates;        /* working space of a push */
     int32_t n_parked;            /* parked and active workers */

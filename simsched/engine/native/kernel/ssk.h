@@ -84,7 +84,9 @@ enum {
 enum { SSK_SCOPE_WORKER = 0, SSK_SCOPE_DOMAIN = 1, SSK_SCOPE_SOCKET = 2, SSK_SCOPE_MACHINE = 3, SSK_N_SCOPES = 4 };
 enum { SSK_OWN = 0, SSK_SAME_DOMAIN = 1, SSK_OTHER_DOMAINS = 2, SSK_ANYWHERE = 3 };
 enum { SSK_NEWEST = 0, SSK_OLDEST = 1 };
-enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2 };
+enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
+/* How a step chooses among its candidates; see simsched/engine/victims.py. */
+enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
 enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1 };
 
 /* What a worker is doing. */
@@ -209,7 +211,12 @@ typedef struct {
     int32_t n_groups, n_steps, n_counter_groups, n_samples;
     const int32_t *group_scope;
     const uint8_t *group_locked, *group_marks_active;
-    const int32_t *step_group, *step_where, *step_take, *step_when;
+    const int32_t *step_group, *step_where, *step_take, *step_when, *step_batch, *step_least;
+    const int32_t *step_choice, *step_list; /* list of candidates, SSK_NONE with SSK_UNIFORM */
+    int32_t n_lists;
+    int64_t n_listed;                          /* length of list_instance and list_value */
+    const int64_t *list_ptr;                   /* n_lists x n_workers + 1 */
+    const int32_t *list_instance, *list_value; /* candidates; their ranks, ascending, or weights */
     const uint8_t *spawn_order;
     const int8_t *group_of;
     const int32_t *instance_of, *counter_group;

@@ -1,0 +1,124 @@
+"""Candidates of steps with ranks or weights, listed for each worker in the order of the law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.base import AcquireStep, Plan
+
+IntArray = NDArray[np.integer[Any]]
+Int32Array = NDArray[np.int32]
+
+UNIFORM, RANKED, WEIGHTED = range(3)  #: how a step chooses among its candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Homes:
+    """What belongs where.
+
+    Parameters
+    ----------
+    worker_domain : ndarray of int, shape (n_workers,)
+        Domain of each worker.
+    own : dict of str to ndarray of int, shape (n_workers,)
+        For each scope, the instance that belongs to each worker.
+    domain : dict of str to ndarray of int, shape (n_instances,)
+        For each scope, the (first) domain of each instance.
+    """
+
+    worker_domain: IntArray
+    own: dict[str, IntArray]
+    domain: dict[str, IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class VictimLists:
+    """Candidates by list and worker; list l of worker w is row ``l * n_workers + w``.
+
+    Parameters
+    ----------
+    step_choice : ndarray of int32, shape (n_steps,)
+        UNIFORM, RANKED or WEIGHTED.
+    step_list : ndarray of int32, shape (n_steps,)
+        List of the step; -1 for UNIFORM.
+    ptr : ndarray of int64, shape (n_lists * n_workers + 1,)
+        Where the candidates of each row begin.
+    instance, value : ndarray of int32, shape (n_entries,)
+        Candidate, by (rank, domain, instance) or (domain, instance); its rank or weight.
+    """
+
+    step_choice: Int32Array
+    step_list: Int32Array
+    ptr: NDArray[np.int64]
+    instance: Int32Array
+    value: Int32Array
+
+    @property
+    def n_lists(self) -> int:
+        """Number of lists."""
+        return int(self.step_list.max(initial=-1)) + 1
+
+
+def list_victims(plan: Plan, homes: Homes, active: NDArray[np.bool_]) -> VictimLists:
+    """Return the candidates of all steps that have ranks or weights.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan that has been checked.
+    homes : Homes
+        Owners and domains.
+    active : ndarray of bool, shape (n_workers,)
+        Workers that take part.
+    """
+    scopes = {group.name: group.scope for group in plan.pool_groups}
+    choice, lists = [], []
+    lengths = [np.zeros(0, np.int64)]
+    instances, values = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    for step in plan.acquire:
+        is_plain = step.rank is None and step.weight is None
+        choice.append(UNIFORM if is_plain else WEIGHTED if step.rank is None else RANKED)
+        lists.append(-1 if is_plain else len(lengths) - 1)
+        if not is_plain:
+            length, instance, value = _list(step, scopes[step.group], homes, active)
+            lengths.append(length)
+            instances.append(instance)
+            values.append(value)
+    return VictimLists(
+        step_choice=np.array(choice, np.int32),
+        step_list=np.array(lists, np.int32),
+        ptr=np.concatenate(([0], np.cumsum(np.concatenate(lengths)))).astype(np.int64),
+        instance=np.concatenate(instances).astype(np.int32),
+        value=np.concatenate(values).astype(np.int32),
+    )
+
+
+def _list(
+    step: AcquireStep, scope: str, homes: Homes, active: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], Int32Array, Int32Array]:
+    """Return number of candidates per worker, candidates, values of one step."""
+    domain = homes.domain[scope]
+    given = step.weight if step.rank is None else step.rank
+    assert given is not None
+    workers = np.arange(len(given))
+    is_candidate = given > 0 if step.rank is None else given >= 0
+    is_candidate[workers, homes.own[scope]] = False
+    is_near = homes.worker_domain[:, None] == domain[None, :]
+    if step.where != "anywhere":
+        is_candidate &= is_near if step.where == "same_domain" else ~is_near
+    if scope == "worker":
+        is_candidate &= active.astype(bool)
+    order = np.broadcast_to(np.lexsort((np.arange(len(domain)), domain)), given.shape)
+    if step.rank is not None:
+        ranks = np.take_along_axis(given, order, axis=1)
+        order = np.take_along_axis(order, np.argsort(ranks, axis=1, kind="stable"), axis=1)
+    kept = np.take_along_axis(is_candidate, order, axis=1)
+    return (
+        kept.sum(axis=1),
+        order[kept].astype(np.int32),
+        np.take_along_axis(given, order, axis=1)[kept].astype(np.int32),
+    )

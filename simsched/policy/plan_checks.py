@@ -1,0 +1,120 @@
+"""Checks of plans against the graph and the machine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from simsched.errors import PolicyError, unknown_name
+from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, AcquireStep, Plan
+from simsched.workload.graph import TaskGraph
+
+MAX_INT32 = 2**31 - 1
+
+
+def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int) -> None:
+    """Check a plan against the graph and the machine.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    graph : TaskGraph
+        The graph it is for.
+    instances : dict of str to int
+        Number of pool instances for each scope.
+    n_workers : int
+        Number of workers.
+
+    Raises
+    ------
+    PolicyError
+        When a name is unknown, an array has the wrong length, an index is out of range or nobody is
+        active.
+    """
+    names = [group.name for group in plan.pool_groups]
+    if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
+        raise PolicyError(
+            "plan: pool groups need unique names and the first must have scope 'worker'"
+        )
+    for group in plan.pool_groups:
+        if group.scope not in SCOPES:
+            raise PolicyError(
+                f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}"
+            )
+    scope_of = {group.name: group.scope for group in plan.pool_groups}
+    for number, step in enumerate(plan.acquire):
+        where = f"plan: acquire step {number}"
+        for what, value, accepted in (
+            ("pool group", step.group, names),
+            ("where", step.where, WHERES),
+            ("take", step.take, TAKES),
+            *(("condition", condition, CONDITIONS) for condition in step.when),
+        ):
+            if value not in accepted:
+                raise PolicyError(f"{where}: {unknown_name(what, value, accepted)}")
+        _validate_victims(where, step, (n_workers, instances[scope_of[step.group]]))
+    if plan.roots not in ("first", "round_robin"):
+        raise PolicyError(f"plan: {unknown_name('roots', plan.roots, ['first', 'round_robin'])}")
+    for what, array, length in (
+        ("spawn_order", plan.spawn_order, graph.n_tasks),
+        ("group_of", plan.group_of, graph.n_tasks),
+        ("instance_of", plan.instance_of, graph.n_tasks),
+        ("counter_group", plan.counter_group, graph.n_tasks),
+        ("active_workers", plan.active_workers, n_workers),
+    ):
+        if array is not None and not isinstance(array, int) and len(array) != length:
+            raise PolicyError(f"plan: {what}: found length {len(array)}, accepted {length}")
+    _validate_pools(plan, graph, instances)
+    if plan.active_workers is not None and not plan.active_workers.any():
+        raise PolicyError("plan: active_workers: no worker is active")
+
+
+def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> None:
+    """Check that every task's pool exists."""
+    group_of = np.zeros(graph.n_tasks, np.int8) if plan.group_of is None else plan.group_of
+    if group_of.size and not 0 <= group_of.min() <= group_of.max() < len(plan.pool_groups):
+        raise PolicyError(f"plan: group_of: accepted 0 to {len(plan.pool_groups) - 1}")
+    if plan.instance_of is not None:
+        limits = np.array([instances[group.scope] for group in plan.pool_groups])[group_of]
+        bad = np.flatnonzero((plan.instance_of < -1) | (plan.instance_of >= limits))
+        if len(bad):
+            task = int(bad[0])
+            raise PolicyError(
+                f"plan: instance_of: task {task}: found {int(plan.instance_of[task])}, "
+                f"accepted -1 to {int(limits[task]) - 1}"
+            )
+
+
+def _validate_victims(where: str, step: AcquireStep, shape: tuple[int, int]) -> None:
+    """Check what a step says about the choice of victims and about what it takes from them."""
+    for name, value in (("batch", step.batch), ("least", step.least)):
+        if not (type(value) is int and 1 <= value <= MAX_INT32):
+            raise PolicyError(f"{where}: {name}: found {value!r}, accepted an integer from 1 on")
+    if step.where == "own" and (step.batch > 1 or step.rank is not None or step.weight is not None):
+        raise PolicyError(f"{where}: rank, weight and batch are not for where 'own'")
+    if step.rank is not None and step.weight is not None:
+        raise PolicyError(f"{where}: found rank and weight, accepted one of them")
+    for name, array, lowest in (("rank", step.rank, -1), ("weight", step.weight, 0)):
+        if array is None:
+            continue
+        if getattr(array, "dtype", np.dtype(float)).kind not in "iu":
+            raise PolicyError(f"{where}: {name}: accepted an array of integers")
+        if array.shape != shape:
+            raise PolicyError(
+                f"{where}: {name}: found shape {array.shape}, accepted {shape} (workers, instances)"
+            )
+        wrong = np.argwhere((array < lowest) | (array > MAX_INT32))
+        if len(wrong):
+            worker, instance = wrong[0].tolist()
+            raise PolicyError(
+                f"{where}: {name}[{worker}, {instance}]: found {array[worker, instance]}, "
+                f"accepted {lowest} to {MAX_INT32}"
+            )
+    if step.weight is not None:
+        total = step.weight.sum(axis=1, dtype=np.int64)
+        if total.max(initial=0) > MAX_INT32:
+            worker = int(total.argmax())
+            raise PolicyError(
+                f"{where}: weight: the weights of worker {worker} sum to {int(total[worker])}, "
+                f"accepted up to {MAX_INT32}"
+            )
