@@ -178,9 +178,9 @@ def _order(
 ) -> CaseVerdict:
     """Return whether the terms of one case are in the published order."""
     numbers = {name: _number(quantity, rows) for name, quantity in terms.items()}
-    groups, operators = parse_order(str(claim.order))
     holds = all(
         _compare(claim, numbers[left], operator, numbers[right])
+        for groups, operators in map(parse_order, claim.order or ())
         for (before, after), operator in zip(pairwise(groups), operators, strict=True)
         for left in before
         for right in after

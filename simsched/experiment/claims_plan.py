@@ -14,7 +14,6 @@ from simsched.experiment.claims_schema import (
     Claim,
     Selection,
     Term,
-    parse_order,
 )
 from simsched.experiment.probes import Answer, ask
 from simsched.machine.model import Machine
@@ -251,8 +250,7 @@ class Planner:
 
     def _order(self, claim: Claim, loc: KeyPath) -> list[OrderCase]:
         """Return the cases of an ordering."""
-        assert claim.order is not None
-        names = [name for group in parse_order(claim.order)[0] for name in group]
+        names = claim.names()
         cases: list[OrderCase] = []
         for base in [spec_of(item) for item in claim.cases or []] or [{}]:
             above = merged(spec_of(claim), base)

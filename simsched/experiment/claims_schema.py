@@ -207,8 +207,8 @@ class Claim(Term):
         What is published; `value` may be a list for a probe that returns one.
     equals : str
         Text that a probe returns.
-    order : str
-        ``laws < {cats, cilk} ~= slaw``.
+    order : str or list of str
+        ``laws < {cats, cilk} ~= slaw``; of several all have to hold.
     trend : str
         How the series behaves.
     margin : str, optional
@@ -232,7 +232,7 @@ class Claim(Term):
     min: float | None = None
     max: float | None = None
     equals: str | None = None
-    order: Text | None = None
+    order: Names | None = None
     trend: Trend | None = None
     margin: Annotated[Tolerance, BeforeValidator(_tolerance)] | None = None
     tolerance: Annotated[Tolerance, BeforeValidator(_tolerance)] | None = None
@@ -250,7 +250,7 @@ class Claim(Term):
             accepted = f"one of {', '.join(PREDICATES)}, min/max, or not_evaluable with the reason"
             raise ValueError(f"found {' and '.join(found) or 'no predicate'}, accepted: {accepted}")
         if self.order is not None:
-            self._check_order(self.order)
+            self._check_order()
         else:
             self._check_quantity()
         if self.tolerance is not None and not self.tolerance_reason:
@@ -267,10 +267,21 @@ class Claim(Term):
             if getattr(self, key) is not None:
                 raise FieldError((key,), "found beside not_evaluable, accepted: one of them")
 
-    def _check_order(self, text: str) -> None:
+    def names(self) -> list[str]:
+        """Return the names in the orderings, each once.
+
+        Raises
+        ------
+        ValueError
+            An ordering has another form.
+        """
+        groups = [group for text in self.order or () for group in parse_order(text)[0]]
+        return list(dict.fromkeys(name for group in groups for name in group))
+
+    def _check_order(self) -> None:
         """Check the words of an ordering and that its terms are used."""
         try:
-            used = [name for group in parse_order(text)[0] for name in group]
+            used = self.names()
         except ValueError as error:
             raise FieldError(("order",), str(error)) from error
         for name in self.terms:

@@ -26,7 +26,7 @@ UNDIAGNOSED = "undiagnosed"
 def published_text(claim: Claim) -> str:
     """Return what is published, as text."""
     if claim.order is not None:
-        return claim.order
+        return "; ".join(claim.order)
     if claim.trend is not None:
         return f"{claim.trend.replace('_', '-')} along {claim.along}"
     if claim.equals is not None:

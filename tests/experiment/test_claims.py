@@ -191,6 +191,8 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [
     ("a wrong order", {**AT_FOUR, "order": "cilk < cilk_a"}, False),
     ("an order with a group", {**AT_FOUR, "order": "cilk_a < {cilk, work_sharing}"}, True),
     ("a group that is wrong", {**AT_FOUR, "order": "{cilk_a, work_sharing} < cilk"}, False),
+    ("two orders", {**AT_FOUR, "order": ["cilk_a < cilk", "cilk_a < work_sharing"]}, True),
+    ("two, one wrong", {**AT_FOUR, "order": ["cilk_a < cilk", "work_sharing < cilk"]}, False),
     ("alike", {**AT_ONE, "order": "cilk ~= cilk_a"}, True),
     ("not alike", {**AT_FOUR, "order": "cilk ~= cilk_a"}, False),
     (
