@@ -10,7 +10,8 @@ columns computes block (i, j) of C with one call of a tuned matrix product (dgem
 * *Bytes.* dgemm keeps a block of A of `row_block` x `depth_block` elements in the core's cache and
   streams B and C past it. For p rows and q columns it reads its panel of A once, that of B
   ``ceil(p / row_block)`` times, and reads and writes its block of C ``ceil(n / depth_block)``
-  times.
+  times. The first pass over a panel or block is one access, all others together another, so that a
+  memory-side cache can hold what the first one has loaded.
 * *Operations.* ``p q n`` multiply-adds of `ops_per_multiply_add` each. A tuned product does about
   20 floating-point operations per cycle on Knights Landing; machines here count 8 for compiled
   code, hence 0.8.
@@ -94,20 +95,25 @@ def matmul_charm(
     line = order * element_bytes
     result_bytes = rows * columns * element_bytes
     sizes = np.concatenate((height * line, width * line, result_bytes))
-    task = np.repeat(np.arange(n_tasks, dtype=np.int64), 3)
-    block = np.column_stack(
-        (row, chare_rows + column, chare_rows + chare_columns + np.arange(n_tasks))
+    result = chare_rows + chare_columns + np.arange(n_tasks)
+    passes = np.column_stack(
+        (
+            np.ones(n_tasks, np.int64),
+            -(-rows // row_block),
+            np.full(n_tasks, -(-order // depth_block)),
+        )
     )
-    passes = -(-order // depth_block)
-    read = np.column_stack(
-        (rows * line, columns * line * -(-rows // row_block), result_bytes * passes)
-    )
-    written = np.zeros_like(read)
-    written[:, 2] = read[:, 2]
+    once = np.column_stack((rows * line, columns * line, result_bytes))
+    read = np.stack((once, (passes - 1) * once), axis=2)
+    written = read * np.array([0, 0, 1])[:, None]
+    block = np.column_stack((row, chare_rows + column, result))
+    block = np.broadcast_to(block[:, :, None], read.shape)
+    task = np.broadcast_to(np.arange(n_tasks)[:, None, None], read.shape)
+    some = read > 0
     graph = build_graph(
         ops_per_multiply_add * rows * columns * order,
         class_names=("multiply",),
-        accessed=accesses(task, block.ravel(), read.ravel(), written.ravel(), n_tasks),
+        accessed=accesses(task[some], block[some], read[some], written[some], n_tasks),
         block_bytes=sizes,
     )
     init = first_touch_loop(sizes, sizes / element_bytes * init_ops_per_element)

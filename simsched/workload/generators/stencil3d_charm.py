@@ -7,8 +7,10 @@ With X x Y x Z chares of x x y x z elements of e bytes, and s sweeps per iterati
   ``X Y Z + c`` is what its neighbours send it: one plane of elements for each of up to six
   neighbours (the grid is not periodic).
 * *Bytes.* A sweep reads one copy and writes the other, and reads that first with `write_allocate`:
-  ``3 x y z e`` bytes per sweep in one access per task. A chare further reads the planes that it was
-  sent, and writes a plane to each neighbour (again with `write_allocate`), once per iteration.
+  ``3 x y z e`` bytes per sweep. The first sweep is one access, all others together another, so that
+  a memory-side cache can hold what the first one has loaded. A chare further reads the planes that
+  it was sent, and writes a plane to each neighbour (again with `write_allocate`), once per
+  iteration.
 * *Operations.* `ops_per_element` for each element and sweep: six additions and two multiplications.
 * *Initialisation.* One task per chare writes its block and its planes.
 
@@ -102,26 +104,20 @@ def stencil3d_charm(
     every = np.arange(n_chares, dtype=np.int64)
     again = 1 if write_allocate else 0
     receives = every[received > 0]
+    first = np.full(n_chares, copy_bytes)
+    again_swept = every if sweeps > 1 else every[:0]
+    later = (sweeps - 1) * first[again_swept]
+    fetched = 1 + again
+    read = (received[receives], fetched * first, fetched * later, again * sent_bytes)
+    written = (np.zeros(len(receives), np.int64), first, later, sent_bytes)
     graph = build_graph(
         np.full(n_chares, ops_per_element * elements * sweeps),
         class_names=("update",),
         accessed=accesses(
-            np.concatenate((receives, every, chare)),
-            np.concatenate((n_chares + receives, every, n_chares + other)),
-            np.concatenate(
-                (
-                    received[receives],
-                    np.full(n_chares, sweeps * (1 + again) * copy_bytes),
-                    again * sent_bytes,
-                )
-            ),
-            np.concatenate(
-                (
-                    np.zeros(len(receives), np.int64),
-                    np.full(n_chares, sweeps * copy_bytes),
-                    sent_bytes,
-                )
-            ),
+            np.concatenate((receives, every, again_swept, chare)),
+            np.concatenate((n_chares + receives, every, again_swept, n_chares + other)),
+            np.concatenate(read),
+            np.concatenate(written),
             n_chares,
         ),
         block_bytes=sizes,
