@@ -10,7 +10,7 @@ BIN := .venv/bin
 CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all lint format bench validate wheel clean distclean
+.PHONY: help setup run test test-all lint format bench docs-tables validate wheel clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint       check style, types, import order and sizes"
 	@echo "make format     let ruff format the code"
 	@echo "make bench      measure the engines"
+	@echo "make docs-tables  write docs/machines.md, docs/policies.md and docs/workloads.md"
 	@echo "make validate   measure this host, calibrate a model of it and compare"
 	@echo "make wheel      build a wheel into dist/"
 	@echo "make clean      remove what was built;  make distclean: .venv too"
@@ -59,6 +60,11 @@ format: setup
 
 bench: setup
 	@$(BIN)/python -m benchmarks
+
+docs-tables: setup
+	@for kind in machines policies workloads; do \
+	  $(BIN)/simsched list $$kind --markdown > docs/$$kind.md.new && mv docs/$$kind.md.new docs/$$kind.md || exit 1; \
+	done
 
 VALIDATION := build/validation
 validate: setup

@@ -207,12 +207,27 @@ def list_command(
         ),
     ],
     as_json: JsonOption = False,
+    markdown: Annotated[
+        bool,
+        typer.Option(
+            "--markdown", help="Print the document of machines, workloads or policies in docs/."
+        ),
+    ] = False,
 ) -> None:
     """List what there is by name."""
     from simsched.report.listing import KINDS, entries, listing_table
+    from simsched.report.markdown import DOCUMENTS, document
 
     if kind not in KINDS:
         raise ConfigurationError(unknown_name("kind", kind, KINDS))
+    if markdown:
+        if as_json or kind not in DOCUMENTS:
+            raise ConfigurationError(
+                f"--markdown: found {'--json too' if as_json else kind}, "
+                f"accepted alone, with {', '.join(DOCUMENTS)}"
+            )
+        sys.stdout.write(document(kind))
+        return
     found = entries(kind)
     if as_json:
         print_json(found)

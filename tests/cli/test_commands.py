@@ -67,6 +67,16 @@ def test_list(simsched: Command, kind: str, name: str) -> None:
     assert all(entry["description"] for entry in entries)
 
 
+def test_list_as_markdown(simsched: Command) -> None:
+    code, output, _ = simsched("list", "machines", "--markdown")
+    assert code == 0
+    assert "| `knl_snc4_flat` | Intel Knights Landing" in output
+    code, _, error = simsched("list", "placements", "--markdown")
+    assert code == 2
+    assert "--markdown: found placements, accepted alone, with policies, workloads" in error
+    assert simsched("list", "machines", "--markdown", "--json")[0] == 2
+
+
 def test_show_machine_as_text_and_picture(simsched: Command, tmp_path: Path) -> None:
     code, output, _ = simsched("show", "machine", "knl_snc4_flat")
     assert code == 0
