@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.machine.model import Machine
 from simsched.policy.allocation import STRADDLES, allocate
 from simsched.policy.base import (
     CHILD_FIRST,
@@ -46,7 +47,7 @@ POOL_GROUPS = (
 )
 HEAD_OF_IDLE_SOCKET = ("head_worker", "domain_inactive")
 PACKINGS = ("tuned", "static", "none")
-SOIDS = ("touched", "exact")
+SOIDS = ("pmc", "touched", "exact")
 
 
 @dataclass(eq=False)
@@ -80,9 +81,10 @@ class Laws(PlacedPolicy):
         packing throughout, or none: tasks are only allocated to the sockets of their data.
     unpacked : {"socket_pool", "worker_pools"}
         Without packing: whether all tasks of a socket share one pool, or only its topmost ones.
-    soid : {"touched", "exact"}
-        What the size of the data of a subtree is taken from: the bytes that each of its tasks
-        touches, added up; or all bytes that the subtree involves, shared ones once.
+    soid : {"pmc", "touched", "exact"}
+        What the size of the data of a subtree is taken from: the misses of the last private caches
+        that hardware counters show in iteration 1 for each of its tasks, added up; the bytes that
+        each task touches, added up; or all bytes that the subtree involves, shared ones once.
     shared_cache_bytes : int
         Capacity of a socket's shared cache; 0 stands for the machine's outermost caches.
     tie : {"accept", "stop"}
@@ -110,7 +112,8 @@ class Laws(PlacedPolicy):
     *Initialisation and iteration 1* spawn parent first into the pools of the tasks' sockets. All
     workers of a socket take tasks from its pool, the oldest first, and from nowhere else, so that
     first touch puts the data on the right nodes. Afterwards data sizes are added up from the leaves
-    to the top, and the time to read counters is charged, divided among the workers.
+    to the top, and the time to read counters is charged, divided among the workers. The private
+    caches are those of the outermost level whose instances serve one core each.
 
     *From iteration 2 on* tasks down to the roots of cache-friendly (CF) subtrees are spawned parent
     first into the pools of their sockets, tasks inside child first into the pool of the worker. A
@@ -136,8 +139,9 @@ class Laws(PlacedPolicy):
     pool of the socket that spawns them, the root that of the first socket. Tasks above the roots
     have a pool of their own beside that of the roots, because they do not keep a socket from
     beginning a subtree. Without caches there is nothing to fit, and the part of a socket is one
-    subtree. Tasks without operations are neither CPU-bound nor memory-bound. The threshold is not
-    published.
+    subtree. Tasks without operations are neither CPU-bound nor memory-bound. Instructions are
+    operations, and the threshold is not published. Where a machine has no private caches, sizes are
+    those that tasks touch.
 
     References
     ----------
@@ -148,7 +152,7 @@ class Laws(PlacedPolicy):
 
     packing: str = param("tuned", choices=PACKINGS)
     unpacked: str = param("socket_pool", choices=("socket_pool", "worker_pools"))
-    soid: str = param("touched", choices=SOIDS)
+    soid: str = param("pmc", choices=SOIDS)
     shared_cache_bytes: int = param(0, low=0)
     tie: str = param("accept", choices=TIES)
     steal_take: str = param("newest", choices=TAKES)
@@ -177,42 +181,47 @@ class Laws(PlacedPolicy):
         if graph is not view.workload.init and view.workload.iterations == 1:
             size = estimated_footprint(graph, input_bytes(graph))
             return self._packed(view, state, size)
-        part = state.part if graph is view.workload.graph else allocate(graph, len(state.sockets))
-        return profiling_plan(part, state.sockets)
+        if graph is view.workload.init:
+            return profiling_plan(allocate(graph, len(state.sockets)), state.sockets)
+        plan = profiling_plan(state.part, state.sockets)
+        return replace(plan, counter_group=np.arange(graph.n_tasks, dtype=np.int32))
 
     def on_iteration(self, view: View, state: LawsState, counters: Counters) -> Update | None:
         """Return the first packing after the profiling iteration, then what tuning tries next."""
         if counters.iteration == 0:
             return None
+        graph = view.workload.graph
         if counters.iteration == 1:
-            graph = view.workload.graph
-            plan = (
-                stealing_plan()
-                if self._is_cpu_bound(graph)
-                else self._packed(view, state, self._subtree_bytes(graph))
+            return Update(
+                plan=self._profiled(view, state, counters),
+                overhead_s=self.profile_s * graph.n_tasks / view.n_workers,
             )
-            return Update(plan=plan, overhead_s=self.profile_s * graph.n_tasks / view.n_workers)
         if state.tuner is None or state.tuner.is_done:
             return None
         before = state.tuner.roots
         state.tuner.record(counters.duration_s)
         if state.tuner.roots is before:
             return None
-        return Update(plan=self._stealing(view.workload.graph, state, state.tuner.roots))
+        return Update(plan=self._stealing(graph, state, state.tuner.roots))
 
-    def _is_cpu_bound(self, graph: TaskGraph) -> bool:
+    def _profiled(self, view: View, state: LawsState, counters: Counters) -> Plan:
+        """Return the plan for iteration 2."""
+        graph = view.workload.graph
+        own = missing_bytes(counters, view.machine) if self.soid == "pmc" else None
+        if own is None:
+            own = task_bytes(graph)
+        if self._is_cpu_bound(graph, own):
+            return stealing_plan()
+        size = exact_footprint(graph) if self.soid == "exact" else subtree_sums(graph, own)
+        return self._packed(view, state, size)
+
+    def _is_cpu_bound(self, graph: TaskGraph, own_bytes: Int64Array) -> bool:
         """Return whether most tasks miss less often than the threshold."""
-        ops = graph.ops[0] + graph.join_ops[0]
+        ops = graph.ops.min(axis=0) + graph.join_ops.min(axis=0)
         works = ops > 0
-        misses = task_bytes(graph) / self.line_bytes
+        misses = own_bytes / self.line_bytes
         is_cpu_bound = misses[works] < self.cpu_bound_misses_per_operation * ops[works]
         return 2 * int(is_cpu_bound.sum()) > int(works.sum())
-
-    def _subtree_bytes(self, graph: TaskGraph) -> Int64Array:
-        """Return the size of the data of each subtree."""
-        if self.soid == "exact":
-            return exact_footprint(graph)
-        return subtree_sums(graph, task_bytes(graph))
 
     def _packed(self, view: View, state: LawsState, size: NDArray[np.generic]) -> Plan:
         """Return the plan for the first packing."""
@@ -230,6 +239,22 @@ class Laws(PlacedPolicy):
     def _stealing(self, graph: TaskGraph, state: LawsState, roots: BoolArray) -> Plan:
         """Return the plan of triple-level stealing for a packing."""
         return subtree_plan(graph, state.part, state.sockets, roots, self.steal_take)
+
+
+def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
+    """Return the bytes that missed the last private caches, per counter group.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_groups,), or None
+        None on a machine without private caches.
+    """
+    private = [
+        level
+        for level, cache in enumerate(machine.caches)
+        if np.bincount(cache.core_instance).max() == 1
+    ]
+    return counters.group_missing_bytes[:, private[-1]] if private else None
 
 
 def profiling_plan(part: Int32Array, sockets: Int32Array) -> Plan:

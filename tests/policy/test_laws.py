@@ -1,6 +1,6 @@
 """LAWS from plan to plan, and what it keeps to on a machine."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -13,8 +13,8 @@ from simsched.machine.model import Machine, Path
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.allocation import STRADDLES, allocate
-from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Plan
-from simsched.policy.laws import CF, UPPER, WORKER, Laws
+from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Counters, Plan
+from simsched.policy.laws import CF, UPPER, WORKER, Laws, missing_bytes
 from simsched.policy.packing import inside
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.schema import EventKind, Trace
@@ -70,7 +70,7 @@ def simulated(policy: str = "laws", workload: Workload = SWEEP, **options: Any) 
 
 
 def plans(workload: Workload = SWEEP, **params: Any) -> tuple[Plan, ...]:
-    return rehearse(Laws(**params), MACHINE, workload).plans
+    return rehearse(Laws(**{"soid": "touched", **params}), MACHINE, workload).plans
 
 
 def steps(plan: Plan) -> list[tuple[str, str, str, tuple[str, ...]]]:
@@ -125,6 +125,30 @@ def test_roots_are_pushed_home_and_subtrees_unfold_where_they_run() -> None:
     upper = group == UPPER
     assert np.array_equal(instance[upper], part[upper])  # -1 where a task straddles
     assert int((part[upper] == STRADDLES).sum()) == 3
+
+
+def test_counters_show_what_tasks_touch_when_caches_are_cold() -> None:
+    run = simulated("laws_static", replace(SWEEP, init=None))
+    ready = events(run, EventKind.TASK_READY, 2)
+    assert int((ready["arg0"] == CF).sum()) == 16
+    # The private caches hold two blocks and keep some of them from one iteration to the next.
+    warm = simulated("laws_static")
+    ready = events(warm, EventKind.TASK_READY, 2)
+    assert 4 <= int((ready["arg0"] == CF).sum()) <= 16
+
+
+def test_private_caches_are_those_of_one_core() -> None:
+    found = missing_bytes(counters(np.array([[1, 2], [3, 4]])), MACHINE)
+    assert found is not None
+    assert found.tolist() == [1, 3]
+    assert missing_bytes(counters(np.empty((2, 0))), replace(MACHINE, caches=())) is None
+
+
+def counters(missing: np.ndarray) -> Counters:
+    """Measurements of nothing but misses."""
+    none = np.empty(0, np.int64)
+    values = dict.fromkeys((f.name for f in fields(Counters)), none)
+    return Counters(**{**values, "group_missing_bytes": missing})  # type: ignore[arg-type]
 
 
 def test_shared_data_count_once_per_task_or_once_per_subtree() -> None:
@@ -224,8 +248,6 @@ def test_a_socket_never_runs_tasks_of_two_subtrees(policy: str) -> None:
     workload = unbalanced_sweep()
     run = simulated(policy, workload)
     domain = domain_of(MACHINE, run.trace)
-    found = rehearse(make_policy(policy), MACHINE, workload)
-    assert len(found.plans) == 7
     stolen = 0
     for iteration in range(2, 7):
         ready = events(run, EventKind.TASK_READY, iteration)
