@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.cells import plan_experiment
+from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.claims_judge import Verdict, judge
 from simsched.experiment.claims_plan import PlannedClaim, Planner, Point, Study, sweep_key
 from simsched.experiment.claims_schema import ClaimsFile
@@ -38,7 +38,7 @@ class Family:
     claims : list of PlannedClaim
         The claims, in the order of the file.
     studies : dict of str to Study
-        The experiments that they name.
+        The experiments that they name, by name or, for files, by path.
     """
 
     name: str
@@ -90,7 +90,8 @@ def load_family(name_or_path: str | Path | Document, ids: Iterable[str] | None =
         for position, claim in enumerate(file.claims)
         if wanted is None or claim.id in wanted
     ]
-    return Family(document.path.stem if document.path else "claims", file, claims, studies)
+    name = document.path.stem if document.path else "claims"
+    return Family(name, file, claims, {study.name: study for study in studies.values()})
 
 
 def load_families(names: Sequence[str], ids: Sequence[str] = ()) -> list[Family]:
@@ -129,10 +130,11 @@ def _study(studies: dict[str, Study], base: Path, name: str) -> Study:
     """Return an experiment by the name that a claim has for it; each is read once."""
     if name not in studies:
         if name.endswith((".yaml", ".yml")):
-            document = read_document(located(name, base))
+            path = located(name, base)
+            document, full = read_document(path), str(path)
         else:
-            document = read_named("experiment", name, data_dir("experiments"))
-        studies[name] = Study(name, document, plan_experiment(document))
+            document, full = read_named("experiment", name, data_dir("experiments")), name
+        studies[name] = studies[full] = Study(full, document, plan_experiment(document))
     return studies[name]
 
 
@@ -191,10 +193,12 @@ def reproduce(
         On Ctrl-C; what has finished is stored.
     """
     studies = {name: family.studies[name] for family in chosen for name in family.needed()}
+    needed = {point for family in chosen for item in family.claims for point in item.points()}
     outcomes: dict[str, Outcome] = {}
     for name, study in studies.items():
         outcomes[name] = run_experiment(
             study.document,
+            chosen=partial(_is_needed, needed, name),
             jobs=jobs,
             output=None if output is None else output / study.planned.experiment.name,
             recompute=recompute,
@@ -209,6 +213,12 @@ def reproduce(
         }
         verdicts[family.name] = [judge(planned, rows) for planned in family.claims]
     return Reproduction(list(chosen), verdicts, list(outcomes.values()))
+
+
+def _is_needed(points: Set[Point], name: str, cell: Cell) -> bool:
+    """Return whether claims need a cell."""
+    sweep = sweep_key(cell.sweep)
+    return Point(name, cell.machine, cell.workload, cell.policy, sweep) in points
 
 
 def rows_by_point(

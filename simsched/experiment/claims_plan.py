@@ -131,11 +131,11 @@ class PlannedClaim:
     cases: list[OrderCase] = field(default_factory=list)
     answer: Answer | None = None
 
-    def experiments(self) -> list[str]:
-        """Return the experiments that have to be run for it."""
+    def points(self) -> list[Point]:
+        """Return the points whose runs it needs, each once."""
         quantities = [self.quantity] if self.quantity else []
         quantities += [term for case in self.cases for term in case.terms.values()]
-        points = [
+        found = [
             point
             for quantity in quantities
             for series in quantity.series
@@ -144,7 +144,11 @@ class PlannedClaim:
             for point in (item.point, item.base)
             if point is not None
         ]
-        return list(dict.fromkeys(point.experiment for point in points))
+        return list(dict.fromkeys(found))
+
+    def experiments(self) -> list[str]:
+        """Return the experiments that have to be run for it."""
+        return list(dict.fromkeys(point.experiment for point in self.points()))
 
 
 class Study:
@@ -153,7 +157,7 @@ class Study:
     Parameters
     ----------
     name : str
-        What claims call it.
+        Its name if it ships, otherwise the path of its file.
     document : Document
         Its file.
     planned : PlannedExperiment
@@ -166,7 +170,9 @@ class Study:
             what: list(dict.fromkeys(getattr(cell, what) for cell in planned.cells))
             for what in LABELS
         }
-        self.models = {cell.machine: cell.machine_model for cell in planned.cells}
+        models = {cell.machine: cell.machine_model for cell in planned.cells}
+        self.single = {label: scalar_metrics(machine) for label, machine in models.items()}
+        self.lists = {label: list_metrics(machine) for label, machine in models.items()}
         self.sweeps: dict[Sweep, dict[str, Any]] = {}
         for cell in planned.cells:
             self.sweeps.setdefault(sweep_key(cell.sweep), cell.sweep)
@@ -472,8 +478,8 @@ class Planner:
 
     def _measure(self, spec: Spec, point: Point, loc: KeyPath) -> Measure:
         """Return what is read at a point, with its names checked."""
-        machine = self.study({"experiment": point.experiment}, loc).models[point.machine]
-        single, lists = scalar_metrics(machine), list_metrics(machine)
+        study = self.study({"experiment": point.experiment}, loc)
+        single, lists = study.single[point.machine], study.lists[point.machine]
         whole = spec.get("as_") == "iterations_to_amortise"
         if whole:
             return Measure(("iteration_s",), seeds=spec.get("seeds") or "mean")

@@ -33,7 +33,7 @@ class Outcome:
     experiment : Experiment
         The experiment.
     rows : list of dict
-        One per cell, in the order of the cells.
+        One per cell that was run or is stored, in the order of the cells.
     output : Path
         Directory of the results.
     parquet : Path
@@ -79,6 +79,7 @@ def run_experiment(
     output: Path | None = None,
     events: bool = False,
     recompute: bool = False,
+    chosen: Callable[[Cell], bool] | None = None,
     listener: MakeListener | None = None,
 ) -> Outcome:
     """Run an experiment as far as its results are not stored yet.
@@ -101,6 +102,9 @@ def run_experiment(
         Whether to write the event trace of every run.
     recompute : bool
         Whether to ignore stored rows.
+    chosen : callable, optional
+        Says of a cell whether it is to be run; all are by default. The file with all rows is
+        written only if there is a row for every cell.
     listener : callable, optional
         Makes a context manager that hears of progress, given the number of runs.
 
@@ -119,7 +123,8 @@ def run_experiment(
     store = Store(directory / "cells")
     events_directory = directory / "events" if events else None
     rows = {} if recompute else _stored(planned, store, events_directory)
-    cells = {cell.key: cell for cell in planned.cells}
+    wanted = [cell for cell in planned.cells if chosen is None or chosen(cell)]
+    cells = {cell.key: cell for cell in wanted}
     missing = [cell for key, cell in cells.items() if key not in rows]
     planned.check_workloads({cell.key for cell in missing})
     with _directories(directory, store.directory, events_directory):
@@ -135,10 +140,12 @@ def run_experiment(
             except KeyboardInterrupt:
                 stored = sum(store.path(key).exists() for key in cells)
                 raise Interrupted(stored, len(cells), directory) from None
-        complete = [{**cell.identity(), **rows[cell.key]} for cell in planned.cells]
-        _name_events(complete, planned.cells, events_directory)
+        found = [cell for cell in planned.cells if cell.key in rows]
+        complete = [{**cell.identity(), **rows[cell.key]} for cell in found]
+        _name_events(complete, found, events_directory)
         parquet = directory / "runs.parquet"
-        write_rows(parquet, complete)
+        if len(found) == len(planned.cells):
+            write_rows(parquet, complete)
     return Outcome(
         planned.experiment,
         complete,

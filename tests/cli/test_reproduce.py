@@ -113,12 +113,37 @@ def test_one_claim_runs_nothing_that_it_does_not_need(
     assert not (tmp_path / "results").exists()
 
 
+def test_only_the_runs_that_a_claim_reads_are_made(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    code, output, _ = simsched("reproduce", claims, "--claim", "count", "-o", "out", "-j", 1)
+    assert code == 0
+    assert "2 runs simulated" in output
+    assert not (tmp_path / "out/small/runs.parquet").exists()
+    code, output, _ = simsched("reproduce", claims, "-o", "out", "-j", 1)
+    assert "2 runs simulated" in output
+    assert (tmp_path / "out/small/runs.parquet").exists()
+
+
+def test_files_of_one_name_in_different_folders_are_different_experiments(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "small.yaml").write_text(EXPERIMENT.replace("depth: 3", "depth: 4"))
+    (other / "more.yaml").write_text(CLAIMS.replace("value: 15", "value: 31"))
+    words = ("reproduce", claims, other / "more.yaml", "--claim", "count", "--json", "-j", 1)
+    document = json.loads(simsched(*words)[1])
+    assert [claim["verdict"] for claim in document["claims"]] == ["holds", "holds"]
+
+
 def test_the_list_runs_nothing(simsched: Command, claims: Path, tmp_path: Path) -> None:
     code, output, _ = simsched("reproduce", claims, "--list", "--json")
     assert code == 0
+    small = str(claims.with_name("small.yaml"))
     assert [(c["id"], c["published"], c["experiments"]) for c in json.loads(output)] == [
-        ("count", "15", ["small.yaml"]),
-        ("wrong", "cilk_a < work_sharing", ["small.yaml"]),
+        ("count", "15", [small]),
+        ("wrong", "cilk_a < work_sharing", [small]),
         ("cores", "16", []),
         ("lost", "3", []),
     ]
