@@ -20,13 +20,21 @@ NOBODY = -1  #: worker argument of hooks when no worker is concerned
 class Hooks(Protocol):
     """The fine hooks of a policy, as indices. `wants_*` tells which ones the policy overrides."""
 
+    wants_on_spawn: bool
     wants_on_ready: bool
+    wants_on_acquire: bool
     wants_on_idle: bool
     wants_on_finish: bool
     wants_on_timer: bool
 
     def attach(self, state: EngineState) -> None:
         """Receive the backend's live state, before the first event."""
+
+    def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
+        """Return the spawn order of a child, or None to follow the plan."""
+
+    def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
+        """Observe that a worker takes a task from a pool."""
 
     def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
         """Return (group, instance), or None to follow the plan."""

@@ -23,7 +23,17 @@ from simsched.engine.problem import (
 )
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
-from simsched.policy.base import Counters, EngineState, Placement, Policy, Preempt, Update, View
+from simsched.policy.base import (
+    CHILD_FIRST,
+    PARENT_FIRST,
+    Counters,
+    EngineState,
+    Placement,
+    Policy,
+    Preempt,
+    Update,
+    View,
+)
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph, Workload
@@ -71,13 +81,27 @@ class _PolicyHooks:
 
     def __init__(self, policy: Policy, view: View, state: Any) -> None:
         self._policy, self._view, self._state = policy, view, state
+        self.wants_on_spawn = policy.overrides("on_spawn")
         self.wants_on_ready = policy.overrides("on_ready")
+        self.wants_on_acquire = policy.overrides("on_acquire")
         self.wants_on_idle = policy.overrides("on_idle")
         self.wants_on_finish = policy.overrides("on_finish")
         self.wants_on_timer = policy.overrides("on_timer")
 
     def attach(self, state: EngineState) -> None:
         self._view = replace(self._view, state=state)
+
+    def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
+        order = self._policy.on_spawn(self._view, self._state, parent, child, worker)
+        if order not in (None, CHILD_FIRST, PARENT_FIRST):
+            raise PolicyError(
+                f"on_spawn: task {child}: found {order!r}, "
+                "accepted CHILD_FIRST, PARENT_FIRST or None"
+            )
+        return order
+
+    def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
+        self._policy.on_acquire(self._view, self._state, task, worker, group, instance)
 
     def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
         pool = self._policy.on_ready(self._view, self._state, task, worker)

@@ -9,8 +9,8 @@ decisions:
    either backend executes by itself.
 2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an
 :class:`Update`.
-3. Fine hooks (`on_ready`, `on_idle`, `on_finish`, `on_timer`), called only when a class overrides
-them.
+3. Fine hooks (`on_spawn`, `on_ready`, `on_acquire`, `on_idle`, `on_finish`, `on_timer`), called
+only when a class overrides them.
 
 Rules
 -----
@@ -402,9 +402,24 @@ class Policy:
         """Return what changes before the next iteration; called after each one except the last."""
         return None
 
+    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+        """Return `CHILD_FIRST` or `PARENT_FIRST` for a child of `worker`; None follows the plan.
+
+        A child that waits for predecessors is created parent first in any case.
+        """
+        return None
+
     def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
         """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan."""
         return None
+
+    def on_acquire(
+        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Observe that a worker takes a task from a pool, to execute it.
+
+        The rest of a batch is not reported before it is taken from the worker's own pool.
+        """
 
     def on_idle(self, view: View, state: Any, worker: int) -> Preempt | None:
         """Return a task to snatch for a worker that found nothing; None lets it wait."""

@@ -301,6 +301,23 @@ class HookPolicy(RandomPolicy):
             return None
         return Pool(0, worker if worker >= 0 else 0)
 
+    def on_spawn(
+        self, view: View, state: np.random.Generator, parent: int, child: int, worker: int
+    ) -> int | None:
+        return (None, 0, 1)[int(state.integers(3))]
+
+    def on_acquire(
+        self,
+        view: View,
+        state: np.random.Generator,
+        task: int,
+        worker: int,
+        group: int,
+        instance: int,
+    ) -> None:
+        assert view.state is not None
+        state.integers(1 + view.state.queue_length(group, instance))
+
     def on_idle(self, view: View, state: np.random.Generator, worker: int) -> Preempt | None:
         return self._preempt(view, state, worker) if state.integers(2) else None
 

@@ -23,6 +23,7 @@ from simsched.policy.base import AcquireStep, Placement, Plan, View
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
+HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire")
 STEALING = Plan(acquire=(AcquireStep("worker"), AcquireStep("worker", "anywhere", "oldest")))
 
 
@@ -30,7 +31,7 @@ class Hooks:
     """Hooks that do what a test puts into them."""
 
     def __init__(self, **functions: Any) -> None:
-        for name in ("on_ready", "on_idle", "on_finish", "on_timer"):
+        for name in HOOKS:
             setattr(self, f"wants_{name}", name in functions)
         self.__dict__.update(functions)
         self.state: Any = None
@@ -189,7 +190,7 @@ def test_results_are_copies() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt(), SystemExit(3)])
-@pytest.mark.parametrize("hook", ["on_ready", "on_idle", "on_finish", "on_timer"])
+@pytest.mark.parametrize("hook", [name for name in HOOKS if name != "on_spawn"])
 def test_exceptions_of_hooks_come_out_unchanged(hook: str, error: BaseException) -> None:
     def fail(*arguments: int) -> None:
         raise error

@@ -13,7 +13,9 @@ from simsched.errors import SimschedError
 from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import (
+    CHILD_FIRST,
     CONDITIONS,
+    PARENT_FIRST,
     AcquireStep,
     Monitor,
     Placement,
@@ -22,6 +24,7 @@ from simsched.policy.base import (
 )
 from simsched.workload.graph import TaskGraph, Workload
 
+HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire")
 COST_PS = (0, 0, 1, 7, 100, 1000)
 
 
@@ -56,7 +59,7 @@ class RandomHooks:
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)
-        for name in ("on_ready", "on_idle", "on_finish", "on_timer"):
+        for name in HOOKS:
             setattr(self, f"wants_{name}", name in self.wanted)
         self.group_sizes: list[int] = []
         self.snatches = 50
@@ -72,6 +75,13 @@ class RandomHooks:
             self.state.queue_length(g, i) for g, n in enumerate(self.group_sizes) for i in range(n)
         ]
         self.seen.append((name, self.state.now_ps(), *arguments, *running, *waiting, *queues))
+
+    def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
+        self._look("spawn", parent, child, worker)
+        return (None, CHILD_FIRST, PARENT_FIRST)[int(self._rng.integers(3))]
+
+    def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
+        self._look("acquire", task, worker, group, instance)
 
     def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
         self._look("ready", task, worker)
@@ -121,9 +131,7 @@ def random_case(seed: int) -> RandomCase:
     workload = Workload("random", graph, iterations=int(rng.integers(1, 4)), init=init)
     workload.validate()
     timer = int(rng.choice([0, 0, 40_000, 300_000]))
-    hooks = [
-        name for name in ("on_ready", "on_idle", "on_finish", "on_timer") if rng.random() < 0.25
-    ]
+    hooks = [name for name in HOOKS if rng.random() < 0.25]
     return RandomCase(
         seed,
         machine,

@@ -512,6 +512,20 @@ static int on_ready(void *context, int32_t task, int32_t worker, int32_t *group_
     return 1;
 }
 
+static int on_spawn(void *context, int32_t parent, int32_t child, int32_t worker)
+{
+    random_hooks_t *state = context;
+    CHECK(parent < child && worker >= 0 && worker < state->scenario->problem.n_workers);
+    return aborts(state) ? -1 : rng_below(&state->rng, 3);
+}
+
+static int on_acquire(void *context, int32_t task, int32_t worker, int32_t group, int32_t instance)
+{
+    random_hooks_t *state = context;
+    CHECK(task >= 0 && worker >= 0 && group >= 0 && group < state->scenario->plan.n_groups && instance >= 0);
+    return aborts(state) ? -1 : 0;
+}
+
 static int32_t running_worker(random_hooks_t *state)
 {
     int32_t n = state->scenario->problem.n_workers, first = rng_below(&state->rng, n);
@@ -563,7 +577,11 @@ ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint
     state->rng.state = seed;
     state->scenario = scenario;
     state->n_snatches = 20;
-    ssk_hooks_t hooks = {state, NULL, NULL, NULL, NULL};
+    ssk_hooks_t hooks = {.context = state};
+    if (seed & 16)
+        hooks.on_spawn = on_spawn;
+    if (seed & 32)
+        hooks.on_acquire = on_acquire;
     if (seed & 1)
         hooks.on_ready = on_ready;
     if (seed & 2)

@@ -52,6 +52,26 @@ cdef object _copy(const void *data, tuple shape, object dtype):
     return array
 
 
+cdef int _on_spawn(void *context, int32_t parent, int32_t child, int32_t worker) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        order = backend.hooks.on_spawn(parent, child, worker)
+        return SSK_AS_PLANNED if order is None else order
+    except BaseException as error:
+        backend.raised = error
+        return -1
+
+
+cdef int _on_acquire(void *context, int32_t task, int32_t worker, int32_t group, int32_t instance) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        backend.hooks.on_acquire(task, worker, group, instance)
+        return 0
+    except BaseException as error:
+        backend.raised = error
+        return -1
+
+
 cdef int _on_ready(void *context, int32_t task, int32_t worker, int32_t *group, int32_t *instance) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
@@ -143,6 +163,10 @@ cdef class NativeBackend:
         self.n_blocks, self.n_node_kinds = c_problem.n_blocks, c_problem.n_node_kinds
         memset(&c_hooks, 0, sizeof(c_hooks))
         c_hooks.context = <void *>self
+        if hooks.wants_on_spawn:
+            c_hooks.on_spawn = _on_spawn
+        if hooks.wants_on_acquire:
+            c_hooks.on_acquire = _on_acquire
         if hooks.wants_on_ready:
             c_hooks.on_ready = _on_ready
         if hooks.wants_on_idle:

@@ -4,7 +4,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef extern from "ssk.h" nogil:
-    int SSK_OK, SSK_MORE
+    int SSK_OK, SSK_MORE, SSK_AS_PLANNED
     int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
     int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT
     int SSK_REASON_POOL, SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_TAKER
@@ -22,6 +22,8 @@ cdef extern from "ssk.h" nogil:
 
     ctypedef struct ssk_hooks_t:
         void *context
+        int (*on_spawn)(void *, int32_t, int32_t, int32_t) noexcept nogil
+        int (*on_acquire)(void *, int32_t, int32_t, int32_t, int32_t) noexcept nogil
         int (*on_ready)(void *, int32_t, int32_t, int32_t *, int32_t *) noexcept nogil
         int (*on_idle)(void *, int32_t, ssk_preempt_t *) noexcept nogil
         int (*on_finish)(void *, int32_t, int32_t) noexcept nogil

@@ -361,6 +361,18 @@ class SimpyBackend:
         """Return whether the worker is parked and active."""
         return self._can_wake(self.workers[worker])
 
+    def spawn_order(self, parent: int, child: int, worker: int) -> int:
+        """Return how a worker creates a child."""
+        chosen = None
+        if self._hooks.wants_on_spawn:
+            chosen = self._hooks.on_spawn(parent, child, worker)
+        return int(self.plan.spawn_order[child]) if chosen is None else chosen
+
+    def observe_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
+        """Tell the policy that a worker has taken a task from a pool."""
+        if self._hooks.wants_on_acquire:
+            self._hooks.on_acquire(task, worker, group, instance)
+
     def ask_on_idle(self, worker: Worker) -> tuple[int, int] | None:
         """Return (task, cost) if the policy lets the worker snatch a running task."""
         if not self._hooks.wants_on_idle:

@@ -141,6 +141,7 @@ class Worker:
                 sim.record.steals[found.distance] += 1
             for distance, probes in enumerate(found.failed_probes):
                 sim.record.failed_probes[distance] += probes
+            sim.observe_acquire(task, self.index, found.group, found.instance)
             sim.mark_active(task, found.group, self.domain)
             self._set_busy(True)
             if called_to != (found.group, found.instance):
@@ -245,7 +246,8 @@ class Worker:
         while (index := int(graph.child_ptr[task]) + tasks.next_child[task]) < last:
             child = int(graph.child[index])
             tasks.next_child[task] += 1
-            dive = int(sim.plan.spawn_order[child]) == CHILD_FIRST and tasks.pending[child] == 1
+            order = sim.spawn_order(task, child, self.index)
+            dive = order == CHILD_FIRST and tasks.pending[child] == 1
             sim.record.event(
                 sim.now,
                 EventKind.SPAWN,

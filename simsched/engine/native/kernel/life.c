@@ -32,6 +32,17 @@ int ssk_create(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *clock)
     return ssk_push(sim, task, pusher, false, clock);
 }
 
+/* The order in which a worker creates a child; negative on failure. */
+static int spawn_order(ssk_sim_t *sim, int32_t parent, int32_t child, int32_t worker)
+{
+    int order = SSK_AS_PLANNED;
+    if (sim->hooks.on_spawn != NULL)
+        order = sim->hooks.on_spawn(sim->hooks.context, parent, child, worker);
+    if (order < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    return order == SSK_CHILD_FIRST || order == SSK_PARENT_FIRST ? order : sim->plan.spawn_order[child];
+}
+
 int ssk_spawn(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
@@ -44,7 +55,10 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
         return SSK_ACT_SYNC;
     int32_t child = graph->child[index];
     bool is_awaited = index + 1 == graph->child_ptr[task + 1] && tasks->outstanding[task] > 0;
-    bool is_child_first = sim->plan.spawn_order[child] == SSK_CHILD_FIRST && tasks->pending[child] == 1;
+    int order = spawn_order(sim, task, child, worker);
+    if (order < 0)
+        return order;
+    bool is_child_first = order == SSK_CHILD_FIRST && tasks->pending[child] == 1;
     tasks->next_child[task]++;
     ssk_event(sim, SSK_SPAWN, worker, task, child, is_child_first ? SSK_CHILD_FIRST : SSK_PARENT_FIRST);
     double ops = tasks->has_creation_ops ? graph->creation_ops[child] : 0.0;

@@ -462,6 +462,9 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
         ssk_event(sim, SSK_STEAL, worker, task, found.instance, distance);
         sim->steals[distance]++;
     }
+    if (sim->hooks.on_acquire != NULL &&
+        sim->hooks.on_acquire(sim->hooks.context, task, worker, found.group, found.instance) < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
     mark_domain(sim, task, found.group, worker);
     ssk_set_busy(sim, worker, true);
     if (found.group != called_group || found.instance != w->called_instance)

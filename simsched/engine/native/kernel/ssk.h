@@ -87,7 +87,7 @@ enum { SSK_NEWEST = 0, SSK_OLDEST = 1 };
 enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
 /* How a step chooses among its candidates; see simsched/engine/victims.py. */
 enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
-enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1 };
+enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1, SSK_AS_PLANNED = 2 };
 
 /* What a worker is doing. */
 enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3 };
@@ -117,6 +117,9 @@ typedef struct {
  */
 typedef struct {
     void *context;
+    /* The child's spawn order; SSK_AS_PLANNED follows the plan. */
+    int (*on_spawn)(void *context, int32_t parent, int32_t child, int32_t worker);
+    int (*on_acquire)(void *context, int32_t task, int32_t worker, int32_t group, int32_t instance);
     /* 1: the task enters (*group_ret, *instance_ret); 0: it follows the plan. */
     int (*on_ready)(void *context, int32_t task, int32_t worker, int32_t *group_ret, int32_t *instance_ret);
     /* 1: carry out *decision_ret; 0: the worker parks. */

@@ -1,0 +1,130 @@
+"""Fine hooks that choose the spawn order and observe what is taken from pools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.policies import CentralQueue
+from simsched.engine.run import Run, simulate
+from simsched.errors import PolicyError
+from simsched.machine.synthetic import make_machine
+from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, AcquireStep, Plan, Policy, View
+from simsched.trace.schema import EventKind
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.graph import TaskGraph, Workload
+
+#: The example of the book: 0 creates 1; 1 creates 2 and 3; 2 creates 4, 5; 3 creates 6, 7.
+EXAMPLE = build_graph(
+    np.full(8, 1000.0),
+    children=adjacency([0, 1, 1, 2, 2, 3, 3], [1, 2, 3, 4, 5, 6, 7], 8),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spawning(CentralQueue):
+    """Asks `answers` for the order of every child; the plan says child first."""
+
+    answers: Any = None
+    take: str = "newest"
+
+    def __post_init__(self) -> None:
+        pass
+
+    def start(self, view: View) -> list[tuple[int, ...]]:
+        return []
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "own", self.take),
+                AcquireStep("worker", "anywhere", "oldest"),
+            ),
+            spawn_order=CHILD_FIRST,
+            roots="first",
+        )
+
+    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+        assert parent == EXAMPLE.parent[child]
+        answer: int | None = self.answers(child)
+        return answer
+
+
+def run(backend: str, policy: Policy, cores: int = 1, seed: int = 0) -> Run:
+    machine = make_machine(domains=1, cores_per_domain=cores)
+    workload = Workload("example", EXAMPLE)
+    return simulate(machine, workload, policy, backend=backend, seed=seed, events=True)
+
+
+def column(result: Run, kind: EventKind, *names: str) -> list[tuple[int, ...]]:
+    assert result.trace is not None
+    events = result.trace.events
+    chosen = events["kind"] == kind
+    return list(zip(*(events[name][chosen].tolist() for name in names), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("answers", "take", "order"),
+    [
+        (lambda child: None, "newest", [0, 1, 2, 4, 5, 3, 6, 7]),
+        (lambda child: CHILD_FIRST, "newest", [0, 1, 2, 4, 5, 3, 6, 7]),
+        (lambda child: PARENT_FIRST, "oldest", [0, 1, 2, 3, 4, 5, 6, 7]),
+        # Above the leaves parent first: 2 and 3 wait in the pool, 3 is the newest.
+        (lambda child: PARENT_FIRST if child < 4 else None, "newest", [0, 1, 3, 6, 7, 2, 4, 5]),
+    ],
+)
+def test_the_spawn_order_is_chosen_at_run_time(
+    backend: str, answers: Any, take: str, order: list[int]
+) -> None:
+    result = run(backend, Spawning(answers=answers, take=take))
+    assert [task for (task,) in column(result, EventKind.TASK_START, "task")] == order
+    asked = {child: answers(child) for child in range(1, 8)}
+    for child, spawned in column(result, EventKind.SPAWN, "arg0", "arg1"):
+        assert spawned == (CHILD_FIRST if asked[child] is None else asked[child])
+
+
+def test_an_order_that_does_not_exist_is_refused(backend: str) -> None:
+    with pytest.raises(PolicyError, match="on_spawn: task 1: found 2, accepted CHILD_FIRST"):
+        run(backend, Spawning(answers=lambda child: 2))
+
+
+def test_an_error_in_on_spawn_comes_out(backend: str) -> None:
+    def fail(child: int) -> int:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        run(backend, Spawning(answers=fail))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watching(Spawning):
+    """Notes what is taken from where, and how many entries are left there."""
+
+    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+        return PARENT_FIRST
+
+    def on_acquire(
+        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        assert view.state is not None
+        assert not view.state.is_waiting(worker)
+        seen.append((view.state.now_ps(), task, worker, (group << 32) + instance))
+        left.append(view.state.queue_length(group, instance))
+
+
+seen: list[tuple[int, ...]] = []
+left: list[int] = []
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_every_acquisition_is_observed(backend: str, cores: int) -> None:
+    seen.clear()
+    left.clear()
+    result = run(backend, Watching(take="oldest"), cores)
+    assert seen == column(result, EventKind.ACQUIRE, "time_ps", "task", "worker", "arg0")
+    assert len(seen) >= 8
+    if cores == 1:  # 2 is taken while 3 waits, 3 before 4 and 5, and so on
+        assert left == [0, 0, 1, 2, 3, 2, 1, 0]
