@@ -36,7 +36,8 @@ from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph, Workload
 
-GROUP_OF_TIER = {INNER: 0, UPPER: 1, ROOT: 2}
+WORKER, ABOVE, SUBTREE, START = 0, 1, 2, 3  #: pool groups
+GROUP_OF_TIER = {INNER: WORKER, UPPER: ABOVE, ROOT: SUBTREE}
 EQUATION = -1  #: the boundary level follows from Eq. 3.4
 
 
@@ -149,6 +150,9 @@ class Cab(PlacedPolicy):
     if both are empty, the socket's first worker takes a task between sockets, of its own socket
     before others, unless the socket has a subtree unfinished (the busy state).
 
+    Every iteration begins on the first worker, which alone can take the root of the program's tree,
+    unless that is the root of the only subtree.
+
     Interpretations. The sockets are the NUMA domains that have workers. Tasks above the boundary do
     not make a socket busy: while the first worker runs one, nobody else can take another, and one
     that is suspended must not keep its socket from its own children. They have a pool of their own
@@ -206,7 +210,7 @@ class Cab(PlacedPolicy):
         if self.boundary == "profile":
             return stealing_plan("parent_first", local_take="oldest")
         state.tiers = self.tiers(view, graph)
-        return self._plan(state.tiers)
+        return self._plan(graph, state.tiers)
 
     def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
         """Return the plan after profiling, and where subtrees belong when they have a home."""
@@ -215,10 +219,11 @@ class Cab(PlacedPolicy):
         if profiled:
             state.tiers = self.tiers(view, graph, self._measured(graph, counters))
             overhead_s = self.profile_s * graph.n_tasks / view.n_workers
-            return Update(plan=self._plan(state.tiers), overhead_s=overhead_s)
+            return Update(plan=self._plan(graph, state.tiers), overhead_s=overhead_s)
         if counters.iteration == 0 or state.tiers is None or self.subtree_affinity == "none":
             return None
-        return Update(plan=self._plan(state.tiers, view.worker_domain[counters.executed_by]))
+        last_socket = view.worker_domain[counters.executed_by]
+        return Update(plan=self._plan(graph, state.tiers, last_socket))
 
     def tiers(
         self, view: View, graph: TaskGraph, footprint: NDArray[Any] | None = None
@@ -268,11 +273,18 @@ class Cab(PlacedPolicy):
         """Return the footprint of each task in bytes, as known after iteration 1."""
         return exact_footprint(graph) * self.soid_scale
 
-    def _plan(self, tiers: Tiers | None, last_socket: NDArray[np.int32] | None = None) -> Plan:
+    def _plan(
+        self,
+        graph: TaskGraph,
+        tiers: Tiers | None,
+        last_socket: NDArray[np.int32] | None = None,
+    ) -> Plan:
         """Return the bi-tier plan.
 
         Parameters
         ----------
+        graph : TaskGraph
+            The graph.
         tiers : Tiers or None
             The cut.
         last_socket : ndarray of int32, shape (n_tasks,), optional
@@ -287,6 +299,9 @@ class Cab(PlacedPolicy):
         group_of = np.zeros(len(tiers.of_task), np.int8)
         for tier, group in GROUP_OF_TIER.items():
             group_of[tiers.of_task == tier] = group
+        tops = np.flatnonzero(graph.parent < 0)
+        if len(tops) == 1 and tiers.of_task[tops[0]] == UPPER:
+            group_of[tops] = START
         shared = has_home or not self.heads_only
         return Plan(
             acquire=self._search_order(),
@@ -294,6 +309,7 @@ class Cab(PlacedPolicy):
                 PoolGroup("worker"),
                 PoolGroup("upper", scope="domain", locked=not self.heads_only),
                 PoolGroup("subtree", scope="domain", locked=shared, marks_active=True),
+                PoolGroup("start"),
             ),
             spawn_order=np.where(tiers.of_task == INNER, CHILD_FIRST, PARENT_FIRST).astype(
                 np.uint8
@@ -307,6 +323,7 @@ class Cab(PlacedPolicy):
         """Return where a free worker looks for work."""
         when = ("head_worker",) * self.heads_only + ("domain_inactive",) * self.exclusive
         return (
+            AcquireStep("start"),
             AcquireStep("worker", "own", "newest"),
             AcquireStep("worker", "same_domain", "oldest"),
             AcquireStep("upper", "own", "oldest", when),

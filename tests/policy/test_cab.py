@@ -182,6 +182,7 @@ def test_the_search_of_a_free_worker() -> None:
     ):
         plan = plans(policy, binary(64))[0]
         assert [(step.group, step.where, step.take, step.when) for step in plan.acquire] == [
+            ("start", "own", "newest", ()),
             ("worker", "own", "newest", ()),
             ("worker", "same_domain", "oldest", ()),
             ("upper", "own", "oldest", when),
@@ -195,9 +196,14 @@ def test_tiers_decide_the_order_of_spawning_and_the_pool() -> None:
     plan = plans("cab_fto", binary(64))[0]
     assert isinstance(plan.spawn_order, np.ndarray)
     assert plan.group_of is not None
-    # Four sockets: three tasks above the boundary, four on it.
+    # Four sockets: three tasks above the boundary, the root among them, four on it.
     pairs = Counter(zip(plan.group_of.tolist(), plan.spawn_order.tolist(), strict=True))
-    assert pairs == {(1, PARENT_FIRST): 3, (2, PARENT_FIRST): 4, (0, CHILD_FIRST): 120}
+    assert pairs == {
+        (3, PARENT_FIRST): 1,
+        (1, PARENT_FIRST): 2,
+        (2, PARENT_FIRST): 4,
+        (0, CHILD_FIRST): 120,
+    }
 
 
 def test_profiling_comes_first_and_is_paid_for() -> None:
@@ -310,7 +316,7 @@ def test_only_first_workers_take_tasks_between_sockets_unless_all_may() -> None:
         policy: {
             event["worker"]
             for event in rows(run(binary(256), policy, boundary_level=6), EventKind.ACQUIRE)
-            if event["arg0"] >> 32 > 0
+            if event["arg0"] >> 32 in (1, SUBTREE)
         }
         for policy in ("cab_fto", "cab_multi_subtree", "cab_all_steal")
     }
@@ -332,6 +338,17 @@ def test_one_subtree_keeps_one_socket_busy_and_leaves_one_worker_of_each() -> No
         event["worker"] for event in rows(last, EventKind.TASK_START) if event["iteration"] > 0
     }
     assert in_leaves == {0, 4, 8, 12}
+
+
+def test_every_iteration_begins_on_the_first_worker() -> None:
+    workload = heat(1024, 512, cutoff_rows=9, block_bytes=65536, iterations=8)
+    done = run(workload, "cab_fto")
+    first = [
+        event["worker"]
+        for event in rows(done, EventKind.TASK_START)
+        if event["task"] == 0 and event["iteration"] > 0
+    ]
+    assert first == [0] * 8
 
 
 @pytest.mark.parametrize("seed", [0, 1])
