@@ -12,7 +12,7 @@ from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Plan, View
-from simsched.policy.cab import Cab, boundary_level
+from simsched.policy.cab import Cab, boundary_level, private_level
 from simsched.policy.footprint import ROOT, UPPER, Tiers, cut_by_level
 from simsched.policy.subgraphs import levels
 from simsched.testing import rehearse
@@ -117,7 +117,8 @@ def test_the_input_of_the_worked_example_has_96_megabytes_and_eight_levels() -> 
 @pytest.mark.parametrize(("rows", "subtrees"), [(1024, 2), (2048, 4), (4096, 8), (8192, 16)])
 @pytest.mark.parametrize("boundary", ["estimate", "profile"])
 def test_subtrees_by_footprint(boundary: str, rows: int, subtrees: int) -> None:
-    found = tiers(heat(rows, 512, cutoff_rows=9, block_bytes=65536), boundary=boundary)
+    workload = heat(rows, 512, cutoff_rows=9, block_bytes=65536)
+    found = tiers(workload, boundary=boundary, every_socket=False)
     assert found is not None
     assert len(found.roots) == subtrees
 
@@ -125,9 +126,10 @@ def test_subtrees_by_footprint(boundary: str, rows: int, subtrees: int) -> None:
 @pytest.mark.parametrize(
     ("parameters", "subtrees"),
     [
-        ({}, 2),  # two halves of 4 MB and a row
+        ({"every_socket": False}, 2),  # two halves of 4 MB and a row
+        ({}, 4),
         ({"soid_scale": 3.0}, 8),
-        ({"every_socket": True}, 4),
+        ({"soid_scale": 0.5}, None),
         ({"boundary": "estimate", "input_bytes": 96 * MIB}, 16),
         ({"boundary": "estimate", "input_bytes": 96 * MIB, "accept_equal": False}, 32),
         ({"boundary": "estimate", "input_bytes": 6 * MIB, "small_root": "one_socket"}, 1),
@@ -214,10 +216,40 @@ def test_profiling_comes_first_and_is_paid_for() -> None:
     assert init.spawn_order == CHILD_FIRST
     assert first.spawn_order == PARENT_FIRST
     assert [step.where for step in first.acquire] == ["own", "anywhere"]
-    assert second.group_of is not None
-    assert int((second.group_of == SUBTREE).sum()) == 2
+    assert first.counter_group is not None
+    assert first.counter_group.tolist() == list(range(255))
+    assert "subtree" in [step.group for step in second.acquire]
     assert rehearsal.updates[1] is not None
     assert rehearsal.updates[1].overhead_s == pytest.approx(255 * 2e-7 / 16)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "subtrees"),
+    [
+        ({"every_socket": False}, 2),
+        ({"every_socket": False, "soid_scale": 4.0}, 8),
+        ({"soid": "exact"}, 4),
+        # Of each byte 10 / 16 operations: more than a byte is missed, but not ten.
+        ({"cpu_bound_bytes_per_op": 1.0}, 4),
+        ({"cpu_bound_bytes_per_op": 10.0}, 0),
+    ],
+)
+def test_subtrees_from_counted_misses(parameters: dict[str, Any], subtrees: int) -> None:
+    workload = heat(1024, 512, cutoff_rows=9, block_bytes=65536, iterations=2)
+    done = run(workload, "cab_gto_profile", **parameters)
+    begun = [
+        event["iteration"]
+        for event in rows(done, EventKind.ACQUIRE)
+        if event["arg0"] >> 32 == SUBTREE
+    ]
+    assert begun == [2] * subtrees
+
+
+def test_footprints_come_from_the_outermost_private_caches() -> None:
+    assert private_level(OPTERON) == 1
+    assert private_level(make_machine(domains=2)) == 0
+    pairs = [("L1", 100, 1e9, 1, 1), ("L2", 1000, 1e9, 1, 2)]
+    assert private_level(make_machine(domains=2, caches=pairs)) == 0
 
 
 def test_spawns_take_longer_when_identifiers_are_looked_up() -> None:
