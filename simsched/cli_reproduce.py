@@ -131,3 +131,6 @@ def _print(found: Any, quiet: bool, report: Path | None) -> None:
     say(f"{computed} runs simulated in {duration(elapsed)}, {reused} taken from earlier")
     if report is not None:
         sys.stdout.write(f"  {report}\n")
+    for verdict in found.all:
+        if verdict.holds and verdict.claim.diagnosis:
+            sys.stderr.write(f"simsched: warning: {verdict.claim.id} holds but has a diagnosis\n")

@@ -21,6 +21,8 @@ from simsched.experiment.claims_schema import (
 from simsched.report.tables import number
 
 UNDIAGNOSED = "undiagnosed"
+#: Numbers of one case that tables show; the JSON document has all.
+MAX_SHOWN = 6
 
 
 def published_text(claim: Claim) -> str:
@@ -63,10 +65,12 @@ def simulated_text(verdict: Verdict) -> str:
 
 
 def _shown(case: CaseVerdict) -> str:
-    """Return the numbers of one case."""
+    """Return the numbers of one case, the first ones of many."""
     if list(case.simulated) == [""]:
-        return ", ".join(map(number, case.simulated[""]))
-    return ", ".join(f"{name} {number(values[0])}" for name, values in case.simulated.items())
+        shown = list(map(number, case.simulated[""]))
+    else:
+        shown = [f"{name} {number(values[0])}" for name, values in case.simulated.items()]
+    return ", ".join(shown[:MAX_SHOWN] + ["..."] * (len(shown) > MAX_SHOWN))
 
 
 def what_text(claim: Claim) -> str:

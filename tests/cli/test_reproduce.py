@@ -169,6 +169,12 @@ def test_a_failing_claim_needs_a_diagnosis(simsched: Command, claims: Path) -> N
     assert document["claims"][1]["diagnosis"] == "undiagnosed"
 
 
+def test_a_diagnosis_of_a_claim_that_holds_is_reported(simsched: Command, claims: Path) -> None:
+    claims.write_text(CLAIMS.replace("cilk_a < work_sharing", "cilk_a ~= work_sharing"))
+    _, _, messages = simsched("reproduce", claims, "-j", 1)
+    assert "warning: wrong holds but has a diagnosis" in messages
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -12,7 +12,7 @@ import pytest
 
 from simsched.experiment.claims import Family, count, rows_by_point
 from simsched.experiment.claims_judge import Verdict, judge
-from simsched.experiment.claims_schema import parse_order
+from simsched.experiment.claims_schema import ClaimsFile, parse_order
 
 from .claim_cases import AT_ONE, SERIES, SIZE, Load, row
 
@@ -386,6 +386,13 @@ def test_claims_are_counted_by_kind(load: Load) -> None:
         "numeric_evaluable": 2,
         "numeric_holding": 1,
     }
+
+
+def test_the_schema_of_claims_files_can_be_exported() -> None:
+    schema = ClaimsFile.model_json_schema()
+    claim = schema["$defs"]["Claim"]["properties"]
+    assert {"id", "source", "kind", "experiment", "as", "probe", "order", "trend"} <= claim.keys()
+    assert "as_" not in claim
 
 
 def test_labels_with_parameters_may_stand_in_orders() -> None:
