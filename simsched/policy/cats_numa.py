@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,7 +46,10 @@ class CatsNumaInit(Cab):
     def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks on the sockets of their data, for `graph`."""
         sockets = np.unique(view.worker_domain).astype(np.int32)
-        return profiling_plan(allocate(graph, len(sockets)), sockets)
+        plan = profiling_plan(allocate(graph, len(sockets)), sockets)
+        if graph is view.workload.init:
+            return plan
+        return replace(plan, counter_group=np.arange(graph.n_tasks, dtype=np.int32))
 
 
 preset(
