@@ -160,9 +160,7 @@ def _signs(claim: Claim, values: Sequence[float]) -> list[float]:
 
 
 def _fits(claim: Claim, value: float, position: int) -> bool:
-    """Return whether a number is what is published."""
-    if math.isnan(value):
-        return False
+    """Return whether a number is what is published; NaN never is."""
     if claim.value is not None:
         wanted = claim.value[position] if len(claim.value) > 1 else claim.value[0]
         tolerance = claim.tolerance or Tolerance(relative=VALUE_TOLERANCE)

@@ -274,14 +274,13 @@ class Planner:
         free: list[dict[str, str]] = [{}]
         if not together and simulated:
             leader = min(simulated, key=lambda name: len(_dimensions(own[name])))
-            fixed = set.intersection(*(_dimensions(own[name]) for name in simulated))
             axes = {specs[name].get("along") for name in simulated}
             points = self._points(specs[leader], self._at(claim, leader, loc))
             ways = [
                 {
                     key: value
                     for key, value in _where(point).items()
-                    if key not in fixed | axes | _dimensions(own[leader])
+                    if key not in axes | _dimensions(own[leader])
                 }
                 for point in points
             ]

@@ -25,6 +25,7 @@ name: modes
 machines: [{name: knl_snc4_flat, workers: 4, label: flat}]
 workloads: [{name: fork_join, depth: 1, label: heat}]
 policies: [bats, cilk_h]
+sweep: {product: {workloads.heat.leaf_ops: [1.0, 2.0], workloads.heat.depth: [1, 2]}}
 """
 SIZE = "workloads.heat.leaf_ops"
 #: Seconds per unit of size, and at size 0.

@@ -109,6 +109,11 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [
     ("every size", {**AT_ONE, "at": {}, "policy": "cilk", "max": 20.0}, False),
     ("some size", {**AT_ONE, "at": {}, "policy": "cilk", "max": 11.0, "over": "some"}, True),
     ("most sizes", {**AT_ONE, "at": {}, "policy": "cilk", "max": 20.0, "over": "most"}, True),
+    (
+        "half of the sizes",
+        {**AT_ONE, "at": {SIZE: [1.0, 2.0]}, "policy": "cilk", "max": 11.0, "over": "most"},
+        False,
+    ),
     ("not most", {**AT_ONE, "at": {}, "policy": "cilk", "max": 11.0, "over": "most"}, False),
     (
         "the mean",
@@ -341,6 +346,20 @@ def test_an_ordering_is_checked_in_every_case_that_its_terms_leave_open(load: Lo
         ("heat", "4.0", True),
         ("sor", "4.0", True),
     ]
+
+
+def test_a_term_adds_to_the_swept_values_that_the_claim_selects(load: Load) -> None:
+    depth = "workloads.heat.depth"
+    claim = {
+        "experiment": "modes.yaml",
+        "metric": "makespan_s",
+        "policy": "bats",
+        "at": {SIZE: 2.0},
+        "terms": {"a": {"at": {depth: 1}}, "b": {"at": {depth: 2}}},
+        "order": "a ~= b",
+    }
+    (verdict,) = verdicts(load(claim))
+    assert [case.where[SIZE] for case in verdict.cases] == ["2.0"]
 
 
 def test_a_claim_is_not_compared_with_itself(load: Load) -> None:
