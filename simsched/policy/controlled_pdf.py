@@ -49,8 +49,8 @@ class ControlledPdf(PlacedPolicy):
     What the programmer has to supply, the space that each subtree needs, is known exactly. The
     algorithm is made for one shared cache and its source says that it does not apply to several
     sockets: only the workers of the first worker's NUMA domain take part. Without a spawn tree,
-    with dependences into supernodes, or without caches, these workers steal at random; the
-    initialisation is run in this way too.
+    with dependences into supernodes, without caches, or if all data fit one core's cache, these
+    workers steal at random; the initialisation is run in this way too.
 
     References
     ----------
@@ -69,7 +69,7 @@ class ControlledPdf(PlacedPolicy):
         shared = shared_cache_bytes(view.machine, view.worker_domain[:1])
         large = cut_by_footprint(graph, footprint, shared)
         small = cut_by_footprint(graph, footprint, view.machine.caches[0].capacity_bytes)
-        if not large.separable:
+        if not large.separable or not (small.of_task == UPPER).any():
             return stealing_plan(active_workers=active)
         group_of = np.full(graph.n_tasks, INSIDE, np.int8)
         group_of[small.of_task == INNER] = PRIVATE

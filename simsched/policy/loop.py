@@ -84,10 +84,29 @@ def flattened(workload: Workload) -> Workload:
     return replace(workload, graph=flatten(workload.graph), init=init)
 
 
-def in_order(graph: TaskGraph) -> bool:
-    """Return whether all dataflow edges lead to items with higher numbers."""
-    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    return bool(np.all(source < graph.succ))
+def dependence_levels(graph: TaskGraph) -> Int64Array:
+    """Return the number of tasks on the longest chain of dataflow edges that ends before each task.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        A graph without cycles; the spawn tree does not count.
+    """
+    level = np.zeros(graph.n_tasks, np.int64)
+    waiting = graph.in_degree.astype(np.int64)
+    ready = np.flatnonzero(waiting == 0)
+    depth = 0
+    while len(ready):
+        level[ready] = depth
+        depth += 1
+        counts = graph.succ_ptr[ready + 1] - graph.succ_ptr[ready]
+        first = np.repeat(graph.succ_ptr[ready] - (np.cumsum(counts) - counts), counts)
+        targets, released = np.unique(
+            graph.succ[first + np.arange(counts.sum())], return_counts=True
+        )
+        waiting[targets] -= released
+        ready = targets[waiting[targets] == 0]
+    return level
 
 
 def _keep(graph: TaskGraph) -> _Parts:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simsched.policy.base import AcquireStep, Plan, View, param
-from simsched.policy.loop import flattened, in_order
+from simsched.policy.loop import dependence_levels, flattened
 from simsched.policy.openmp import static_chunks
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import register
@@ -30,11 +30,11 @@ class ManualStatic(PlacedPolicy):
     -----
     The program is written as explicit threads: its spawn tree becomes a list of leaves (see
     :func:`simsched.policy.loop.flatten`), which is divided once. A worker runs its own tasks in the
-    order of the list and waits for one whose data are not ready, even if a later one could run;
-    that is how a fixed program differs from a parallel loop (`openmp_static`). The source does not
-    say how a programmer divides work; both usual ways are offered. Going on to the next task costs
-    a push and a pop. If some task depends on a later one of the list, each worker takes its tasks
-    as they become ready.
+    order of its list and waits for one whose data are not ready, even if a later one could run;
+    that is how a fixed program differs from a parallel loop (`openmp_static`). Lists are in the
+    order of dependences: first the tasks that wait for none, then those that wait for these, and so
+    on. The source does not say how a programmer divides work; both usual ways are offered. Going on
+    to the next task costs a push and a pop.
 
     References
     ----------
@@ -64,10 +64,8 @@ class ManualStatic(PlacedPolicy):
 
     def _listed(self, view: View, graph: TaskGraph) -> TaskGraph:
         """Return the graph with the tasks of every worker in a row."""
-        if not in_order(graph):
-            return graph
         owner = self._owner(view, graph)
-        by_owner = np.argsort(owner, kind="stable")
+        by_owner = np.lexsort((dependence_levels(graph), owner))
         first, second = by_owner[:-1], by_owner[1:]
         same = owner[first] == owner[second]
         return tied(graph, first[same], second[same])

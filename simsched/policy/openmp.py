@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.base import AcquireStep, Plan, PoolGroup, View, param
-from simsched.policy.loop import flattened, in_order
+from simsched.policy.loop import flattened
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
 from simsched.policy.static_order import tied
@@ -119,6 +119,15 @@ class OpenmpStatic(PlacedPolicy):
         return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=owner)
 
 
+def _begins(graph: TaskGraph) -> NDArray[np.bool_]:
+    """Return which items begin a chunk: all, unless each item waits at most for the one before."""
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    if not np.all(source == graph.succ - 1):
+        return np.ones(graph.n_tasks, bool)
+    begins: NDArray[np.bool_] = graph.in_degree == 0
+    return begins
+
+
 @register("openmp_dynamic")
 @dataclass(frozen=True, kw_only=True)
 class OpenmpDynamic(PlacedPolicy):
@@ -140,8 +149,8 @@ class OpenmpDynamic(PlacedPolicy):
     one after the other. Inside a chunk, the next item costs a push and a pop, which a compiled loop
     does without.
 
-    A dataflow graph keeps its edges; an item that has to wait is run by the worker that makes it
-    ready. If some item depends on a later one, the loop is taken item by item.
+    Items that wait for others (merges of a sort, dataflow graphs) make a loop that cannot be cut
+    into chunks: it is taken item by item, in the order in which they become ready.
 
     References
     ----------
@@ -166,25 +175,20 @@ class OpenmpDynamic(PlacedPolicy):
                 AcquireStep("loop", "own", "oldest"),
             ),
             pool_groups=(PoolGroup("worker"), PoolGroup("loop", scope="machine", locked=True)),
-            group_of=self._begins(view, graph).astype(np.int8),
+            group_of=_begins(graph).astype(np.int8),
         )
 
     def _in_chunks(self, view: View, graph: TaskGraph) -> TaskGraph:
         """Return a loop in which every item of a chunk waits for the one before."""
-        follows = np.flatnonzero(~self._begins(view, graph))
+        if graph.n_edges > 0:
+            return graph
+        begins = (
+            dynamic_chunks(graph.n_tasks, self.chunk)
+            if self.schedule == "dynamic"
+            else guided_chunks(graph.n_tasks, view.n_workers, self.chunk)
+        )
+        follows = np.setdiff1d(np.arange(graph.n_tasks), begins)
         return tied(graph, follows - 1, follows)
-
-    def _begins(self, view: View, graph: TaskGraph) -> NDArray[np.bool_]:
-        """Return which items begin a chunk."""
-        begins = np.ones(graph.n_tasks, bool)
-        if in_order(graph):
-            begins[:] = False
-            begins[
-                dynamic_chunks(graph.n_tasks, self.chunk)
-                if self.schedule == "dynamic"
-                else guided_chunks(graph.n_tasks, view.n_workers, self.chunk)
-            ] = True
-        return begins
 
 
 preset(

@@ -78,3 +78,9 @@ def largest(tiers: Tiers) -> int:
 
 def test_supernodes_fit() -> None:
     assert (largest(LARGE), largest(SMALL)) == (8000, 2000)
+
+
+def test_a_program_that_fits_one_core_is_shared_by_the_socket() -> None:
+    empty = Workload("empty", build_graph(np.full(TREE.n_tasks, 1e3), children=TREE.children))
+    done = simulate(MACHINE, empty, make_policy("controlled_pdf"), events=True)
+    assert {worker for _, worker in starts(done)} == {0, 1, 2, 3}

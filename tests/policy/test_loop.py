@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simsched.policy.loop import flatten
+from simsched.policy.loop import dependence_levels, flatten
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 
@@ -128,3 +128,8 @@ def test_the_loop_keeps_all_work_and_all_order(
         end = (task, 1 if task in leaves else which)
         for j, start in enumerate(parts):
             assert i == j or full.has_edge(end, start) == reach.has_edge(i, j)
+
+
+def test_levels_of_dependences() -> None:
+    graph = build_graph(np.ones(6), successors=adjacency([0, 0, 2, 4, 4], [1, 2, 1, 0, 3], 6))
+    assert dependence_levels(graph).tolist() == [1, 3, 2, 1, 0, 0]

@@ -48,12 +48,13 @@ def test_every_worker_runs_its_list_and_nothing_else(
 
 
 def test_lists_are_kept_where_a_loop_goes_on() -> None:
-    # Lists 0, 1 | 2, 3 | 4, 5, and task 2 waits for task 1, the long one of another worker.
-    graph = build_graph([1e3, 9e6, 1e3, 1e3, 1e3, 1e3], successors=adjacency([1], [2], 6))
+    # Lists 0, 1 | 2, 3 | 4, 5; tasks 2 and 3 wait for 1, the long one, and for the short 0.
+    graph = build_graph([1e3, 9e6, 1e3, 1e3, 1e3, 1e3], successors=adjacency([1, 0], [2, 3], 6))
     assert started(Workload("loop", graph), "openmp_static")[1] == [3, 2]
     assert started(Workload("lists", graph))[1] == [2, 3]
 
 
-def test_a_list_that_contradicts_the_program_is_run_as_it_becomes_ready() -> None:
-    graph = build_graph(np.full(3, 1e3), successors=adjacency([2], [0], 3))
-    assert started(Workload("backwards", graph)) == {2: [2], 1: [1], 0: [0]}
+def test_lists_are_in_the_order_of_dependences() -> None:
+    # Task 0 waits for 2, which waits for 1; task 3 is of another worker.
+    graph = build_graph(np.full(9, 1e3), successors=adjacency([2, 1], [0, 2], 9))
+    assert started(Workload("backwards", graph))[0] == [1, 2, 0]

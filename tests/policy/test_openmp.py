@@ -85,6 +85,7 @@ def test_every_chunk_takes_the_lock() -> None:
     assert 16e6 <= fours.makespan_ps < 18e6
 
 
-def test_a_loop_with_a_backward_dependence_is_taken_item_by_item() -> None:
+@pytest.mark.parametrize("policy", ["openmp_dynamic", "openmp_guided"])
+def test_a_loop_with_dependences_is_taken_item_by_item(policy: str) -> None:
     graph = build_graph(np.full(4, 1e6), successors=adjacency([3], [0], 4))
-    assert taken(run(Workload("backwards", graph), "openmp_dynamic", 2, chunk=4)) == [1, 2, 3, 0]
+    assert taken(run(Workload("backwards", graph), policy, 2, chunk=4)) == [1, 2, 3, 0]
