@@ -178,6 +178,11 @@ class Study:
             self.sweeps.setdefault(sweep_key(cell.sweep), cell.sweep)
         self.keys = list(next(iter(self.sweeps.values())))
 
+    def in_step(self, key: str) -> set[str]:
+        """Return a key and the swept keys that change in step with it."""
+        sweep = self.planned.experiment.sweep
+        return {key} | (set(sweep.zip) if sweep is not None and key in sweep.zip else set())
+
     def values(self, key: str) -> list[Any]:
         """Return the values of a swept key, in order."""
         return list({repr(sweep[key]): sweep[key] for sweep in self.sweeps.values()}.values())
@@ -274,15 +279,11 @@ class Planner:
         free: list[dict[str, str]] = [{}]
         if not together and simulated:
             leader = min(simulated, key=lambda name: len(_dimensions(own[name])))
-            axes = {specs[name].get("along") for name in simulated}
-            points = self._points(specs[leader], self._at(claim, leader, loc))
+            taken = self._taken(specs[leader], own[leader], loc)
+            taken |= {key for name in simulated for key in self._axis(specs[name], loc)}
             ways = [
-                {
-                    key: value
-                    for key, value in _where(point).items()
-                    if key not in axes | _dimensions(own[leader])
-                }
-                for point in points
+                {key: value for key, value in _where(point).items() if key not in taken}
+                for point in self._points(specs[leader], self._at(claim, leader, loc))
             ]
             free = list({repr(way): way for way in ways}.values())
         return [
@@ -310,7 +311,7 @@ class Planner:
             return Quantity([Series({}, [Constant(float(answer))], [0.0])])
         over = spec.get("over")
         over = None if over in QUANTIFIERS else over
-        series = self._series(spec, at, {k: v for k, v in way.items() if k not in own[name]})
+        series = self._series(spec, at, self._way(spec, own[name], way, at))
         count = sum(len(item.items) for item in series)
         if over in ALONG_ONLY and len(series) != 1:
             message = f"found {len(series)} series for {name}, accepted: one; select fewer"
@@ -319,6 +320,30 @@ class Planner:
             message = f"found {count} values for {name}, accepted: one; select fewer, or give over"
             self.document.fail(at, message)
         return Quantity(series, over)
+
+    def _axis(self, spec: Spec, loc: KeyPath) -> set[str]:
+        """Return the labels or swept keys that change along the axis of a selection."""
+        along = spec.get("along")
+        return set() if along is None else self.study(spec, loc).in_step(along)
+
+    def _taken(self, spec: Spec, own: Spec, loc: KeyPath) -> set[str]:
+        """Return the labels and swept keys that a term gives itself."""
+        study = self.study(spec, loc)
+        return {key for given in _dimensions(own) for key in study.in_step(given)}
+
+    def _way(self, spec: Spec, own: Spec, way: Mapping[str, str], loc: KeyPath) -> dict[str, str]:
+        """Return what a case says about a term: what it does not give itself, nor its experiment.
+
+        In an experiment of its own that has a single machine (workload, ...), this is meant.
+        """
+        study, taken = self.study(spec, loc), self._taken(spec, own, loc)
+        found = {}
+        for key, value in way.items():
+            known = study.known[key] if key in LABELS else None
+            other = key not in study.keys if known is None else len(known) == 1
+            if key not in taken and not other:
+                found[key] = value
+        return found
 
     def _at(self, claim: Claim, name: str, loc: KeyPath) -> KeyPath:
         return (*loc, "terms", name) if name in claim.terms else (*loc, "order")
@@ -343,9 +368,10 @@ class Planner:
             study = self.study(spec, loc)
             known = [*LABELS, *study.keys]
             self.document.fail((*loc, "along"), unknown_name("axis", along, known))
+        axis = self._axis(spec, loc)
         groups: dict[tuple[Any, ...], Series] = {}
         for point in points:
-            common = {key: value for key, value in _where(point).items() if key != along}
+            common = {key: value for key, value in _where(point).items() if key not in axis}
             for number, reading in enumerate(self._readings(spec, point, loc)):
                 if (reading.base, reading.base_measure) == (point, reading.measure):
                     continue  # nothing is learned from comparing a number with itself

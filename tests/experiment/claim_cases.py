@@ -58,6 +58,7 @@ def family_of(folder: Path, *claims: Mapping[str, Any]) -> Family:
     """Return a family with the claims that are given, completed where they leave something out."""
     (folder / "sizes.yaml").write_text(EXPERIMENT)
     (folder / "modes.yaml").write_text(MODES)
+    (folder / "steps.yaml").write_text(STEPS)
     listed = []
     for number, claim in enumerate(claims):
         base = {"source": "Book §1", "kind": "numeric", "experiment": "sizes.yaml"}
@@ -70,5 +71,14 @@ def family_of(folder: Path, *claims: Mapping[str, Any]) -> Family:
     return load_family(Document(folder / "claims.yaml", data))
 
 
+#: Two keys in step.
+STEPS = """\
+name: steps
+machines: [{name: amd_4x_opteron8380, workers: 4, label: opteron}]
+workloads: [{name: fork_join, depth: 1, label: heat}]
+policies: [cilk, cilk_a, work_sharing]
+seeds: 2
+sweep: {zip: {workloads.heat.leaf_ops: [1.0, 2.0, 4.0], workloads.heat.depth: [1, 2, 3]}}
+"""
 AT_ONE = {"workload": "heat", "at": {SIZE: 1.0}, "metric": "makespan_s"}
 SERIES = {"workload": "heat", "along": SIZE, "metric": "makespan_s"}

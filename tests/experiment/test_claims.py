@@ -288,6 +288,59 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [
         False,
     ),
     (
+        "a slope over keys in step",
+        {**SERIES, "experiment": "steps.yaml", "policy": "cilk", "over": "slope", "value": 8.0},
+        True,
+    ),
+    (
+        "an order of slopes over keys in step",
+        {
+            **SERIES,
+            "experiment": "steps.yaml",
+            "over": "slope",
+            "order": "cilk_a < {cilk, work_sharing}",
+        },
+        True,
+    ),
+    (
+        "an order of points of keys in step",
+        {
+            "experiment": "steps.yaml",
+            "metric": "makespan_s",
+            "policy": "cilk",
+            "terms": {"small": {"at": {SIZE: 1.0}}, "large": {"at": {SIZE: 4.0}}},
+            "order": "small < large",
+        },
+        True,
+    ),
+    (
+        "an order across experiments",  # 4 s of cilk_h against 10 and 18 s
+        {
+            **AT_ONE,
+            "at": {SIZE: [1.0, 2.0]},
+            "terms": {
+                "flat": {
+                    "experiment": "modes.yaml",
+                    "policy": "cilk_h",
+                    "at": {"workloads.heat.depth": 1},
+                },
+                "here": {"policy": "cilk"},
+            },
+            "order": "flat < here",
+        },
+        True,
+    ),
+    (
+        "a term of another size than the case",
+        {
+            "metric": "makespan_s",
+            "workload": "heat",
+            "terms": {"first": {"policy": "cilk", "at": {SIZE: 1.0}}, "mine": {"policy": "cilk_a"}},
+            "order": "first <= mine",
+        },
+        True,
+    ),
+    (
         "a probe",
         {
             "probe": "machine_count",
