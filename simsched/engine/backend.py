@@ -16,6 +16,12 @@ from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
+PREEMPT, TRANSFER = range(2)  #: kinds of decisions
+
+#: (PREEMPT, victim, taker or NOBODY) or (TRANSFER, group, instance, to_group, to_instance, count,
+#: delay_ps, index of the end in TAKES)
+Decision = tuple[int, ...]
+
 
 class Hooks(Protocol):
     """The fine hooks of a policy, as indices. `wants_*` tells which ones the policy overrides."""
@@ -39,14 +45,14 @@ class Hooks(Protocol):
     def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
         """Return (group, instance), or None to follow the plan."""
 
-    def on_idle(self, worker: int) -> tuple[int, int] | None:
-        """Return (victim, worker) to snatch the victim's task, or None."""
+    def on_idle(self, worker: int) -> Decision | None:
+        """Return what happens for a worker that found nothing, or None."""
 
     def on_finish(self, task: int, worker: int) -> None:
         """Observe the end of a task."""
 
-    def on_timer(self) -> list[tuple[int, int]]:
-        """Return (victim, taker or NOBODY) pairs, carried out in order."""
+    def on_timer(self) -> list[Decision]:
+        """Return decisions, carried out in order."""
 
 
 @dataclass(frozen=True, eq=False)

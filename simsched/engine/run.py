@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import NOBODY, Backend
+from simsched.engine.backend import NOBODY, PREEMPT, TRANSFER, Backend, Decision
 from simsched.engine.problem import (
     PER_PS,
     Problem,
@@ -26,11 +26,13 @@ from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import (
     CHILD_FIRST,
     PARENT_FIRST,
+    TAKES,
     Counters,
     EngineState,
     Placement,
     Policy,
     Preempt,
+    Transfer,
     Update,
     View,
 )
@@ -39,6 +41,8 @@ from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
+MAX_DELAY_S = 4000  #: of a transfer
+MAX_COUNT = 2**31 - 1  #: entries of a transfer
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,20 +111,40 @@ class _PolicyHooks:
         pool = self._policy.on_ready(self._view, self._state, task, worker)
         return None if pool is None else (pool.group, pool.instance)
 
-    def on_idle(self, worker: int) -> tuple[int, int] | None:
+    def on_idle(self, worker: int) -> Decision | None:
         decision = self._policy.on_idle(self._view, self._state, worker)
-        return None if decision is None else _indices(decision)
+        return None if decision is None else _as_numbers(decision, "on_idle")
 
     def on_finish(self, task: int, worker: int) -> None:
         self._policy.on_finish(self._view, self._state, task, worker)
 
-    def on_timer(self) -> list[tuple[int, int]]:
-        return [_indices(decision) for decision in self._policy.on_timer(self._view, self._state)]
+    def on_timer(self) -> list[Decision]:
+        decisions = self._policy.on_timer(self._view, self._state)
+        return [_as_numbers(decision, "on_timer") for decision in decisions]
 
 
-def _indices(decision: Preempt) -> tuple[int, int]:
-    """Return a preemption as (victim, taker or NOBODY)."""
-    return decision.worker, NOBODY if decision.to is None else decision.to
+def _as_numbers(decision: Preempt | Transfer, hook: str) -> Decision:
+    """Return a decision as backends take it.
+
+    Raises
+    ------
+    PolicyError
+        When it is of another type, or its numbers mean nothing whatever the pools are.
+    """
+    if isinstance(decision, Preempt):
+        return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
+    if not isinstance(decision, Transfer):
+        raise PolicyError(f"{hook}: found {decision!r}, accepted Preempt or Transfer")
+    if decision.take not in TAKES:
+        raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
+    if decision.count < 1 or not 0.0 < decision.delay_s <= MAX_DELAY_S:
+        raise PolicyError(
+            f"{hook}: found a transfer of {decision.count} entries in {decision.delay_s} s, "
+            f"accepted 1 or more and more than 0 to {MAX_DELAY_S} s"
+        )
+    pools = decision.group, decision.instance, decision.to_group, decision.to_instance
+    delay_ps = max(1, round(decision.delay_s / PER_PS))
+    return TRANSFER, *pools, min(decision.count, MAX_COUNT), delay_ps, TAKES.index(decision.take)
 
 
 def make_backend(

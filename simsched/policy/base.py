@@ -267,6 +267,35 @@ class Preempt:
     to: int | None = None
 
 
+@dataclass(frozen=True)
+class Transfer:
+    """Decision of `on_idle` and `on_timer`: send entries of one pool to another, which takes time.
+
+    Parameters
+    ----------
+    group, instance : int
+        Pool that the entries leave at once.
+    to_group, to_instance : int
+        Pool that they enter when they arrive.
+    count : int
+        Number of entries; fewer if the pool holds fewer, also none: then an answer arrives that
+        brings nothing.
+    delay_s : float
+        How long they are on their way, more than 0 and at most 4000 s. In that time they are in no
+        pool.
+    take : {"oldest", "newest"}
+        End of the pool that they leave, one after the other.
+    """
+
+    group: int
+    instance: int
+    to_group: int
+    to_instance: int
+    count: int
+    delay_s: float
+    take: str = "oldest"
+
+
 class EngineState(Protocol):
     """What fine hooks may look at while a run is going on; both backends provide it."""
 
@@ -421,15 +450,19 @@ class Policy:
         The rest of a batch is not reported before it is taken from the worker's own pool.
         """
 
-    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | None:
-        """Return a task to snatch for a worker that found nothing; None lets it wait."""
+    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Transfer | None:
+        """Return a task to snatch for a worker that found nothing, or what it sends for.
+
+        None lets it wait. After a transfer it waits too, at the latest until the transfer arrives;
+        then it looks for work again.
+        """
         return None
 
     def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
         """Observe the end of a task."""
 
-    def on_timer(self, view: View, state: Any) -> tuple[Preempt, ...]:
-        """Return preemptions; called every `timer_period_s`."""
+    def on_timer(self, view: View, state: Any) -> tuple[Preempt | Transfer, ...]:
+        """Return what happens now, in this order; called every `timer_period_s`."""
         return ()
 
     def overrides(self, hook: str) -> bool:

@@ -37,6 +37,7 @@ class EventKind(IntEnum):
     PREEMPT = 16  #: a running task is taken off its worker: (0, worker that takes it or -1)
     TIMER = 17  #: the policy's timer has fired: (0, 0)
     SPAWN = 18  #: `task` creates a child: (child, 0 child-first / 1 parent-first)
+    TRANSFER = 19  #: entries leave a pool for another one: (group * 2**32 + instance, entries)
 
 
 #: Columns of the event table and their dtypes.

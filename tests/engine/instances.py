@@ -19,6 +19,7 @@ from simsched.policy.base import (
     Pool,
     PoolGroup,
     Preempt,
+    Transfer,
     Update,
     View,
     param,
@@ -318,19 +319,32 @@ class HookPolicy(RandomPolicy):
         assert view.state is not None
         state.integers(1 + view.state.queue_length(group, instance))
 
-    def on_idle(self, view: View, state: np.random.Generator, worker: int) -> Preempt | None:
+    def on_idle(
+        self, view: View, state: np.random.Generator, worker: int
+    ) -> Preempt | Transfer | None:
+        if state.integers(4) == 0:
+            return self._transfer(view, state)
         return self._preempt(view, state, worker) if state.integers(2) else None
 
     def on_finish(self, view: View, state: np.random.Generator, task: int, worker: int) -> None:
         state.integers(2)
 
-    def on_timer(self, view: View, state: np.random.Generator) -> tuple[Preempt, ...]:
+    def on_timer(self, view: View, state: np.random.Generator) -> tuple[Preempt | Transfer, ...]:
         assert view.state is not None
         if view.state.now_ps() > 400 * US or state.integers(2):
             return ()
+        if state.integers(4) == 0:
+            return self._transfer(view, state), self._transfer(view, state)
         waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
         decision = self._preempt(view, state, waiting[0] if waiting and state.integers(2) else None)
         return () if decision is None else (decision,)
+
+    @staticmethod
+    def _transfer(view: View, state: np.random.Generator) -> Transfer:
+        source, target = state.integers(0, view.n_workers, 2).tolist()
+        end = str(state.choice(["oldest", "newest"]))
+        delay_s = float(state.choice([1e-9, 1e-6, 1e-5]))
+        return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_s, end)
 
     @staticmethod
     def _preempt(view: View, state: Any, to: int | None) -> Preempt | None:

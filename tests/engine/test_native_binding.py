@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
+from simsched.engine.backend import PREEMPT
 from simsched.engine.native import NativeBackend, build_config, version
 from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
 from simsched.engine.run import BACKENDS, simulate
@@ -225,7 +226,7 @@ def test_a_victim_that_does_nothing() -> None:
     graph = small_graph(1)
     problem, plan = prepare(graph, domains=2)
     with pytest.raises(PolicyError, match="on_idle: worker 99 is not executing a task"):
-        run(graph, problem, plan, Hooks(on_idle=lambda worker: (99, worker)))
+        run(graph, problem, plan, Hooks(on_idle=lambda worker: (PREEMPT, 99, worker)))
 
 
 def test_hooks_cannot_run_the_backend_they_are_called_from() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from simsched.engine.backend import PREEMPT, TRANSFER, Decision
 from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
 from simsched.errors import SimschedError
 from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
@@ -63,6 +64,7 @@ class RandomHooks:
             setattr(self, f"wants_{name}", name in self.wanted)
         self.group_sizes: list[int] = []
         self.snatches = 50
+        self.transfers = 200
 
     def attach(self, state: Any) -> None:
         self.state = state
@@ -90,29 +92,45 @@ class RandomHooks:
         group = int(self._rng.integers(len(self.group_sizes)))
         return group, int(self._rng.integers(self.group_sizes[group]))
 
-    def on_idle(self, worker: int) -> tuple[int, int] | None:
+    def _transfer(self) -> Decision:
+        """Any pools, now and then one that does not exist."""
+        pools = []
+        for _ in range(2):
+            group = int(self._rng.integers(len(self.group_sizes)))
+            pools += [group, int(self._rng.integers(self.group_sizes[group]))]
+        if self._rng.random() < 0.002:
+            pools[3] += 1000
+        count, delay = int(self._rng.integers(1, 4)), int(self._rng.choice([1, 100, 5000, 90_000]))
+        return TRANSFER, *pools, count, delay, int(self._rng.integers(2))
+
+    def on_idle(self, worker: int) -> Decision | None:
         self._look("idle", worker)
+        if self.transfers > 0 and self._rng.random() < 0.4:
+            self.transfers -= 1
+            return self._transfer()
         running = [w for w in range(self.n_workers) if self.state.running_task(w) >= 0]
         if not running or self.snatches == 0 or self._rng.random() < 0.6:
             return None
         self.snatches -= 1
-        return int(self._rng.choice(running)), worker
+        return PREEMPT, int(self._rng.choice(running)), worker
 
     def on_finish(self, task: int, worker: int) -> None:
         self._look("finish", task, worker)
 
-    def on_timer(self) -> list[tuple[int, int]]:
+    def on_timer(self) -> list[Decision]:
         self._look("timer")
         workers = range(self.n_workers)
         running = [w for w in workers if self.state.running_task(w) >= 0]
         waiting = [w for w in workers if self.state.is_waiting(w)]
-        decisions = []
+        decisions: list[Decision] = []
+        if self._rng.random() < 0.2:
+            decisions.append(self._transfer())
         while running and self._rng.random() < 0.4:
             victim = running.pop(int(self._rng.integers(len(running))))
             taker = -1
             if waiting and self._rng.random() < 0.5:
                 taker = waiting.pop(int(self._rng.integers(len(waiting))))
-            decisions.append((victim, taker))
+            decisions.append((PREEMPT, victim, taker))
             if taker < 0:
                 break  # its push may wake one of the waiting workers
         return decisions

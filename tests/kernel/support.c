@@ -535,17 +535,40 @@ static int32_t running_worker(random_hooks_t *state)
     return SSK_NONE;
 }
 
-static int on_idle(void *context, int32_t worker, ssk_preempt_t *decision_ret)
+static ssk_decision_t random_transfer(random_hooks_t *state)
+{
+    static const int64_t DELAYS[] = {1, 100, 5000, 90000};
+    const ssk_plan_t *plan = &state->scenario->plan;
+    const ssk_problem_t *p = &state->scenario->problem;
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1};
+    ssk_decision_t d = {.kind = SSK_DECIDE_TRANSFER};
+    d.group = rng_below(&state->rng, plan->n_groups);
+    d.instance = rng_below(&state->rng, n_instances[plan->group_scope[d.group]]);
+    d.to_group = rng_below(&state->rng, plan->n_groups);
+    d.to_instance = rng_below(&state->rng, n_instances[plan->group_scope[d.to_group]]);
+    d.count = 1 + rng_below(&state->rng, 3);
+    d.take = rng_below(&state->rng, 2);
+    d.delay_ps = rng_pick(&state->rng, DELAYS, 4);
+    return d;
+}
+
+static int on_idle(void *context, int32_t worker, ssk_decision_t *decision_ret)
 {
     random_hooks_t *state = context;
     int32_t victim = running_worker(state);
     if (aborts(state))
         return -1;
+    if (state->n_transfers < 200 && rng_chance(&state->rng, 0.3)) {
+        state->n_transfers++;
+        *decision_ret = random_transfer(state);
+        return 1;
+    }
     if (victim == SSK_NONE || state->n_snatches == 0 || rng_chance(&state->rng, 0.5))
         return 0;
     state->n_snatches--;
-    decision_ret->victim = victim;
-    decision_ret->taker = worker;
+    decision_ret->kind = SSK_DECIDE_PREEMPT;
+    decision_ret->worker = victim;
+    decision_ret->other = worker;
     return 1;
 }
 
@@ -555,20 +578,21 @@ static int on_finish(void *context, int32_t task, int32_t worker)
     return aborts(context) ? -1 : 0;
 }
 
-static int on_timer(void *context, const ssk_preempt_t **decisions_ret)
+static int on_timer(void *context, const ssk_decision_t **decisions_ret)
 {
     random_hooks_t *state = context;
     int32_t victim = running_worker(state), taker = SSK_NONE;
     if (aborts(state))
         return -1;
+    *decisions_ret = state->decisions;
+    state->decisions[0] = random_transfer(state);
     if (victim == SSK_NONE)
-        return 0;
+        return 1;
     for (int32_t w = 0; w < state->scenario->problem.n_workers; w++)
         if (ssk_sim_is_waiting(state->sim, w) && rng_chance(&state->rng, 0.5))
             taker = w;
-    state->decisions[0] = (ssk_preempt_t){victim, taker};
-    *decisions_ret = state->decisions;
-    return 1;
+    state->decisions[1] = (ssk_decision_t){.kind = SSK_DECIDE_PREEMPT, .worker = victim, .other = taker};
+    return 2;
 }
 
 ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed)

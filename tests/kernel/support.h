@@ -67,9 +67,9 @@ typedef struct {
     rng_t rng;
     const ssk_sim_t *sim;
     const scenario_t *scenario;
-    ssk_preempt_t decisions[4];
+    ssk_decision_t decisions[4];
     int64_t n_calls, abort_at; /* aborts in this call; 0 never */
-    int32_t n_snatches;
+    int32_t n_snatches, n_transfers;
 } random_hooks_t;
 
 ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed);

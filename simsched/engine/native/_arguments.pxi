@@ -230,3 +230,14 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
         kept, plan, "sample_offset_bytes", np.int64, (blocks, offsets.shape[1])
     )
     return 0
+
+
+cdef int _fill_decision(ssk_decision_t *d, tuple chosen) except -1:
+    """Take over a decision of a hook; see :data:`simsched.engine.backend.Decision`."""
+    memset(d, 0, sizeof(d[0]))
+    d.kind, rest = chosen[0], chosen[1:]
+    if d.kind == SSK_DECIDE_TRANSFER:
+        d.group, d.instance, d.to_group, d.to_instance, d.count, d.delay_ps, d.take = rest
+    else:
+        d.worker, d.other = rest
+    return 0

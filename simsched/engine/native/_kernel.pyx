@@ -85,13 +85,13 @@ cdef int _on_ready(void *context, int32_t task, int32_t worker, int32_t *group, 
         return -1
 
 
-cdef int _on_idle(void *context, int32_t worker, ssk_preempt_t *decision) noexcept with gil:
+cdef int _on_idle(void *context, int32_t worker, ssk_decision_t *decision) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
         chosen = backend.hooks.on_idle(worker)
         if chosen is None:
             return 0
-        decision.victim, decision.taker = chosen
+        _fill_decision(decision, chosen)
         return 1
     except BaseException as error:
         backend.raised = error
@@ -108,13 +108,18 @@ cdef int _on_finish(void *context, int32_t task, int32_t worker) noexcept with g
         return -1
 
 
-cdef int _on_timer(void *context, const ssk_preempt_t **decisions) noexcept with gil:
+cdef int _on_timer(void *context, const ssk_decision_t **decisions) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
+    cdef ssk_decision_t *place
+    cdef Py_ssize_t i
     try:
-        chosen = [(int(victim), int(taker)) for victim, taker in backend.hooks.on_timer()]
-        backend.decisions = np.array(chosen, np.int32).reshape(-1, 2)
-        decisions[0] = <const ssk_preempt_t *>cnp.PyArray_DATA(<cnp.ndarray>backend.decisions)
-        return len(chosen)
+        chosen = backend.hooks.on_timer()
+        backend.decisions = np.zeros(max(1, len(chosen)) * sizeof(ssk_decision_t), np.uint8)
+        place = <ssk_decision_t *>cnp.PyArray_DATA(<cnp.ndarray>backend.decisions)
+        for i in range(len(chosen)):
+            _fill_decision(&place[i], chosen[i])
+        decisions[0] = place
+        return _count(len(chosen), "decisions")
     except BaseException as error:
         backend.raised = error
         return -1
@@ -418,6 +423,11 @@ cdef str _describe_flaw(str what, ssk_flaw_t flaw):
 
 cdef str _describe_decision(ssk_failure_t f):
     """Return the message for a hook's decision that is not allowed."""
+    if f.reason in (SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL):
+        hook = "on_idle" if f.reason == SSK_REASON_IDLE_POOL else "on_timer"
+        return f"{hook}: no pool with group {f.group}, instance {f.instance}"
+    if f.reason == SSK_REASON_KIND:
+        return "a decision means nothing to the engine"
     if f.reason == SSK_REASON_POOL:
         return f"on_ready: task {f.task}: no pool with group {f.group}, instance {f.instance}"
     if f.reason == SSK_REASON_IDLE_TAKER:

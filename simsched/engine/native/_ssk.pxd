@@ -8,7 +8,9 @@ cdef extern from "ssk.h" nogil:
     int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
     int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT
     int SSK_REASON_POOL, SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_TAKER
-    int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER
+    int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER, SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL
+    int SSK_REASON_KIND
+    int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER
 
     ctypedef struct ssk_allocator_t:
         pass
@@ -17,17 +19,18 @@ cdef extern from "ssk.h" nogil:
         void *state
         uint64_t (*next64)(void *state) noexcept nogil
 
-    ctypedef struct ssk_preempt_t:
-        int32_t victim, taker
+    ctypedef struct ssk_decision_t:
+        int32_t kind, worker, other, group, instance, to_group, to_instance, count, take
+        int64_t delay_ps
 
     ctypedef struct ssk_hooks_t:
         void *context
         int (*on_spawn)(void *, int32_t, int32_t, int32_t) noexcept nogil
         int (*on_acquire)(void *, int32_t, int32_t, int32_t, int32_t) noexcept nogil
         int (*on_ready)(void *, int32_t, int32_t, int32_t *, int32_t *) noexcept nogil
-        int (*on_idle)(void *, int32_t, ssk_preempt_t *) noexcept nogil
+        int (*on_idle)(void *, int32_t, ssk_decision_t *) noexcept nogil
         int (*on_finish)(void *, int32_t, int32_t) noexcept nogil
-        int (*on_timer)(void *, const ssk_preempt_t **) noexcept nogil
+        int (*on_timer)(void *, const ssk_decision_t **) noexcept nogil
 
     ctypedef struct ssk_costs_t:
         int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps

@@ -14,9 +14,10 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from simsched.engine.backend import NOBODY, Hooks, IterationCounters
+from simsched.engine.backend import NOBODY, TRANSFER, Decision, Hooks, IterationCounters
 from simsched.engine.problem import Problem, ResolvedPlan
-from simsched.engine.reference.pools import Pools, draw_below, held
+from simsched.engine.reference.flights import Flight, Flights
+from simsched.engine.reference.pools import NEWEST, Pools, draw_below, held
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.segments import Memory, Remaining, Segment
 from simsched.engine.reference.sharing import NEVER, Sharing
@@ -27,7 +28,8 @@ from simsched.trace.schema import NONE, EventKind, Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
 
-FLOW, TIMER, ARRIVAL, BOUNDARY, POLICY_TIMER = range(5)  #: kinds of pending events, in order
+#: kinds of pending events, in order
+FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY_TIMER = range(6)
 
 
 @dataclass
@@ -87,6 +89,7 @@ class SimpyBackend:
         self.copying = 0
         self._hooks = hooks
         self._arrivals: dict[int, int] = {}  # task -> time
+        self._flights = Flights()
         self._boundary_ps: int | None = None
         self._policy_timer_ps = problem.timer_period_ps
         self._moves: list[tuple[int, int]] = []
@@ -110,6 +113,7 @@ class SimpyBackend:
         self.graph, self.plan, self._last = graph, plan, last
         self.pools = Pools(self.problem, plan)
         self.tasks = Tasks(graph)
+        self._flights = Flights()
         self.lag = 0.0
         self.record.start_iteration(number, self.now)
         self.memory.start_iteration(plan, self.now)
@@ -193,6 +197,8 @@ class SimpyBackend:
             elif kind == ARRIVAL:
                 del self._arrivals[entity]
                 self.create(entity, None, at=self.now)
+            elif kind == LANDING:
+                self._land(self._flights.land(entity))
             elif kind == BOUNDARY:
                 self._boundary_ps = None
                 return
@@ -208,16 +214,18 @@ class SimpyBackend:
             pending.append((flow[0], FLOW, flow[1]))
         if self._boundary_ps is not None:
             pending.append((self._boundary_ps, BOUNDARY, 0))
+        pending += [(time, LANDING, number) for time, number in self._flights.times(loaded=True)]
         if not pending:
             return NEVER, BOUNDARY, 0
+        pending += [(time, LANDING, number) for time, number in self._flights.times(loaded=False)]
         if self._policy_timer_ps > 0:
             pending.append((self._policy_timer_ps, POLICY_TIMER, 0))
         return min(pending)
 
     def _out_of_time(self) -> StalledError | ModelError:
         """Return the error for a run in which no event is left before the end of time."""
-        waiting = self.timers or self._arrivals or self.sharing.has_flows()
-        if waiting or self._boundary_ps is not None:
+        waiting = self.timers or self._arrivals or self._flights.times(loaded=True)
+        if waiting or self.sharing.has_flows() or self._boundary_ps is not None:
             return ModelError(TOO_LONG)
         return StalledError(self._explain_stall())
 
@@ -225,6 +233,7 @@ class SimpyBackend:
         """End the iteration when its last task has ended."""
         if self.tasks.n_ended == self.graph.n_tasks:
             self._ended = True
+            self._flights = Flights()
             self.record.event(self.now, EventKind.ITERATION_END, NONE, NONE)
             self.record.end_ps.append(self.now)
             if not self._last:
@@ -274,10 +283,7 @@ class SimpyBackend:
             chosen = self._hooks.on_ready(task, pusher)
             if chosen is not None:
                 group, instance = chosen
-                if not (
-                    0 <= group < len(self.pools.content)
-                    and 0 <= instance < len(self.pools.content[group])
-                ):
+                if not self.pools.exists(group, instance):
                     raise PolicyError(
                         f"on_ready: task {task}: no pool with group {group}, instance {instance}"
                     )
@@ -380,7 +386,10 @@ class SimpyBackend:
         decision = self._hooks.on_idle(worker.index)
         if decision is None:
             return None
-        victim, taker = decision
+        if decision[0] == TRANSFER:
+            self._transfer(decision, worker.index, "on_idle")
+            return None
+        _, victim, taker = decision
         if taker != worker.index:
             raise PolicyError(f"on_idle: worker {worker.index} asked, found a task for {taker}")
         return self._preempt(victim, taker, "on_idle")
@@ -389,7 +398,11 @@ class SimpyBackend:
         """Carry out what the policy's timer decides."""
         self._policy_timer_ps += self.problem.timer_period_ps
         self.record.event(self.now, EventKind.TIMER, NONE, NONE)
-        for victim, taker in self._hooks.on_timer() if self._hooks.wants_on_timer else []:
+        for decision in self._hooks.on_timer() if self._hooks.wants_on_timer else []:
+            if decision[0] == TRANSFER:
+                self._transfer(decision, None, "on_timer")
+                continue
+            _, victim, taker = decision
             if taker == NOBODY:
                 self._preempt(victim, taker, "on_timer")
                 continue
@@ -401,6 +414,29 @@ class SimpyBackend:
             worker.lag = self.lag
             self.record.acquire_ps[taker] += gift[1]
             self.timers[taker] = self.now + gift[1]
+
+    def _transfer(self, decision: Decision, asker: int | None, hook: str) -> None:
+        """Let entries leave a pool for another one."""
+        _, group, instance, to_group, to_instance, count, delay_ps, take = decision
+        for g, i in ((group, instance), (to_group, to_instance)):
+            if not self.pools.exists(g, i):
+                raise PolicyError(f"{hook}: no pool with group {g}, instance {i}")
+        content = self.pools.content[group][instance]
+        entries = tuple(
+            content.pop() if take == NEWEST else content.popleft()
+            for _ in range(min(count, len(content)))
+        )
+        pool = (group << 32) + instance
+        worker = NONE if asker is None else asker
+        self.record.event(self.now, EventKind.TRANSFER, worker, NONE, pool, len(entries))
+        self._flights.depart(Flight(self.now + delay_ps, to_group, to_instance, entries, asker))
+
+    def _land(self, flight: Flight) -> None:
+        """Let the entries of a flight enter their pool; whoever sent for them looks for work."""
+        for task in flight.entries:
+            self.enter(task, flight.group, flight.instance, None)
+        if flight.asker is not None and self._can_wake(self.workers[flight.asker]):
+            self._wake(self.workers[flight.asker], 1)
 
     def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
         """Take the running task off a worker; return it and what it costs the taker."""

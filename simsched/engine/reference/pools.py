@@ -76,6 +76,10 @@ class Pools:
             "machine": 0,
         }[self._scopes[group]]
 
+    def exists(self, group: int, instance: int) -> bool:
+        """Return whether there is such a pool."""
+        return 0 <= group < len(self.content) and 0 <= instance < len(self.content[group])
+
     def lock(self, group: int, instance: int, at: int) -> int:
         """Wait for a pool's lock from time `at` on and hold it; return when it is free again."""
         start = max(at, self._lock_free[group][instance])

@@ -200,6 +200,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     sim->plan = *plan;
     sim->last = last != 0;
     sim->roots_placed = 0;
+    ssk_drop_flights(sim);
     for (int32_t group = 0; group < plan->n_groups; group++)
         with_marks = with_marks || plan->group_marks_active[group];
     set_active(sim);
@@ -222,6 +223,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
 
 void ssk_end_iteration(ssk_sim_t *sim)
 {
+    ssk_drop_flights(sim);
     ssk_event(sim, SSK_ITERATION_END, SSK_NONE, SSK_NONE, 0, 0);
     sim->iterations[sim->n_iterations - 1].end_ps = sim->now;
     if (sim->last) {

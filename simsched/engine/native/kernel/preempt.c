@@ -1,5 +1,5 @@
 /*
- * Preemption by on_idle and on_timer; docs/semantics.md, "Preemption".
+ * Decisions of on_idle and on_timer; docs/semantics.md, "Preemption" and "Transfers".
  */
 #include "sim.h"
 
@@ -50,47 +50,118 @@ static int refuse_taker(ssk_sim_t *sim, int reason, int32_t worker, int32_t take
     return ssk_fail(sim, SSK_ERR_DECISION);
 }
 
+/* Lets entries leave a pool for another one; `asker` waits for them. `reason` is that of a pool that does not exist. */
+static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int reason)
+{
+    const int32_t pools[2][2] = {{d->group, d->instance}, {d->to_group, d->to_instance}};
+    for (int i = 0; i < 2; i++) {
+        if (pools[i][0] >= 0 && pools[i][0] < sim->plan.n_groups && pools[i][1] >= 0 &&
+            pools[i][1] < ssk_pools_n_instances(&sim->pools, pools[i][0]))
+            continue;
+        sim->failure.reason = reason;
+        sim->failure.group = pools[i][0];
+        sim->failure.instance = pools[i][1];
+        return ssk_fail(sim, SSK_ERR_DECISION);
+    }
+    if (d->count < 1 || d->delay_ps < 1 || d->delay_ps > SSK_MAX_COST_PS) {
+        sim->failure.reason = SSK_REASON_KIND;
+        return ssk_fail(sim, SSK_ERR_DECISION);
+    }
+    int status = ssk_flights_reserve(&sim->flights, &sim->allocator, sim->graph.n_tasks);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    ssk_flight_t flight = {
+        .time = ssk_add_ps(sim->now, d->delay_ps), .group = d->to_group, .instance = d->to_instance, .asker = asker,
+    };
+    ssk_pool_t *pool = ssk_pools_at(&sim->pools, d->group, d->instance);
+    while (flight.n_entries < d->count && pool->count > 0) {
+        int32_t task = ssk_pools_take(&sim->pools, d->group, pool, d->take == SSK_NEWEST);
+        ssk_flights_load(&sim->flights, &flight, task);
+    }
+    ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)d->group << 32) + d->instance, flight.n_entries);
+    ssk_flights_depart(&sim->flights, flight);
+    sim->landing_time = sim->flights.heap[0].time;
+    return SSK_OK;
+}
+
+int ssk_land(ssk_sim_t *sim)
+{
+    ssk_flight_t flight = ssk_flights_land(&sim->flights);
+    int32_t task = flight.first;
+    sim->landing_time = sim->flights.n > 0 ? sim->flights.heap[0].time : SSK_NO_TIMER;
+    for (int32_t i = 0; i < flight.n_entries; i++) {
+        int32_t following = sim->flights.next[task];
+        int status = ssk_enter(sim, task, flight.group, flight.instance, SSK_NONE);
+        if (status != SSK_OK)
+            return ssk_fail(sim, status);
+        task = following;
+    }
+    if (flight.asker != SSK_NONE && ssk_sim_is_waiting(sim, flight.asker))
+        ssk_wake(sim, flight.asker, 1);
+    return SSK_OK;
+}
+
+void ssk_drop_flights(ssk_sim_t *sim)
+{
+    ssk_flights_clear(&sim->flights);
+    sim->landing_time = SSK_NO_TIMER;
+}
+
+static int refuse_kind(ssk_sim_t *sim)
+{
+    sim->failure.reason = SSK_REASON_KIND;
+    return ssk_fail(sim, SSK_ERR_DECISION);
+}
+
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 {
-    ssk_preempt_t decision = {SSK_NONE, SSK_NONE};
+    ssk_decision_t decision = {.worker = SSK_NONE, .other = SSK_NONE};
     int32_t task = SSK_NONE;
     int answer = sim->hooks.on_idle(sim->hooks.context, worker, &decision);
     if (answer < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
     if (answer == 0)
         return SSK_WAIT;
-    if (decision.taker != worker)
-        return refuse_taker(sim, SSK_REASON_IDLE_TAKER, worker, decision.taker);
-    int status = take_away(sim, decision.victim, worker, SSK_REASON_IDLE_VICTIM, &task);
+    if (decision.kind == SSK_DECIDE_TRANSFER)
+        return transfer(sim, &decision, worker, SSK_REASON_IDLE_POOL);
+    if (decision.kind != SSK_DECIDE_PREEMPT)
+        return refuse_kind(sim);
+    if (decision.other != worker)
+        return refuse_taker(sim, SSK_REASON_IDLE_TAKER, worker, decision.other);
+    int status = take_away(sim, decision.worker, worker, SSK_REASON_IDLE_VICTIM, &task);
     if (status != SSK_OK)
         return status;
     *has_snatched_ret = true;
-    return ssk_pay(sim, worker, give(sim, worker, decision.victim, task), SSK_ACT_BEGIN);
+    return ssk_pay(sim, worker, give(sim, worker, decision.worker, task), SSK_ACT_BEGIN);
 }
 
 /* Carries out one decision of the policy's timer. */
-static int carry_out(ssk_sim_t *sim, ssk_preempt_t decision)
+static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
 {
-    int32_t taker = decision.taker, task = SSK_NONE;
+    int32_t victim = decision->worker, taker = decision->other, task = SSK_NONE;
+    if (decision->kind == SSK_DECIDE_TRANSFER)
+        return transfer(sim, decision, SSK_NONE, SSK_REASON_TIMER_POOL);
+    if (decision->kind != SSK_DECIDE_PREEMPT)
+        return refuse_kind(sim);
     if (taker != SSK_NONE && !ssk_sim_is_waiting(sim, taker))
         return refuse_taker(sim, SSK_REASON_TIMER_TAKER, SSK_NONE, taker);
-    int status = take_away(sim, decision.victim, taker, SSK_REASON_TIMER_VICTIM, &task);
+    int status = take_away(sim, victim, taker, SSK_REASON_TIMER_VICTIM, &task);
     if (status != SSK_OK)
         return status;
     if (taker == SSK_NONE) {
         int64_t clock = sim->now;
-        return ssk_push(sim, task, decision.victim, false, &clock);
+        return ssk_push(sim, task, victim, false, &clock);
     }
     ssk_set_parked(sim, taker, false);
     sim->workers[taker].lag = sim->lag;
     sim->workers[taker].then = SSK_ACT_BEGIN;
-    ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, give(sim, taker, decision.victim, task)));
+    ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, give(sim, taker, victim, task)));
     return SSK_OK;
 }
 
 int ssk_fire_policy_timer(ssk_sim_t *sim)
 {
-    const ssk_preempt_t *decisions = NULL;
+    const ssk_decision_t *decisions = NULL;
     sim->policy_time = ssk_add_ps(sim->now, sim->problem.timer_period_ps);
     ssk_event(sim, SSK_TIMER, SSK_NONE, SSK_NONE, 0, 0);
     if (sim->hooks.on_timer == NULL)
@@ -99,7 +170,7 @@ int ssk_fire_policy_timer(ssk_sim_t *sim)
     if (n < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
     for (int i = 0; i < n; i++) {
-        int status = carry_out(sim, decisions[i]);
+        int status = carry_out(sim, &decisions[i]);
         if (status != SSK_OK)
             return status;
     }

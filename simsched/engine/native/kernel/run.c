@@ -2,12 +2,12 @@
  * The event loop: which pending event comes next, and who handles it.
  *
  * Events are ordered by (time, kind, entity). Each kind has its own place: flows (0), timers of workers (1), the next
- * arrival (2), the boundary (3), the policy's timer (4). The first of each kind is known; of those with the earliest
+ * arrival (2), the next landing (3), the boundary (4), the policy's timer (5). The first of each kind is known; of those with the earliest
  * time the first kind comes next.
  */
 #include "sim.h"
 
-enum { FLOW, TIMER, ARRIVAL, BOUNDARY, POLICY };
+enum { FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY };
 
 int ssk_fail(ssk_sim_t *sim, int code)
 {
@@ -18,11 +18,11 @@ int ssk_fail(ssk_sim_t *sim, int code)
     return code;
 }
 
-/* Tells whether nothing but the policy's timer is pending. A flow is, even while its rate is not known yet. */
+/* Tells whether nothing but the policy's timer and flights without entries is pending. A flow is, even while its rate is not known yet. */
 static bool is_stalled(const ssk_sim_t *sim)
 {
     return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->arrival_time == SSK_NO_TIMER &&
-           sim->boundary_time == SSK_NO_TIMER;
+           sim->boundary_time == SSK_NO_TIMER && sim->flights.n_loaded == 0;
 }
 
 /* Returns the kind of the next event; *time_ret is its time and, for a flow, *worker_ret its worker. */
@@ -33,6 +33,10 @@ static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
     if (sim->arrival_time < time) {
         time = sim->arrival_time;
         kind = ARRIVAL;
+    }
+    if (sim->landing_time < time) {
+        time = sim->landing_time;
+        kind = LANDING;
     }
     if (sim->boundary_time < time) {
         time = sim->boundary_time;
@@ -77,7 +81,7 @@ static int handle_next(ssk_sim_t *sim)
     int32_t worker = SSK_NONE;
     int64_t time;
     int kind = next_kind(sim, &time, &worker);
-    if (time >= SSK_NEVER || kind == POLICY) {
+    if (time >= SSK_NEVER || kind == POLICY || kind == LANDING) {
         if (is_stalled(sim))
             return ssk_fail(sim, SSK_ERR_STALLED);
         if (time >= SSK_NEVER)
@@ -91,6 +95,7 @@ static int handle_next(ssk_sim_t *sim)
     case FLOW: return handle_flow(sim, worker);
     case TIMER: return handle_timer(sim);
     case ARRIVAL: return ssk_arrive(sim);
+    case LANDING: return ssk_land(sim);
     case BOUNDARY: return ssk_reach_boundary(sim);
     default: return ssk_fire_policy_timer(sim);
     }

@@ -169,8 +169,7 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
     return SSK_OK;
 }
 
-/* Puts a task into a pool and wakes a worker. */
-static int enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher)
+int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher)
 {
     ssk_event(sim, SSK_TASK_READY, pusher, task, group, instance);
     int status = ssk_pools_push(&sim->pools, &sim->allocator, group, ssk_pools_at(&sim->pools, group, instance), task);
@@ -189,7 +188,7 @@ int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, in
     }
     if (pusher != SSK_NONE && sim->plan.group_locked[group])
         *clock = lock(sim, ssk_pools_at(&sim->pools, group, instance), *clock);
-    return enter(sim, task, group, instance, pusher);
+    return ssk_enter(sim, task, group, instance, pusher);
 }
 
 /* Sets whether the workers of a domain may use steps that ask for an inactive domain. */
@@ -471,7 +470,7 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
         pass_on(sim, called_group, w->called_instance);
     for (int32_t i = 0; i < n_moved; i++) {
         int32_t own = sim->routes.scope[sim->plan.group_scope[found.group]].own[worker];
-        int status = enter(sim, sim->moved[i], found.group, own, worker);
+        int status = ssk_enter(sim, sim->moved[i], found.group, own, worker);
         if (status != SSK_OK)
             return ssk_fail(sim, status);
     }

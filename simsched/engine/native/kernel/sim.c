@@ -98,11 +98,12 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
     sim->problem = *problem;
     if (hooks != NULL)
         sim->hooks = *hooks;
-    sim->arrival_time = sim->boundary_time = sim->policy_time = SSK_NO_TIMER;
+    sim->arrival_time = sim->landing_time = sim->boundary_time = sim->policy_time = SSK_NO_TIMER;
     if (problem->timer_period_ps > 0)
         sim->policy_time = problem->timer_period_ps;
     ssk_tasks_init(&sim->tasks);
     ssk_pools_init(&sim->pools);
+    ssk_flights_init(&sim->flights);
     ssk_trace_init(&sim->trace, &problem->recorder);
     int status = alloc_parts(sim);
     if (status != SSK_OK) {
@@ -126,6 +127,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_victims_free(&sim->victims, &allocator);
     ssk_tasks_free(&sim->tasks, &allocator);
     ssk_pools_free(&sim->pools, &allocator);
+    ssk_flights_free(&sim->flights, &allocator);
     void *const blocks[] = {
         sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
@@ -198,6 +200,8 @@ int ssk_sim_verify(const ssk_sim_t *sim)
         status = ssk_tasks_verify(&sim->tasks);
     if (status == SSK_OK)
         status = ssk_pools_verify(&sim->pools);
+    if (status == SSK_OK)
+        status = ssk_flights_verify(&sim->flights);
     if (status == SSK_OK)
         status = ssk_trace_verify(&sim->trace);
     if (status == SSK_OK && !(workers_are_sound(sim) && memory_is_sound(sim)))

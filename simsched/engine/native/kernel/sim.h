@@ -6,7 +6,7 @@
  * timer is set and `then` says which action follows, or a flow is running, or the worker is parked.
  *
  * worker.c   actions, busy workers of a core      segment.c    accesses and computation
- * search.c   pools, waking, search for work       preempt.c    preemption, policy's timer
+ * search.c   pools, waking, search for work       preempt.c    preemption, transfers, policy's timer
  * life.c     spawning, sync, end of tasks         iteration.c  iterations and migration
  * run.c      order of events                      sim.c        allocation, verification, results
  */
@@ -16,6 +16,7 @@
 #include "base.h"
 #include "caches.h"
 #include "calendar.h"
+#include "flights.h"
 #include "flows.h"
 #include "pools.h"
 #include "routes.h"
@@ -85,7 +86,7 @@ struct ssk_sim {
     /* pending events, in the order of their kinds; SSK_NO_TIMER when there is none */
     ssk_flows_t flows;
     ssk_timers_t timers;
-    int64_t arrival_time, boundary_time, policy_time;
+    int64_t arrival_time, landing_time, boundary_time, policy_time;
     /* cores */
     int32_t *core_busy;                /* busy workers */
     int32_t *core_ptr, *core_worker;   /* workers of each core, ascending */
@@ -99,6 +100,7 @@ struct ssk_sim {
     ssk_plan_t plan;
     ssk_tasks_t tasks;
     ssk_pools_t pools;
+    ssk_flights_t flights;
     ssk_routes_t routes;
     ssk_victims_t victims;
     int32_t *moved; /* working space of a steal: the rest of a batch */
@@ -173,6 +175,8 @@ int ssk_search(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
  * time at which it goes on; pushes without pusher (SSK_NONE) do not wait for locks.
  */
 int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, int64_t *clock) SSK_CHECK_RESULT;
+/* Puts a task into a pool and wakes a worker. */
+int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher) SSK_CHECK_RESULT;
 void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party);
 void ssk_release_domain(ssk_sim_t *sim, int32_t task);
 int32_t ssk_distance(const ssk_sim_t *sim, int32_t worker, int32_t scope, int32_t instance);
@@ -200,6 +204,8 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 /* preempt.c */
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret) SSK_CHECK_RESULT;
 int ssk_fire_policy_timer(ssk_sim_t *sim) SSK_CHECK_RESULT;
+int ssk_land(ssk_sim_t *sim) SSK_CHECK_RESULT;
+void ssk_drop_flights(ssk_sim_t *sim);
 
 /* iteration.c */
 void ssk_end_iteration(ssk_sim_t *sim);

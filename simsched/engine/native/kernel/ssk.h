@@ -54,7 +54,10 @@ enum {
     SSK_REASON_IDLE_VICTIM = 2,  /* on_idle: .worker is not executing a task */
     SSK_REASON_IDLE_TAKER = 3,   /* on_idle: .worker asked, the decision names .taker */
     SSK_REASON_TIMER_VICTIM = 4, /* on_timer: .worker is not executing a task */
-    SSK_REASON_TIMER_TAKER = 5   /* on_timer: .taker is not waiting */
+    SSK_REASON_TIMER_TAKER = 5,  /* on_timer: .taker is not waiting */
+    SSK_REASON_IDLE_POOL = 6,    /* on_idle: .group or .instance does not exist */
+    SSK_REASON_TIMER_POOL = 7,   /* on_timer: the same */
+    SSK_REASON_KIND = 8          /* the decision is of no kind that the hook may return, or its numbers mean nothing */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -77,7 +80,8 @@ enum {
     SSK_FIRST_TOUCH = 15,
     SSK_PREEMPT = 16,
     SSK_TIMER = 17,
-    SSK_SPAWN = 18
+    SSK_SPAWN = 18,
+    SSK_TRANSFER = 19
 };
 
 /* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
@@ -106,10 +110,20 @@ typedef struct {
     uint64_t (*next64)(void *state);
 } ssk_random_t;
 
-/* A preemption: take the running task off `victim`; `taker` continues it, or SSK_NONE. */
+/* Kinds of decisions. */
+enum { SSK_DECIDE_PREEMPT = 0, SSK_DECIDE_TRANSFER = 1 };
+
+/*
+ * A decision of on_idle or on_timer.
+ * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
+ * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`.
+ */
 typedef struct {
-    int32_t victim, taker;
-} ssk_preempt_t;
+    int32_t kind;
+    int32_t worker, other;
+    int32_t group, instance, to_group, to_instance, count, take;
+    int64_t delay_ps;
+} ssk_decision_t;
 
 /*
  * Fine hooks of a policy; a NULL function is never called. Each gets `context` first. A negative result aborts the
@@ -123,10 +137,10 @@ typedef struct {
     /* 1: the task enters (*group_ret, *instance_ret); 0: it follows the plan. */
     int (*on_ready)(void *context, int32_t task, int32_t worker, int32_t *group_ret, int32_t *instance_ret);
     /* 1: carry out *decision_ret; 0: the worker parks. */
-    int (*on_idle)(void *context, int32_t worker, ssk_preempt_t *decision_ret);
+    int (*on_idle)(void *context, int32_t worker, ssk_decision_t *decision_ret);
     int (*on_finish)(void *context, int32_t task, int32_t worker);
     /* Number of decisions; *decisions_ret stays the hook's and is read before the next call. */
-    int (*on_timer)(void *context, const ssk_preempt_t **decisions_ret);
+    int (*on_timer)(void *context, const ssk_decision_t **decisions_ret);
 } ssk_hooks_t;
 
 /* Runtime costs; the two tables hold their last value beyond their end and have at least one entry. */
