@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
 from simsched.engine.victims import Homes, VictimLists, list_victims
 from simsched.errors import ModelError, unknown_name
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
@@ -108,6 +109,10 @@ class Problem:
     node_slots : ndarray of int64, shape (n_nodes,)
         Slots of each node's memory-side cache; 0 without.
     block_bytes : ndarray of int64, shape (n_blocks,)
+    taken_bytes : ndarray of int64, shape (n_blocks,)
+        Bytes that each block takes on its node: its own, or those of its class in a pool.
+    pooling : Pooling or None
+        Pools of blocks.
     home : ndarray of int32, shape (n_blocks,)
         Home at the start; -1 for first touch.
     touch_order : ndarray of int32, shape (n_domains, n_allowed)
@@ -143,6 +148,8 @@ class Problem:
     granule_frame: Int64Array
     node_slots: Int64Array
     block_bytes: Int64Array
+    taken_bytes: Int64Array
+    pooling: Pooling | None
     home: Int32Array
     touch_order: Int32Array
     costs: RuntimeCosts
@@ -384,6 +391,8 @@ def make_problem(
         granule_frame=frames,
         node_slots=slots,
         block_bytes=np.ascontiguousarray(graph.block_bytes, np.int64),
+        taken_bytes=taken_bytes(placement, graph.block_bytes),
+        pooling=resolve_pooling(placement, graph.n_tasks),
         home=np.ascontiguousarray(placement.home, np.int32),
         touch_order=np.ascontiguousarray(placement.touch_order, np.int32),
         costs=machine.costs,
@@ -561,7 +570,8 @@ def check_capacity(machine: Machine, workload: Workload, placement: Placement) -
     room = sum(
         capacity[node] - int(used[node]) for node in np.unique(placement.touch_order).tolist()
     )
-    need = int(sizes[~placed].sum())
+    lasting = ~placed if placement.pools is None else ~placed & ~placement.pools.is_pooled
+    need = int(sizes[lasting].sum())
     if need > room:
         raise ModelError(
             f"workload {workload.name}: found {need} bytes for first touch, accepted at most "

@@ -36,6 +36,7 @@ from simsched.policy.base import (
     Update,
     View,
 )
+from simsched.policy.blocks import check_pools
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph, Workload
@@ -253,6 +254,15 @@ def _checked_placement(placement: Placement, machine: Machine, workload: Workloa
     ):
         if nodes.size and not (nodes.min() >= lowest and nodes.max() < n_nodes):
             raise PolicyError(f"placement: {what}: accepted nodes {lowest} to {n_nodes - 1}")
+    if placement.pools is not None:
+        graph = workload.graph
+        check_pools(
+            placement.pools,
+            placement.home,
+            placement.touch_order,
+            graph.block_bytes,
+            graph.n_tasks,
+        )
     return placement
 
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
+from simsched.policy.blocks import BlockPools
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -177,10 +178,13 @@ class Placement:
     touch_order : ndarray of int32, shape (n_domains, n_allowed)
         Nodes that first touch from each domain tries, in order. A block that fits none of them is
         an error.
+    pools : BlockPools, optional
+        Blocks that are allocated and freed while the program runs; none by default.
     """
 
     home: Int32Array
     touch_order: Int32Array
+    pools: BlockPools | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,6 +314,9 @@ class EngineState(Protocol):
 
     def is_waiting(self, worker: int) -> bool:
         """Return whether the worker is parked."""
+
+    def block_home(self, block: int) -> int:
+        """Return the memory node of a block, -1 when it has none yet."""
 
 
 @dataclass(frozen=True, eq=False)

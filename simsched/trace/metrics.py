@@ -32,6 +32,7 @@ SERIES = (
     "steals_by_distance",
     "domain_local_bytes",
     "domain_remote_bytes",
+    "node_footprint_bytes",
 )
 
 #: Bytes of a cache line, which turn bytes into what hardware counts: misses and memory accesses.
@@ -86,7 +87,9 @@ def run_metrics(
     misses are counted in lines of `LINE_BYTES`, rounded down.
 
     `local_percent` is the share of all bytes that go to memory which stay in the domain: the ratio
-    R_loc^HW of [2]_, section 4.
+    R_loc^HW of [2]_. `managed_local_percent` is the share of the bytes that tasks ask for in blocks
+    of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
+    without such blocks. The footprint includes memory that waits in pools.
 
     References
     ----------
@@ -101,6 +104,7 @@ def run_metrics(
         **_traffic(summary, machine),
         **_caches(summary, machine),
         **_straggler(summary, machine),
+        **_footprint(summary),
         **_scheduling(summary),
         **_bounds(summary, machine, workload, worker_thread),
         "bound_own_traffic_s": traffic_bound_s(summary, machine, moved=moved),
@@ -111,6 +115,7 @@ def metric_names(machine: Machine) -> list[str]:
     """Return the names of the metrics of runs on a machine that are single numbers."""
     shapes = {
         "node_bytes": (1, machine.n_domains, len(machine.nodes)),
+        "managed_bytes": (2,),
         **dict.fromkeys(CACHE_COUNTS, (1, machine.n_domains, len(machine.caches))),
     }
     values: dict[str, Any] = {
@@ -124,6 +129,7 @@ def metric_names(machine: Machine) -> list[str]:
         **_traffic(nothing, machine),
         **_caches(nothing, machine),
         **_straggler(nothing, machine),
+        **_footprint(nothing),
         **_scheduling(nothing),
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
@@ -283,6 +289,19 @@ def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
         row[f"domain_{name}_missing_lines"] = (missing // LINE_BYTES).tolist()
     row["memory_side_hit_bytes"] = summary.memory_side_hit_bytes
     return row
+
+
+def _footprint(summary: Summary) -> dict[str, Any]:
+    """Return what memory blocks took, and how local the data of pools were."""
+    near, far = summary.managed_bytes.tolist()
+    return {
+        "footprint_bytes": summary.peak_bytes,
+        "footprint_largest_node_bytes": int(summary.node_peak_bytes.max()),
+        "node_footprint_bytes": summary.node_peak_bytes.tolist(),
+        "recycled_blocks": summary.recycled_blocks,
+        "managed_bytes": near + far,
+        "managed_local_percent": 100.0 * near / max(1, near + far),
+    }
 
 
 def _straggler(summary: Summary, machine: Machine) -> dict[str, Any]:

@@ -38,6 +38,8 @@ class EventKind(IntEnum):
     TIMER = 17  #: the policy's timer has fired: (0, 0)
     SPAWN = 18  #: `task` creates a child: (child, 0 child-first / 1 parent-first)
     TRANSFER = 19  #: entries leave a pool for another one: (group * 2**32 + instance, entries)
+    ALLOCATE = 20  #: `task` is created and a block takes freed memory of a pool: (block, node)
+    FREE = 21  #: `task` has ended and the memory of a block goes to a pool: (block, node)
 
 
 #: Columns of the event table and their dtypes.
@@ -114,6 +116,15 @@ class Summary:
         Blocks moved between nodes.
     policy_ps : int
         Time between iterations that went into the policy's own work, without migrations.
+    node_peak_bytes : ndarray of int64, shape (N,)
+        Largest number of bytes of blocks on each node at any time, memory that waits in pools
+        included.
+    peak_bytes : int
+        Largest number of such bytes on all nodes together at one time: the footprint.
+    recycled_blocks : int
+        Allocations that a pool has served with memory that had been freed.
+    managed_bytes : ndarray of int64, shape (2,)
+        Bytes that tasks asked for in blocks of pools, local (0) and remote (1), hits included.
     iteration_overhead_ps : ndarray of int64, shape (I,)
         Time after each iteration that went into the barrier, policy work and migrations.
     n_tasks, n_events : int
@@ -142,5 +153,9 @@ class Summary:
     migrations: int
     migrated_bytes: int
     policy_ps: int
+    node_peak_bytes: NDArray[np.int64]
+    peak_bytes: int
+    recycled_blocks: int
+    managed_bytes: NDArray[np.int64]
     n_tasks: int
     n_events: int

@@ -24,6 +24,7 @@ from simsched.policy.base import (
     View,
     param,
 )
+from simsched.policy.blocks import BlockPools, size_classes
 from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -197,6 +198,23 @@ def random_victims(
     )
 
 
+def random_pools(rng: np.random.Generator, graph: TaskGraph) -> BlockPools:
+    """Return pools from which some blocks come, at creations or first touch, and some go back."""
+    n, tasks = graph.n_blocks, graph.n_tasks
+    classes = np.where(rng.integers(0, 4, n) > 0, size_classes(graph.block_bytes, 12), -1)
+    at = [
+        np.where((classes >= 0) & (rng.integers(0, 3, n) > 0), rng.integers(0, tasks, n), -1)
+        for _ in range(2)
+    ]
+    return BlockPools(
+        classes.astype(np.int32),
+        at[0].astype(np.int32),
+        at[1].astype(np.int32),
+        rng.integers(-1, n, n).astype(np.int32) if rng.integers(2) else None,
+        rng.integers(0, 2, n).astype(bool) if rng.integers(2) else None,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class RandomPolicy(Policy):
     """Plans, migrations, monitors, inactive workers from `choice`; all tasks are reachable."""
@@ -209,7 +227,10 @@ class RandomPolicy(Policy):
     def place(self, view: View, state: np.random.Generator) -> Placement:
         n, nodes = view.workload.graph.n_blocks, len(view.machine.nodes)
         home = np.where(state.integers(0, 2, n) > 0, -1, state.integers(0, nodes, n))
-        return Placement(home.astype(np.int32), view.machine.touch_order)
+        pools = random_pools(state, view.workload.graph) if state.integers(3) == 0 else None
+        if pools is not None:
+            home[pools.is_pooled] = -1
+        return Placement(home.astype(np.int32), view.machine.touch_order, pools)
 
     def plan(self, view: View, state: np.random.Generator, graph: TaskGraph) -> Plan:
         n, workers = graph.n_tasks, view.n_workers

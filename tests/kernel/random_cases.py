@@ -23,6 +23,7 @@ from simsched.policy.base import (
     Plan,
     PoolGroup,
 )
+from simsched.policy.blocks import BlockPools, size_classes
 from simsched.workload.graph import TaskGraph, Workload
 
 HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire")
@@ -154,7 +155,7 @@ def random_case(seed: int) -> RandomCase:
         seed,
         machine,
         workload,
-        random_placement(rng, machine, blocks),
+        random_placement(rng, machine, blocks, workload.graph.n_tasks),
         threads,
         timer,
         frozenset(hooks),
@@ -237,12 +238,30 @@ def random_blocks(rng: np.random.Generator) -> np.ndarray:
     return rng.choice([0, 64, 512, 1000, 2048, 5000], size=count).astype(np.int64)
 
 
-def random_placement(rng: np.random.Generator, machine: Machine, blocks: np.ndarray) -> Placement:
-    """Return homes of which some are left to first touch."""
+def random_placement(
+    rng: np.random.Generator, machine: Machine, blocks: np.ndarray, n_tasks: int
+) -> Placement:
+    """Return homes of which some are left to first touch, and pools now and then."""
     home = rng.integers(-1, machine.n_domains, size=len(blocks)).astype(np.int32)
     if rng.random() < 0.3:
         home[:] = -1
-    return Placement(home, np.ascontiguousarray(machine.touch_order))
+    pools = None
+    if rng.random() < 0.4:
+        classes = np.where(rng.random(len(blocks)) < 0.7, size_classes(blocks, 7), -1)
+        task = np.where(
+            (classes >= 0) & (rng.random((2, len(blocks))) < 0.7),
+            rng.integers(0, n_tasks, (2, len(blocks))),
+            -1,
+        ).astype(np.int32)
+        home[classes >= 0] = -1
+        pools = BlockPools(
+            classes.astype(np.int32),
+            task[0],
+            task[1],
+            rng.integers(-1, len(blocks), len(blocks)).astype(np.int32),
+            rng.random(len(blocks)) < 0.3,
+        )
+    return Placement(home, np.ascontiguousarray(machine.touch_order), pools)
 
 
 def random_graph(rng: np.random.Generator, blocks: np.ndarray, kinds: tuple[str, ...]) -> TaskGraph:

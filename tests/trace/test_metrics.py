@@ -183,6 +183,7 @@ def counters(node_bytes: np.ndarray, **known: np.ndarray) -> Summary:
     values: dict[str, Any] = {
         f.name: 0 if f.type == "int" else np.zeros(n, np.int64) for f in fields(Summary)
     }
+    values["managed_bytes"] = np.zeros(2, np.int64)
     values |= caches | {"node_bytes": node_bytes, "iteration": np.arange(n, dtype=np.int32)}
     return Summary(**values | known)
 

@@ -75,6 +75,7 @@ cdef int _fill_problem(ssk_problem_t *p, object problem, list kept) except -1:
     p.n_distances = _count(problem.n_distances, "Problem.n_distances")
     _fill_paths(p, problem, kept)
     _fill_memory(p, problem, kept)
+    _fill_pooling(p, problem, kept)
     _fill_costs(&p.costs, problem.costs, kept)
     p.timer_period_ps = _time(problem.timer_period_ps, "Problem.timer_period_ps")
     p.victim = _random(kept, problem.victim_stream)

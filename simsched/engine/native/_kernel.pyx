@@ -42,6 +42,7 @@ def build_config():
 
 
 include "_arguments.pxi"
+include "_pooling.pxi"
 
 
 cdef object _copy(const void *data, tuple shape, object dtype):
@@ -357,6 +358,10 @@ cdef class NativeBackend:
             migrations=s.migrations,
             migrated_bytes=s.migrated_bytes,
             policy_ps=s.policy_ps,
+            node_peak_bytes=_copy(s.node_peak_bytes, (self.problem.n_nodes,), np.int64),
+            peak_bytes=s.peak_bytes,
+            recycled_blocks=s.recycled_blocks,
+            managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
             n_tasks=s.n_tasks,
             n_events=s.n_events,
         )
@@ -384,6 +389,10 @@ cdef class NativeBackend:
     def is_waiting(self, int32_t worker):
         """Return whether the worker is parked and active."""
         return bool(ssk_sim_is_waiting(self.sim, worker))
+
+    def block_home(self, int32_t block):
+        """Return the memory node of a block, -1 when it has none yet."""
+        return ssk_sim_block_home(self.sim, block)
 
     # ---------------------------------------------------------------- for tests and explanations
 

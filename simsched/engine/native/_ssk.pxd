@@ -51,6 +51,18 @@ cdef extern from "ssk.h" nogil:
         void *context
         int (*take)(void *, size_t) noexcept nogil
 
+    ctypedef struct ssk_pooling_t:
+        int32_t n_tasks
+        const int32_t *size_class
+        const int32_t *allocate_near
+        const uint8_t *is_fresh
+        const uint8_t *is_untracked
+        const int64_t *allocate_ptr
+        const int64_t *release_ptr
+        const int32_t *allocate
+        const int32_t *release
+        int64_t n_allocate, n_release
+
     ctypedef struct ssk_problem_t:
         int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths
         int32_t n_resources, n_levels, n_allowed, n_smt, n_distances
@@ -88,6 +100,8 @@ cdef extern from "ssk.h" nogil:
         const int64_t *granule_frame
         const int64_t *node_slots
         const int64_t *block_bytes
+        const int64_t *taken_bytes
+        ssk_pooling_t pooling
         const int32_t *home
         const int32_t *touch_order
         ssk_costs_t costs
@@ -165,6 +179,9 @@ cdef extern from "ssk.h" nogil:
         const void *cache_counts
         const int64_t *steals
         const int64_t *failed_probes
+        const int64_t *node_peak_bytes
+        int64_t peak_bytes, recycled_blocks
+        int64_t managed_bytes[2]
         int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
 
     ctypedef struct ssk_measured_t:
@@ -206,6 +223,7 @@ cdef extern from "ssk.h" nogil:
     int64_t ssk_sim_queue_length(const ssk_sim_t *, int32_t, int32_t)
     int32_t ssk_sim_running_task(const ssk_sim_t *, int32_t)
     int ssk_sim_is_waiting(const ssk_sim_t *, int32_t)
+    int32_t ssk_sim_block_home(const ssk_sim_t *, int32_t)
     ssk_summary_t ssk_sim_summary(const ssk_sim_t *)
     ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *, int32_t)
     ssk_measured_t ssk_sim_measured(const ssk_sim_t *)

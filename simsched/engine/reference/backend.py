@@ -117,6 +117,7 @@ class SimpyBackend:
         self.lag = 0.0
         self.record.start_iteration(number, self.now)
         self.memory.start_iteration(plan, self.now)
+        self.memory.homes.start_iteration(number)
         self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
         self._ended = False
         self._roots_placed = 0
@@ -135,8 +136,8 @@ class SimpyBackend:
             group_bytes=self.memory.group_bytes.copy(),
             group_missing_bytes=self.memory.group_missing_bytes.copy(),
             samples=self.memory.samples.copy(),
-            block_home=self.memory.home.copy(),
-            node_used_bytes=self.memory.used_bytes.copy(),
+            block_home=self.memory.homes.node.copy(),
+            node_used_bytes=self.memory.homes.used_bytes.copy(),
             executed_by=np.array(self.tasks.executed_by, np.int32),
         )
 
@@ -243,10 +244,10 @@ class SimpyBackend:
         """Return the next (block, node) to migrate; blocks there already or nowhere are skipped."""
         while self._moves:
             block, node = self._moves.pop()
-            if self.memory.home[block] in (NONE, node):
+            if self.memory.homes.node[block] in (NONE, node):
                 continue
-            if not self.memory.has_room(node, block):
-                size = int(self.problem.block_bytes[block])
+            if not self.memory.homes.has_room(node, block):
+                size = int(self.problem.taken_bytes[block])
                 raise PolicyError(
                     f"migration: block {block} ({size} bytes) does not fit on node {node}"
                 )
@@ -258,6 +259,8 @@ class SimpyBackend:
 
     def create(self, task: int, worker: Worker | None, *, at: int) -> int:
         """Create a task, push it if it is ready; return the pusher's clock."""
+        if worker is not None:
+            self.memory.homes.allocate_for(task, worker.index, self.now)
         self.tasks.pending[task] -= 1
         return self.push(task, worker, at=at) if self.tasks.pending[task] == 0 else at
 
@@ -337,6 +340,7 @@ class SimpyBackend:
 
     def after_end(self, task: int, worker: int) -> None:
         """Tell the policy that a task has ended and release its domain."""
+        self.memory.homes.free_after(task, worker, self.now)
         if self._hooks.wants_on_finish:
             self._hooks.on_finish(task, worker)
         domain = self.tasks.marked_domain.pop(task, None)
@@ -378,6 +382,10 @@ class SimpyBackend:
         """Tell the policy that a worker has taken a task from a pool."""
         if self._hooks.wants_on_acquire:
             self._hooks.on_acquire(task, worker, group, instance)
+
+    def block_home(self, block: int) -> int:
+        """Return the memory node of a block, -1 when it has none yet."""
+        return int(self.memory.homes.node[block])
 
     def ask_on_idle(self, worker: Worker) -> tuple[int, int] | None:
         """Return (task, cost) if the policy lets the worker snatch a running task."""

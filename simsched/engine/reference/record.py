@@ -41,6 +41,10 @@ class Record:
         self.migrations = 0
         self.migrated_bytes = 0
         self.policy_ps = 0
+        self.node_peak_bytes = [0] * problem.n_nodes
+        self.peak_bytes = 0
+        self.recycled_blocks = 0
+        self.managed_bytes = [0, 0]
 
     def event(
         self, now: int, kind: EventKind, worker: int, task: int, arg0: int = 0, arg1: int = 0
@@ -123,6 +127,10 @@ class Record:
             migrations=self.migrations,
             migrated_bytes=self.migrated_bytes,
             policy_ps=self.policy_ps,
+            node_peak_bytes=np.array(self.node_peak_bytes, np.int64),
+            peak_bytes=self.peak_bytes,
+            recycled_blocks=self.recycled_blocks,
+            managed_bytes=np.array(self.managed_bytes, np.int64),
             n_tasks=sum(self.tasks),
             n_events=self.n_events,
         )

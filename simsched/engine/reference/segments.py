@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.engine.problem import Problem, ResolvedPlan
 from simsched.engine.reference.caches import Caches, MemorySideCaches
+from simsched.engine.reference.homes import Homes
 from simsched.engine.reference.record import Record
-from simsched.errors import ModelError
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import TaskGraph
 
@@ -95,10 +94,7 @@ class Memory:
         self._record = record
         self._caches = Caches(problem, record)
         self._memory_side = MemorySideCaches(problem)
-        self.home: NDArray[np.int32] = problem.home.copy()
-        self.used_bytes = np.zeros(problem.n_nodes, np.int64)
-        placed = self.home >= 0
-        np.add.at(self.used_bytes, self.home[placed], problem.block_bytes[placed])
+        self.homes = Homes(problem, record)
         self.start_iteration(None, 0)
 
     def start_iteration(self, plan: ResolvedPlan | None, now: int) -> None:
@@ -107,16 +103,13 @@ class Memory:
         self.group_bytes = np.zeros((groups, int(self._problem.node_kind.max()) + 1, 2), np.int64)
         levels = len(self._problem.cache_capacity_bytes)
         self.group_missing_bytes = np.zeros((groups, levels), np.int64)
-        shape = (len(self.home), 0) if plan is None else plan.sample_offset_bytes.shape
+        shape = (
+            (len(self._problem.block_bytes), 0) if plan is None else plan.sample_offset_bytes.shape
+        )
         self.samples = np.zeros(shape, np.int64)
         self._last_period = np.full(shape, -1, np.int64)
         self._plan = plan
         self._start_ps = now
-
-    def has_room(self, node: int, block: int) -> bool:
-        """Return whether a node can take a block."""
-        size = int(self._problem.block_bytes[block])
-        return int(self.used_bytes[node]) + size <= int(self._problem.node_capacity_bytes[node])
 
     def begin(self, graph: TaskGraph, segment: Segment, access: int, worker: int, now: int) -> None:
         """Resolve the access of a segment: first touch, caches, flows, counting."""
@@ -125,9 +118,9 @@ class Memory:
         written = int(graph.written_bytes[access])
         n_bytes = int(graph.read_bytes[access]) + written
         domain = int(problem.worker_domain[worker])
-        if self.home[block] < 0:
-            self._touch(block, domain, worker, segment.task, now)
-        node = int(self.home[block])
+        if self.homes.node[block] < 0:
+            self.homes.touch(block, worker, segment.task, now)
+        node = int(self.homes.node[block])
         assert self._plan is not None
         group = int(self._plan.counter_group[segment.task])
         of_group = self.group_missing_bytes[group] if group >= 0 else None
@@ -151,7 +144,8 @@ class Memory:
         segment.tail_ps = tail
         self._record.requested_bytes += n_bytes
         self._record.memory_side_hit_bytes += hit
-        self._count(segment.task, block, domain, node, missing)
+        self._count(segment.task, domain, node, missing)
+        self._count_managed(block, domain, node, n_bytes)
         self._sample(block, n_bytes, now)
         self._record.event(now, EventKind.ACCESS, worker, segment.task, block, missing)
 
@@ -160,17 +154,14 @@ class Memory:
         paths = self._problem.paths
         return bool(paths.write[domain, node] != paths.access[domain, node])
 
-    def _touch(self, block: int, domain: int, worker: int, task: int, now: int) -> None:
-        """Give a block its home."""
-        for node in self._problem.touch_order[domain].tolist():
-            if self.has_room(node, block):
-                self.home[block] = node
-                self.used_bytes[node] += self._problem.block_bytes[block]
-                self._record.event(now, EventKind.FIRST_TOUCH, worker, task, block, node)
-                return
-        raise ModelError(no_room_message(block, int(self._problem.block_bytes[block]), domain))
+    def _count_managed(self, block: int, domain: int, node: int, n_bytes: int) -> None:
+        """Count the bytes of an access to a block of a pool, hits included."""
+        pools = self._problem.pooling
+        if pools is not None and pools.size_class[block] >= 0:
+            remote = int(self._problem.node_domain[node]) not in (-1, domain)
+            self._record.managed_bytes[int(remote)] += n_bytes
 
-    def _count(self, task: int, block: int, domain: int, node: int, n_bytes: int) -> None:
+    def _count(self, task: int, domain: int, node: int, n_bytes: int) -> None:
         """Count bytes by domain and node, and per counter group by memory kind and locality."""
         assert self._plan is not None
         self._record.node_bytes[-1][domain, node] += n_bytes
@@ -188,11 +179,3 @@ class Memory:
             fresh = touched & (self._last_period[block] != period)
             self.samples[block][fresh] += 1
             self._last_period[block][fresh] = period
-
-
-def no_room_message(block: int, n_bytes: int, domain: int) -> str:
-    """Return the message for a block that fits nowhere."""
-    return (
-        f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} "
-        "may touch"
-    )

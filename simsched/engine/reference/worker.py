@@ -263,6 +263,7 @@ class Worker:
                     cost += wait
                 else:
                     self._suspend(task)
+                sim.memory.homes.allocate_for(child, self.index, sim.now)
                 tasks.pending[child] = 0
                 cost += costs.spawn_child_first_ps
             else:
@@ -392,16 +393,17 @@ class Worker:
         self.copies = False
         while (move := sim.next_move()) is not None:
             block, target = move
-            source, start = int(sim.memory.home[block]), sim.now
+            homes = sim.memory.homes
+            source, start = int(homes.node[block]), sim.now
             size = int(sim.problem.block_bytes[block])
-            sim.memory.used_bytes[target] += size
+            homes.take(target, block)
             sim.record.event(sim.now, EventKind.MIGRATE_START, self.index, NONE, block, target)
             if size > 0:
                 path = int(sim.problem.paths.copy[source, target])
                 sim.sharing.start(self.index, path * sim.problem.n_smt, size, sim.now, sim.lag)
                 yield from self._wait()
-            sim.memory.home[block] = target
-            sim.memory.used_bytes[source] -= size
+            homes.node[block] = target
+            homes.give_back(source, block)
             sim.record.event(sim.now, EventKind.MIGRATE_END, self.index, NONE, block, target)
             sim.record.migrations += 1
             sim.record.migrated_bytes += size

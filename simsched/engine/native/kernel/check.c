@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base.h"
+#include "blockpools.h"
 
 #define MAX_BYTES ((int64_t)1 << 52)
 #define MAX_CLASSES (1 << 28)
@@ -144,6 +145,33 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     return SSK_OK;
 }
 
+static int check_pooling(const ssk_problem_t *p, ssk_flaw_t *flaw)
+{
+    const ssk_pooling_t *pools = &p->pooling;
+    if (p->taken_bytes != NULL)
+        CHECK_RANGE(p->taken_bytes, p->n_blocks, p->block_bytes[i_], MAX_BYTES);
+    if (pools->n_tasks == 0)
+        return SSK_OK;
+    if (pools->n_tasks < 0 || p->n_allowed < 1 || p->taken_bytes == NULL)
+        return flawed(flaw, "pooling", SSK_NONE);
+    CHECK_RANGE(pools->size_class, p->n_blocks, SSK_NONE, SSK_N_SIZE_CLASSES - 1);
+    CHECK_RANGE(pools->allocate_near, p->n_blocks, SSK_NONE, p->n_blocks - 1);
+    CHECK_PTR(pools->allocate_ptr, pools->n_tasks, pools->n_allocate);
+    CHECK_RANGE(pools->allocate, pools->n_allocate, 0, p->n_blocks - 1);
+    CHECK_PTR(pools->release_ptr, pools->n_tasks, pools->n_release);
+    CHECK_RANGE(pools->release, pools->n_release, 0, p->n_blocks - 1);
+    for (int64_t i = 0; i < pools->n_allocate; i++)
+        if (pools->size_class[pools->allocate[i]] < 0)
+            return flawed(flaw, "allocate", i);
+    for (int64_t i = 0; i < pools->n_release; i++)
+        if (pools->size_class[pools->release[i]] < 0)
+            return flawed(flaw, "release", i);
+    for (int32_t block = 0; block < p->n_blocks; block++)
+        if (pools->size_class[block] >= 0 && p->taken_bytes[block] != (int64_t)1 << pools->size_class[block])
+            return flawed(flaw, "taken_bytes", block);
+    return SSK_OK;
+}
+
 static int check_costs(const ssk_problem_t *p, ssk_flaw_t *flaw)
 {
     const ssk_costs_t *costs = &p->costs;
@@ -169,6 +197,8 @@ int ssk_problem_check(const ssk_problem_t *problem, ssk_flaw_t *flaw_ret)
         status = check_paths(problem, flaw_ret);
     if (status == SSK_OK)
         status = check_memory(problem, flaw_ret);
+    if (status == SSK_OK)
+        status = check_pooling(problem, flaw_ret);
     if (status == SSK_OK)
         status = check_costs(problem, flaw_ret);
     return status;

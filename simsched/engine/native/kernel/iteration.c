@@ -190,6 +190,11 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     ssk_flaw_t flaw = {NULL, SSK_NONE};
     if (sim->phase != SSK_PHASE_IDLE || sim->has_failed)
         return SSK_ERR_ARGUMENT;
+    if (number > 0 && sim->problem.pooling.n_tasks > 0 && graph->n_tasks != sim->problem.pooling.n_tasks) {
+        sim->failure.flaw.name = "n_tasks";
+        sim->failure.flaw.index = SSK_NONE;
+        return ssk_fail(sim, SSK_ERR_ARGUMENT);
+    }
     bool known = graph->unchanged && is_present_graph(sim, graph);
     if ((!known && ssk_graph_check(graph, &sim->problem, &flaw) != SSK_OK) ||
         ssk_plan_check(plan, graph, &sim->problem, &flaw) != SSK_OK) {
@@ -201,6 +206,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     sim->last = last != 0;
     sim->roots_placed = 0;
     ssk_drop_flights(sim);
+    sim->is_pooling = number > 0 && sim->problem.pooling.n_tasks > 0;
     for (int32_t group = 0; group < plan->n_groups; group++)
         with_marks = with_marks || plan->group_marks_active[group];
     set_active(sim);
@@ -308,7 +314,7 @@ int ssk_next_copy(ssk_sim_t *sim, int32_t worker)
             continue;
         if (!ssk_has_room(sim, node, block)) {
             sim->failure.block = block;
-            sim->failure.bytes = p->block_bytes[block];
+            sim->failure.bytes = p->taken_bytes[block];
             sim->failure.node = node;
             return ssk_fail(sim, SSK_ERR_MIGRATION);
         }
@@ -316,7 +322,7 @@ int ssk_next_copy(ssk_sim_t *sim, int32_t worker)
         w->start = sim->now;
         w->move_block = block;
         w->move_node = node;
-        sim->node_used[node] += p->block_bytes[block];
+        ssk_take_memory(sim, node, block);
         ssk_event(sim, SSK_MIGRATE_START, worker, SSK_NONE, block, node);
         if (p->block_bytes[block] == 0)
             return ssk_copy_ended(sim, worker);
@@ -337,7 +343,7 @@ int ssk_copy_ended(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
     int64_t size = sim->problem.block_bytes[w->move_block];
-    sim->node_used[sim->home[w->move_block]] -= size;
+    ssk_give_memory_back(sim, sim->home[w->move_block], w->move_block);
     sim->home[w->move_block] = w->move_node;
     ssk_event(sim, SSK_MIGRATE_END, worker, SSK_NONE, w->move_block, w->move_node);
     sim->migrations++;

@@ -27,6 +27,8 @@ static void suspend(ssk_sim_t *sim, int32_t worker, int32_t task)
 
 int ssk_create(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *clock)
 {
+    if (sim->is_pooling && pusher != SSK_NONE)
+        ssk_allocate_for(sim, task, pusher);
     if (--sim->tasks.pending[task] > 0)
         return SSK_OK;
     return ssk_push(sim, task, pusher, false, clock);
@@ -77,6 +79,8 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
             return status;
         cost = ssk_add_ps(cost, clock - sim->now);
     }
+    if (sim->is_pooling)
+        ssk_allocate_for(sim, child, worker);
     tasks->pending[child] = 0;
     w->task = child;
     w->counters.spawn_ps += cost;
@@ -140,6 +144,11 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     w->task = SSK_NONE;
     if (parent >= 0)
         tasks->outstanding[parent]--;
+    if (sim->is_pooling) {
+        int status = ssk_free_after(sim, task, worker);
+        if (status != SSK_OK)
+            return status;
+    }
     if (sim->hooks.on_finish != NULL && sim->hooks.on_finish(sim->hooks.context, task, worker) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
     ssk_release_domain(sim, task);

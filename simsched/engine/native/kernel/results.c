@@ -34,6 +34,11 @@ int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker)
            ssk_set_has(sim->routes.active, worker);
 }
 
+int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block)
+{
+    return block >= 0 && block < sim->problem.n_blocks ? sim->home[block] : SSK_NONE;
+}
+
 ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
 {
     ssk_summary_t summary = {
@@ -48,6 +53,10 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .migrations = sim->migrations,
         .migrated_bytes = sim->migrated_bytes,
         .policy_ps = sim->policy_ps,
+        .node_peak_bytes = sim->node_peak,
+        .peak_bytes = sim->peak,
+        .recycled_blocks = sim->recycled_blocks,
+        .managed_bytes = {sim->managed_bytes[0], sim->managed_bytes[1]},
         .n_tasks = sim->tasks_ended,
         .n_events = ssk_trace_n_events(&sim->trace),
     };

@@ -9,11 +9,6 @@
 
 #include "sim.h"
 
-bool ssk_has_room(const ssk_sim_t *sim, int32_t node, int32_t block)
-{
-    return sim->problem.block_bytes[block] <= sim->problem.node_capacity_bytes[node] - sim->node_used[node];
-}
-
 int ssk_start_work(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
@@ -52,26 +47,6 @@ int ssk_start_work(ssk_sim_t *sim, int32_t worker)
     return SSK_ACT_FLOW;
 }
 
-/* Gives a block its home. */
-static int touch_first(ssk_sim_t *sim, int32_t worker, int32_t block)
-{
-    const ssk_problem_t *p = &sim->problem;
-    int32_t domain = p->worker_domain[worker];
-    for (int32_t i = 0; i < p->n_allowed; i++) {
-        int32_t node = p->touch_order[domain * p->n_allowed + i];
-        if (ssk_has_room(sim, node, block)) {
-            sim->home[block] = node;
-            sim->node_used[node] += p->block_bytes[block];
-            ssk_event(sim, SSK_FIRST_TOUCH, worker, sim->workers[worker].task, block, node);
-            return SSK_OK;
-        }
-    }
-    sim->failure.block = block;
-    sim->failure.bytes = p->block_bytes[block];
-    sim->failure.domain = domain;
-    return ssk_fail(sim, SSK_ERR_NO_ROOM);
-}
-
 /* Sets the access bits of the pages that an access of n_bytes touches. */
 static void sample_pages(ssk_sim_t *sim, int32_t block, int64_t n_bytes)
 {
@@ -94,10 +69,11 @@ static void count_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t 
     int32_t domain = p->worker_domain[worker], group = sim->plan.counter_group[w->task];
     sim->requested_bytes += n_bytes;
     sim->node_bytes_now[domain * p->n_nodes + w->node] += moved;
-    if (group >= 0) {
-        bool is_remote = p->node_domain[w->node] != SSK_NONE && p->node_domain[w->node] != domain;
+    bool is_remote = p->node_domain[w->node] != SSK_NONE && p->node_domain[w->node] != domain;
+    if (group >= 0)
         sim->group_bytes[2 * (group * p->n_node_kinds + p->node_kind[w->node]) + is_remote] += moved;
-    }
+    if (p->pooling.n_tasks > 0 && p->pooling.size_class[block] >= 0)
+        sim->managed_bytes[is_remote] += n_bytes;
     if (sim->plan.monitor_period_ps > 0)
         sample_pages(sim, block, n_bytes);
 }
@@ -137,7 +113,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
     int64_t missing, hit = 0, transfer = 0, *missing_of_group = NULL;
     int32_t group = sim->plan.counter_group[w->task];
-    int status = sim->home[block] < 0 ? touch_first(sim, worker, block) : SSK_OK;
+    int status = sim->home[block] < 0 ? ssk_touch_first(sim, worker, block) : SSK_OK;
     if (status != SSK_OK)
         return status;
     w->node = sim->home[block];

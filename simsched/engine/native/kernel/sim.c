@@ -50,14 +50,15 @@ static int alloc_memory(ssk_sim_t *sim)
     const ssk_problem_t *p = &sim->problem;
     sim->home = ssk_new(&sim->allocator, (size_t)p->n_blocks, sizeof(*sim->home));
     sim->node_used = ssk_new(&sim->allocator, (size_t)p->n_nodes, sizeof(*sim->node_used));
-    if (!sim->home || !sim->node_used)
+    sim->node_peak = ssk_new(&sim->allocator, (size_t)p->n_nodes, sizeof(*sim->node_peak));
+    if (!sim->home || !sim->node_used || !sim->node_peak)
         return SSK_ERR_MEMORY;
     for (int32_t block = 0; block < p->n_blocks; block++) {
         sim->home[block] = p->home[block];
         if (p->home[block] >= 0)
-            sim->node_used[p->home[block]] += p->block_bytes[block];
+            ssk_take_memory(sim, p->home[block], block);
     }
-    return SSK_OK;
+    return p->pooling.n_tasks > 0 ? ssk_blockpools_alloc(&sim->blockpools, &sim->allocator, p->n_nodes) : SSK_OK;
 }
 
 static int alloc_parts(ssk_sim_t *sim)
@@ -96,6 +97,8 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
         return SSK_ERR_MEMORY;
     sim->allocator = *allocator;
     sim->problem = *problem;
+    if (problem->taken_bytes == NULL)
+        sim->problem.taken_bytes = problem->block_bytes;
     if (hooks != NULL)
         sim->hooks = *hooks;
     sim->arrival_time = sim->landing_time = sim->boundary_time = sim->policy_time = SSK_NO_TIMER;
@@ -123,6 +126,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_flows_free(&sim->flows, &allocator);
     ssk_caches_free(&sim->caches);
     ssk_sidecache_free(&sim->sidecache, &allocator);
+    ssk_blockpools_free(&sim->blockpools, &allocator);
     ssk_routes_free(&sim->routes, &allocator);
     ssk_victims_free(&sim->victims, &allocator);
     ssk_tasks_free(&sim->tasks, &allocator);
@@ -132,7 +136,7 @@ void ssk_sim_free(ssk_sim_t *sim)
         sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
-        sim->failed_probes, sim->cache_counts, sim->group_missing, sim->moved,
+        sim->failed_probes, sim->cache_counts, sim->group_missing, sim->moved, sim->node_peak,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(&allocator, blocks[i]);
@@ -166,21 +170,23 @@ static bool workers_are_sound(const ssk_sim_t *sim)
     return n_parked == sim->n_parked;
 }
 
-/* Checks the bytes on each node; blocks that are being copied count twice. */
+/* Checks the bytes on each node; blocks that are being copied count twice, memory that waits in pools counts too. */
 static bool memory_is_sound(const ssk_sim_t *sim)
 {
     const ssk_problem_t *p = &sim->problem;
+    int64_t total = 0;
     for (int32_t node = 0; node < p->n_nodes; node++) {
-        int64_t used = 0;
+        int64_t used = ssk_blockpools_bytes_on(&sim->blockpools, node);
         for (int32_t block = 0; block < p->n_blocks; block++)
-            used += sim->home[block] == node ? p->block_bytes[block] : 0;
+            used += sim->home[block] == node ? p->taken_bytes[block] : 0;
         for (int32_t w = 0; w < p->n_workers; w++)
             if (sim->workers[w].state == SSK_COPYING && sim->workers[w].move_node == node)
-                used += p->block_bytes[sim->workers[w].move_block];
-        if (used != sim->node_used[node] || used > p->node_capacity_bytes[node])
+                used += p->taken_bytes[sim->workers[w].move_block];
+        if (used != sim->node_used[node] || used > p->node_capacity_bytes[node] || used > sim->node_peak[node])
             return false;
+        total += used;
     }
-    return true;
+    return total == sim->used && total <= sim->peak;
 }
 
 int ssk_sim_verify(const ssk_sim_t *sim)
@@ -192,6 +198,8 @@ int ssk_sim_verify(const ssk_sim_t *sim)
         status = ssk_caches_verify(&sim->caches);
     if (status == SSK_OK)
         status = ssk_sidecache_verify(&sim->sidecache);
+    if (status == SSK_OK)
+        status = ssk_blockpools_verify(&sim->blockpools);
     if (status == SSK_OK)
         status = ssk_routes_verify(&sim->routes);
     if (status == SSK_OK)

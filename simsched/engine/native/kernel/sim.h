@@ -8,12 +8,14 @@
  * worker.c   actions, busy workers of a core      segment.c    accesses and computation
  * search.c   pools, waking, search for work       preempt.c    preemption, transfers, policy's timer
  * life.c     spawning, sync, end of tasks         iteration.c  iterations and migration
- * run.c      order of events                      sim.c        allocation, verification, results
+ * homes.c    first touch, pools of memory         run.c        order of events
+ * sim.c      allocation, verification             results.c    what is read from outside
  */
 #ifndef SSK_SIM_H
 #define SSK_SIM_H
 
 #include "base.h"
+#include "blockpools.h"
 #include "caches.h"
 #include "calendar.h"
 #include "flights.h"
@@ -93,8 +95,11 @@ struct ssk_sim {
     /* memory */
     ssk_caches_t caches;
     ssk_sidecache_t sidecache;
+    ssk_blockpools_t blockpools;
+    bool is_pooling; /* the tasks of this iteration allocate and free */
     int32_t *home;
-    int64_t *node_used;
+    int64_t *node_used, *node_peak;
+    int64_t used, peak; /* on all nodes */
     /* tasks and pools */
     ssk_graph_t graph;
     ssk_plan_t plan;
@@ -133,6 +138,7 @@ struct ssk_sim {
     size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity;
     int64_t *steals, *failed_probes;
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
+    int64_t recycled_blocks, managed_bytes[2];
     bool has_failed;
 };
 
@@ -191,7 +197,16 @@ int ssk_segment_end(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 void ssk_adapt(ssk_sim_t *sim, int32_t worker);
 int ssk_save_segment(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved) SSK_CHECK_RESULT;
+
+/* homes.c */
 bool ssk_has_room(const ssk_sim_t *sim, int32_t node, int32_t block);
+/* Takes memory for a block from the system, gives it back. */
+void ssk_take_memory(ssk_sim_t *sim, int32_t node, int32_t block);
+void ssk_give_memory_back(ssk_sim_t *sim, int32_t node, int32_t block);
+int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block) SSK_CHECK_RESULT;
+/* What happens to the blocks of pools when a worker creates a task, and when a task has ended. Only while is_pooling. */
+void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker);
+int ssk_free_after(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
 
 /* life.c */
 int ssk_begin_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;

@@ -81,7 +81,9 @@ enum {
     SSK_PREEMPT = 16,
     SSK_TIMER = 17,
     SSK_SPAWN = 18,
-    SSK_TRANSFER = 19
+    SSK_TRANSFER = 19,
+    SSK_ALLOCATE = 20,
+    SSK_FREE = 21
 };
 
 /* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
@@ -165,6 +167,16 @@ typedef struct {
     int (*take)(void *context, size_t n_events);
 } ssk_recorder_t;
 
+/* See simsched.engine.pooling.Pooling. */
+typedef struct {
+    int32_t n_tasks; /* of the graphs of iterations 1, 2, ...; 0: there are no pools, and all else is unused */
+    const int32_t *size_class, *allocate_near;    /* n_blocks */
+    const uint8_t *is_fresh, *is_untracked;       /* n_blocks */
+    const int64_t *allocate_ptr, *release_ptr;    /* n_tasks + 1 */
+    const int32_t *allocate, *release;
+    int64_t n_allocate, n_release; /* lengths of allocate and release */
+} ssk_pooling_t;
+
 /* See simsched.engine.problem.Problem; shapes are given there. */
 typedef struct {
     int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths, n_resources, n_levels;
@@ -197,6 +209,8 @@ typedef struct {
     double transfer_rate;
     const int64_t *granule_ptr, *granule_frame, *node_slots;
     const int64_t *block_bytes;
+    const int64_t *taken_bytes; /* NULL: block_bytes */
+    ssk_pooling_t pooling;
     const int32_t *home;
     const int32_t *touch_order; /* n_domains x n_allowed */
     ssk_costs_t costs;
@@ -280,6 +294,8 @@ typedef struct {
     const int64_t *node_bytes; /* n_iterations x n_domains x n_nodes */
     const ssk_cache_counts_t *cache_counts; /* n_iterations x n_domains x n_levels */
     const int64_t *steals, *failed_probes; /* n_distances */
+    const int64_t *node_peak_bytes;        /* n_nodes */
+    int64_t peak_bytes, recycled_blocks, managed_bytes[2];
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
 } ssk_summary_t;
 
@@ -363,6 +379,7 @@ int64_t ssk_sim_now(const ssk_sim_t *sim);
 int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instance);
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);
+int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block);
 
 /* Results. */
 ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim);

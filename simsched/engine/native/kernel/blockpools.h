@@ -1,0 +1,44 @@
+/*
+ * Pools of memory for blocks: per memory node and size class a list of memory that has been freed.
+ *
+ * A pool gives out what was freed last. The node of an entry is that of its memory; it differs from the node of the pool
+ * only for blocks whose node is not looked up when they are freed.
+ *
+ * Invariants: every entry is in exactly one list, that of a pool or that of unused entries.
+ */
+#ifndef SSK_BLOCKPOOLS_H
+#define SSK_BLOCKPOOLS_H
+
+#include "base.h"
+
+enum { SSK_N_SIZE_CLASSES = 41 };
+
+typedef struct {
+    int32_t node;
+    int32_t next; /* entry, or SSK_NONE */
+} ssk_spare_t;
+
+typedef struct {
+    int32_t n_nodes;
+    int32_t *first;      /* n_nodes x SSK_N_SIZE_CLASSES: entry that is given out next, or SSK_NONE; NULL without pools */
+    ssk_spare_t *entries;
+    int32_t n_entries, unused; /* entries that were ever in use; first of the unused ones, or SSK_NONE */
+    size_t capacity;
+} ssk_blockpools_t;
+
+int ssk_blockpools_alloc(ssk_blockpools_t *self, const ssk_allocator_t *allocator, int32_t n_nodes) SSK_CHECK_RESULT;
+void ssk_blockpools_free(ssk_blockpools_t *self, const ssk_allocator_t *allocator);
+
+/* Puts memory on `node` into the pool of node `pool`. */
+int ssk_blockpools_put(ssk_blockpools_t *self, const ssk_allocator_t *allocator, int32_t pool, int32_t size_class,
+                       int32_t node) SSK_CHECK_RESULT;
+
+/* Takes memory out of a pool: its node, or SSK_NONE when the pool has none. */
+int32_t ssk_blockpools_take(ssk_blockpools_t *self, int32_t pool, int32_t size_class);
+
+/* Bytes on a node that wait in pools. O(everything). */
+int64_t ssk_blockpools_bytes_on(const ssk_blockpools_t *self, int32_t node);
+
+int ssk_blockpools_verify(const ssk_blockpools_t *self) SSK_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, "Block pools".
+ */
+#include "sim.h"
+
+bool ssk_has_room(const ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    return sim->problem.taken_bytes[block] <= sim->problem.node_capacity_bytes[node] - sim->node_used[node];
+}
+
+void ssk_take_memory(ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    int64_t n_bytes = sim->problem.taken_bytes[block];
+    sim->node_used[node] += n_bytes;
+    sim->used += n_bytes;
+    sim->node_peak[node] = ssk_max(sim->node_peak[node], sim->node_used[node]);
+    sim->peak = ssk_max(sim->peak, sim->used);
+}
+
+void ssk_give_memory_back(ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    sim->node_used[node] -= sim->problem.taken_bytes[block];
+    sim->used -= sim->problem.taken_bytes[block];
+}
+
+/* The node whose pool a worker uses. */
+static int32_t near_node(const ssk_sim_t *sim, int32_t worker)
+{
+    return sim->problem.touch_order[sim->problem.worker_domain[worker] * sim->problem.n_allowed];
+}
+
+/* Takes freed memory for a block out of the pool of a node: its node, or SSK_NONE. */
+static int32_t recycle(ssk_sim_t *sim, int32_t block, int32_t pool)
+{
+    int32_t node = ssk_blockpools_take(&sim->blockpools, pool, sim->problem.pooling.size_class[block]);
+    sim->recycled_blocks += node != SSK_NONE;
+    return node;
+}
+
+/* Takes memory of the system for a block: the first node of the toucher's order with room, or SSK_NONE. */
+static int32_t take_fresh(ssk_sim_t *sim, int32_t domain, int32_t block)
+{
+    const ssk_problem_t *p = &sim->problem;
+    for (int32_t i = 0; i < p->n_allowed; i++) {
+        int32_t node = p->touch_order[domain * p->n_allowed + i];
+        if (ssk_has_room(sim, node, block)) {
+            ssk_take_memory(sim, node, block);
+            return node;
+        }
+    }
+    return SSK_NONE;
+}
+
+int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block)
+{
+    const ssk_problem_t *p = &sim->problem;
+    const ssk_pooling_t *pools = &p->pooling;
+    int32_t domain = p->worker_domain[worker], node = SSK_NONE;
+    if (pools->n_tasks > 0 && pools->size_class[block] >= 0 && !pools->is_fresh[block])
+        node = recycle(sim, block, near_node(sim, worker));
+    if (node == SSK_NONE)
+        node = take_fresh(sim, domain, block);
+    if (node == SSK_NONE) {
+        sim->failure.block = block;
+        sim->failure.bytes = p->taken_bytes[block];
+        sim->failure.domain = domain;
+        return ssk_fail(sim, SSK_ERR_NO_ROOM);
+    }
+    sim->home[block] = node;
+    ssk_event(sim, SSK_FIRST_TOUCH, worker, sim->workers[worker].task, block, node);
+    return SSK_OK;
+}
+
+void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker)
+{
+    const ssk_pooling_t *pools = &sim->problem.pooling;
+    for (int64_t i = pools->allocate_ptr[task]; i < pools->allocate_ptr[task + 1]; i++) {
+        int32_t block = pools->allocate[i], near = pools->allocate_near[block];
+        int32_t wanted = near == SSK_NONE ? SSK_NONE : sim->home[near];
+        if (sim->home[block] != SSK_NONE)
+            continue;
+        int32_t node = recycle(sim, block, wanted == SSK_NONE ? near_node(sim, worker) : wanted);
+        if (node == SSK_NONE)
+            continue;
+        sim->home[block] = node;
+        ssk_event(sim, SSK_ALLOCATE, worker, task, block, node);
+    }
+}
+
+int ssk_free_after(ssk_sim_t *sim, int32_t task, int32_t worker)
+{
+    const ssk_pooling_t *pools = &sim->problem.pooling;
+    for (int64_t i = pools->release_ptr[task]; i < pools->release_ptr[task + 1]; i++) {
+        int32_t block = pools->release[i], home = sim->home[block];
+        if (home == SSK_NONE)
+            continue;
+        int32_t pool = pools->is_untracked[block] ? near_node(sim, worker) : home;
+        int status = ssk_blockpools_put(&sim->blockpools, &sim->allocator, pool, pools->size_class[block], home);
+        if (status != SSK_OK)
+            return ssk_fail(sim, status);
+        sim->home[block] = SSK_NONE;
+        ssk_event(sim, SSK_FREE, worker, task, block, home);
+    }
+    return SSK_OK;
+}

@@ -1,0 +1,113 @@
+"""Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, "Block pools"."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.problem import Problem
+from simsched.engine.reference.record import Record
+from simsched.errors import ModelError
+from simsched.trace.schema import EventKind
+
+
+class Homes:
+    """Where blocks are, what nodes hold, and what pools have to give."""
+
+    def __init__(self, problem: Problem, record: Record) -> None:
+        self._problem = problem
+        self._record = record
+        self._is_active = False  # whether tasks allocate and free
+        self.node: NDArray[np.int32] = problem.home.copy()
+        self.used_bytes = np.zeros(problem.n_nodes, np.int64)
+        # Nodes of the memory that waits in each pool, by (node of the pool, class); last is next.
+        self._spare: dict[tuple[int, int], list[int]] = {}
+        for block in np.flatnonzero(self.node >= 0).tolist():
+            self.take(int(self.node[block]), block)
+
+    def start_iteration(self, number: int) -> None:
+        """Let tasks allocate and free in every iteration but the initialisation."""
+        self._is_active = number > 0
+
+    def has_room(self, node: int, block: int) -> bool:
+        """Return whether a node can take a block."""
+        size = int(self._problem.taken_bytes[block])
+        return int(self.used_bytes[node]) + size <= int(self._problem.node_capacity_bytes[node])
+
+    def take(self, node: int, block: int) -> None:
+        """Take memory for a block from the system."""
+        self.used_bytes[node] += int(self._problem.taken_bytes[block])
+        peak = self._record.node_peak_bytes
+        peak[node] = max(peak[node], int(self.used_bytes[node]))
+        self._record.peak_bytes = max(self._record.peak_bytes, int(self.used_bytes.sum()))
+
+    def give_back(self, node: int, block: int) -> None:
+        """Give the memory of a block back to the system."""
+        self.used_bytes[node] -= int(self._problem.taken_bytes[block])
+
+    def touch(self, block: int, worker: int, task: int, now: int) -> None:
+        """Give a block its home at its first touch."""
+        problem = self._problem
+        domain = int(problem.worker_domain[worker])
+        pools = problem.pooling
+        found = None
+        if pools is not None and pools.size_class[block] >= 0 and not pools.is_fresh[block]:
+            found = self._recycle(block, self._near_node(worker))
+        if found is None:
+            order = problem.touch_order[domain].tolist()
+            found = next((node for node in order if self.has_room(node, block)), None)
+            if found is None:
+                raise ModelError(no_room_message(block, int(problem.taken_bytes[block]), domain))
+            self.take(found, block)
+        self.node[block] = found
+        self._record.event(now, EventKind.FIRST_TOUCH, worker, task, block, found)
+
+    def allocate_for(self, task: int, worker: int, now: int) -> None:
+        """Allocate what is allocated when a worker creates a task."""
+        pools = self._problem.pooling
+        if pools is None or not self._is_active:
+            return
+        for block in pools.allocate[pools.allocate_ptr[task] : pools.allocate_ptr[task + 1]]:
+            if self.node[block] >= 0:
+                continue
+            near = int(pools.allocate_near[block])
+            wanted = int(self.node[near]) if near >= 0 else -1
+            found = self._recycle(int(block), self._near_node(worker) if wanted < 0 else wanted)
+            if found is not None:
+                self.node[block] = found
+                self._record.event(now, EventKind.ALLOCATE, worker, task, int(block), found)
+
+    def free_after(self, task: int, worker: int, now: int) -> None:
+        """Give the blocks back that are freed when a task has ended on a worker."""
+        pools = self._problem.pooling
+        if pools is None or not self._is_active:
+            return
+        for block in pools.release[pools.release_ptr[task] : pools.release_ptr[task + 1]]:
+            home = int(self.node[block])
+            if home < 0:
+                continue
+            pool = self._near_node(worker) if pools.is_untracked[block] else home
+            self._spare.setdefault((pool, int(pools.size_class[block])), []).append(home)
+            self.node[block] = -1
+            self._record.event(now, EventKind.FREE, worker, task, int(block), home)
+
+    def _near_node(self, worker: int) -> int:
+        """Return the node whose pool a worker uses."""
+        return int(self._problem.touch_order[self._problem.worker_domain[worker], 0])
+
+    def _recycle(self, block: int, pool: int) -> int | None:
+        """Return the node of memory from a pool, None when the pool has none."""
+        assert self._problem.pooling is not None
+        spare = self._spare.get((pool, int(self._problem.pooling.size_class[block])))
+        if not spare:
+            return None
+        self._record.recycled_blocks += 1
+        return spare.pop()
+
+
+def no_room_message(block: int, n_bytes: int, domain: int) -> str:
+    """Return the message for a block that fits nowhere."""
+    return (
+        f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} "
+        "may touch"
+    )

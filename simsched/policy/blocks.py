@@ -1,0 +1,138 @@
+"""What a policy says about the memory of blocks: pools from which they are allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import PolicyError
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+
+LARGEST_CLASS = 40  #: log2 of the bytes of the largest blocks of a pool
+
+
+@dataclass(frozen=True, eq=False)
+class BlockPools:
+    """Blocks that a runtime allocates and frees while the program runs, from pools per memory node.
+
+    Parameters
+    ----------
+    size_class : ndarray of int32, shape (n_blocks,)
+        log2 of the bytes that a block takes in its pool; -1 for blocks that are no pool's business
+        (global arrays), which stay where they are.
+    allocate_at : ndarray of int32, shape (n_blocks,)
+        Task at whose creation a block is allocated (*immediate* allocation); -1 for allocation at
+        the first touch (*deferred* allocation).
+    free_at : ndarray of int32, shape (n_blocks,)
+        Task at whose end a block goes back to a pool; -1 for never.
+    allocate_near : ndarray of int32, shape (n_blocks,), optional
+        For a block that is allocated at the creation of a task: the block on whose node it is
+        allocated, if that has one by then; -1, the default, for the creator's node.
+    is_untracked : ndarray of bool, shape (n_blocks,), optional
+        Blocks whose node the runtime does not look up when they are freed: they go to the pool of
+        the worker that frees them, wherever their memory is. None by default.
+
+    Notes
+    -----
+    The tasks are those of the iterated graph; during the initialisation blocks are allocated by
+    first touch only, and nothing is freed. Blocks of one class of one pool are interchangeable: a
+    pool gives out the memory that was freed last, and memory of the system, whose node is decided
+    by the first touch, when it has none. Memory never goes back to the system.
+
+    References
+    ----------
+    A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA: A
+    Uniform Abstraction for Coordinated Scheduling and Memory Management*, PACT 2016, section 3.
+
+    Examples
+    --------
+    Two blocks of 3000 bytes, allocated when task 1 is created and freed when it has ended:
+
+    >>> one = np.array([1, 1], np.int32)
+    >>> BlockPools(size_classes(np.array([3000, 3000])), one, one).size_class.tolist()
+    [12, 12]
+    """
+
+    size_class: Int32Array
+    allocate_at: Int32Array
+    free_at: Int32Array
+    allocate_near: Int32Array | None = None
+    is_untracked: NDArray[np.bool_] | None = None
+
+    @property
+    def is_pooled(self) -> NDArray[np.bool_]:
+        """Which blocks come from a pool; shape (n_blocks,)."""
+        pooled: NDArray[np.bool_] = self.size_class >= 0
+        return pooled
+
+
+def size_classes(block_bytes: Int64Array, smallest: int = 6, largest: int = 21) -> Int32Array:
+    """Return the class of each block: its size rounded up to a power of two.
+
+    Parameters
+    ----------
+    block_bytes : ndarray of int64, shape (n_blocks,)
+        Sizes.
+    smallest, largest : int
+        log2 of the bytes of the smallest and largest class. Larger blocks come from the system
+        directly and have no class (-1).
+
+    Examples
+    --------
+    >>> size_classes(np.array([8, 64, 65, 400_000, 2**21, 2**21 + 1])).tolist()
+    [6, 6, 7, 19, 21, -1]
+    """
+    powers = np.int64(1) << np.arange(smallest, largest + 1, dtype=np.int64)
+    found = np.searchsorted(powers, block_bytes)
+    return np.where(found < len(powers), found + smallest, -1).astype(np.int32)
+
+
+def check_pools(
+    pools: BlockPools,
+    home: Int32Array,
+    touch_order: Int32Array,
+    block_bytes: Int64Array,
+    n_tasks: int,
+) -> None:
+    """Check pools against the blocks and tasks of a workload.
+
+    Raises
+    ------
+    PolicyError
+        An array of the wrong length, an index that is out of range, a class that is too small for
+        its block, or a pooled block that has a home already.
+    """
+    n_blocks = len(block_bytes)
+    for name, low, high in (
+        ("size_class", -1, LARGEST_CLASS),
+        ("allocate_at", -1, n_tasks - 1),
+        ("free_at", -1, n_tasks - 1),
+        ("allocate_near", -1, n_blocks - 1),
+        ("is_untracked", 0, 1),
+    ):
+        array = getattr(pools, name)
+        if array is None:
+            continue
+        if len(array) != n_blocks:
+            raise PolicyError(f"pools: {name}: found length {len(array)}, accepted {n_blocks}")
+        if array.size and not (array.min() >= low and array.max() <= high):
+            block = int(np.flatnonzero((array < low) | (array > high))[0])
+            raise PolicyError(
+                f"pools: {name}: block {block}: found {array[block]}, accepted {low} to {high}"
+            )
+    pooled = pools.is_pooled
+    if touch_order.shape[1] == 0:
+        raise PolicyError("pools: found a touch order without nodes, accepted one or more")
+    taken = np.int64(1) << np.maximum(pools.size_class, 0).astype(np.int64)
+    for wrong, text in (
+        (pooled & (taken < block_bytes), "size_class: found one smaller than the block"),
+        (pooled & (home >= 0), "found a home, accepted none (-1) for a block of a pool"),
+        (~pooled & (pools.allocate_at >= 0), "allocate_at: found a task for a block of no pool"),
+        (~pooled & (pools.free_at >= 0), "free_at: found a task for a block of no pool"),
+    ):
+        if wrong.any():
+            raise PolicyError(f"pools: block {int(wrong.argmax())}: {text}")

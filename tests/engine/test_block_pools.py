@@ -1,0 +1,271 @@
+"""Blocks from pools: where they are allocated, what is recycled, what it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.policies import CentralQueue
+from simsched.engine.run import Run, simulate
+from simsched.errors import ModelError, PolicyError
+from simsched.machine.synthetic import make_machine
+from simsched.policy.base import AcquireStep, Placement, Plan, Pool, PoolGroup, View
+from simsched.policy.blocks import BlockPools, size_classes
+from simsched.trace.metrics import run_metrics
+from simsched.trace.schema import EventKind
+from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
+from simsched.workload.graph import TaskGraph, Workload
+
+SIZE = 3000
+CLASS = 4096
+
+
+def chain(n: int, *, sequential: bool = False) -> TaskGraph:
+    """Return tasks 0 to n - 1 in a row; task i reads block i and writes block i + 1.
+
+    The root n creates the first two tasks and task i task i + 2; a sequential program lets the root
+    create all of them.
+    """
+    every = np.arange(n)
+    creator = np.full(n, n) if sequential else np.append([n, n], every[:-2])
+    detached = np.ones(n + 1, bool)
+    detached[n] = False
+    return build_graph(
+        np.append(np.full(n, 1000.0), 0.0),
+        children=adjacency(creator, every, n + 1),
+        successors=adjacency(every[:-1], every[1:], n + 1),
+        accessed=accesses(
+            np.repeat(every, 2),
+            np.column_stack([every, every + 1]).ravel(),
+            np.tile([SIZE, 0], n),
+            np.tile([0, SIZE], n),
+            n + 1,
+        ),
+        block_bytes=np.full(n + 1, SIZE),
+        detached=detached,
+    )
+
+
+def pools(n: int, *, immediate: bool, **more: Any) -> BlockPools:
+    """Return pools for a chain: block i is allocated with task i, and freed when it has ended.
+
+    The last block has no reader: it is always allocated by the first touch, and freed by its writer.
+    """
+    task = np.append(np.arange(n), -1).astype(np.int32)
+    at = task if immediate else np.full(n + 1, -1, np.int32)
+    free_at = np.append(task[:-1], n - 1).astype(np.int32)
+    return BlockPools(size_classes(np.full(n + 1, SIZE)), at, free_at, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pinned(CentralQueue):
+    """Every task on the worker that is named."""
+
+    pools: Any = None
+    workers: Any = ()
+    home: Any = None
+    seen: Any = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        pass
+
+    def place(self, view: View, state: Any) -> Placement:
+        home = np.full(view.workload.graph.n_blocks, -1, np.int32)
+        if self.home is not None:
+            home[:] = self.home
+        return Placement(home, view.machine.touch_order, self.pools)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        workers = np.zeros(graph.n_tasks, np.int32)
+        workers[: len(self.workers)] = self.workers
+        return Plan(
+            acquire=(AcquireStep("worker"),),
+            pool_groups=(PoolGroup("worker"),),
+            spawn_order=1,
+            instance_of=workers,
+        )
+
+
+def run(backend: str, graph: TaskGraph, policy: Any, **options: Any) -> Run:
+    machine = options.pop("machine", make_machine(domains=2, cores_per_domain=1))
+    workload = Workload("w", graph, **options)
+    return simulate(machine, workload, policy, backend=backend, events=True)
+
+
+def homes(result: Run, *kinds: EventKind) -> list[tuple[int, int, int]]:
+    """Return (task, block, node) of the events of some kinds."""
+    assert result.trace is not None
+    columns = result.trace.events
+    chosen = np.isin(columns["kind"], kinds)
+    names = ("task", "arg0", "arg1")
+    return list(zip(*(columns[name][chosen].tolist() for name in names), strict=True))
+
+
+def test_immediate_allocation_needs_one_more_block_than_deferred(backend: str) -> None:
+    # Task i creates i + 2 before its own block is free: three blocks of memory against two.
+    n = 8
+    for immediate, live in ((True, 3), (False, 2)):
+        for iterations in (1, 3):
+            policy = Pinned(pools=pools(n, immediate=immediate))
+            result = run(backend, chain(n), policy, iterations=iterations)
+            assert result.summary.peak_bytes == live * CLASS
+            assert result.summary.node_peak_bytes.tolist() == [live * CLASS, 0]
+
+
+def test_a_sequential_control_program_with_immediate_allocation_takes_everything(
+    backend: str,
+) -> None:
+    n = 8
+    needed = {
+        immediate: run(
+            backend, chain(n, sequential=True), Pinned(pools=pools(n, immediate=immediate))
+        ).summary
+        for immediate in (True, False)
+    }
+    assert needed[True].peak_bytes == n * CLASS
+    assert needed[True].recycled_blocks == 1  # the last block
+    assert needed[False].peak_bytes == 2 * CLASS
+    assert needed[False].recycled_blocks == n - 1
+
+
+def test_immediate_follows_the_creator_and_deferred_the_producer(backend: str) -> None:
+    # Tasks alternate between the workers: task i + 2 is created where i runs, its producer i + 1
+    # runs on the other node.
+    n = 8
+    turns = np.arange(n) % 2
+    deferred = run(backend, chain(n), Pinned(pools=pools(n, immediate=False), workers=turns))
+    touched = {block: node for _, block, node in homes(deferred, EventKind.FIRST_TOUCH)}
+    assert touched == {0: 0, **{block: (block - 1) % 2 for block in range(1, n + 1)}}
+    assert homes(deferred, EventKind.ALLOCATE) == []
+    immediate = run(backend, chain(n), Pinned(pools=pools(n, immediate=True), workers=turns))
+    # Blocks 0 to 2 are fresh: placed where they are first touched. Block 0 is freed on node 0 and
+    # block 1, written by task 0, too; so task 1, on node 1, finds no memory for block 3 there.
+    assert homes(immediate, EventKind.FREE)[:2] == [(0, 0, 0), (1, 1, 0)]
+    allocated = homes(immediate, EventKind.ALLOCATE)
+    assert (3, 3, 0) not in allocated
+    assert allocated[0] == (4, 4, 0)
+    assert all(node == turns[task] for task, _, node in allocated)
+    near = immediate.summary.managed_bytes
+    assert deferred.summary.managed_bytes.tolist() == [(n + 1) * SIZE, (n - 1) * SIZE]
+    assert near.sum() == 2 * n * SIZE
+
+
+def test_blocks_can_be_allocated_near_others(backend: str) -> None:
+    n = 8
+    turns = np.arange(n) % 2
+    near = np.maximum(np.arange(n + 1) - 1, -1).astype(np.int32)  # the input of the producer
+    policy = Pinned(pools=pools(n, immediate=True, allocate_near=near), workers=turns)
+    result = run(backend, chain(n), policy)
+    placed: dict[int, int] = {}
+    for task, block, node in homes(result, EventKind.FIRST_TOUCH, EventKind.ALLOCATE):
+        assert task in (block, block - 1)
+        placed[block] = node
+    allocated = homes(result, EventKind.ALLOCATE)
+    assert allocated
+    assert all(node == placed[block - 1] for _, block, node in allocated)
+
+
+def test_untracked_blocks_go_to_the_pool_of_who_frees_them(backend: str) -> None:
+    # Block 1 is written on node 0 and freed on node 1: its memory stays on node 0.
+    n, turns = 4, [0, 1, 1, 1]
+    for untracked, node in ((True, 0), (False, 1)):
+        given = pools(n, immediate=False, is_untracked=np.full(n + 1, untracked))
+        result = run(backend, chain(n), Pinned(pools=given, workers=turns))
+        touched = {block: home for _, block, home in homes(result, EventKind.FIRST_TOUCH)}
+        assert touched[3] == node
+
+
+def test_the_memory_freed_last_is_given_out_first(backend: str) -> None:
+    # Task 0 writes blocks 0 and 1, task 1 (node 1) block 2; task 2 frees 0, 2, both untracked, on
+    # node 0; task 3 takes what was freed last: that of block 2.
+    graph = build_graph(
+        [0.0] * 4,
+        successors=adjacency([0, 1, 2], [1, 2, 3], 4),
+        accessed=accesses([0, 0, 1, 3, 3], [0, 1, 2, 3, 4], 0, SIZE, 4),
+        block_bytes=[SIZE] * 5,
+    )
+    never = np.full(5, -1, np.int32)
+    given = BlockPools(
+        np.full(5, 12, np.int32),
+        never,
+        np.array([2, -1, 2, -1, -1], np.int32),
+        is_untracked=np.ones(5, bool),
+    )
+    result = run(backend, graph, Pinned(pools=given, workers=[0, 1, 0, 0]))
+    assert homes(result, EventKind.FREE) == [(2, 0, 0), (2, 2, 1)]
+    assert homes(result, EventKind.FIRST_TOUCH)[3:] == [(3, 3, 1), (3, 4, 0)]
+    assert result.summary.recycled_blocks == 2
+    assert result.summary.peak_bytes == 3 * CLASS
+
+
+def test_the_initialisation_neither_allocates_nor_frees(backend: str) -> None:
+    n = 4
+    init = first_touch_loop(np.full(n + 1, SIZE), 0.0)
+    result = run(backend, chain(n), Pinned(pools=pools(n, immediate=True)), init=init)
+    assert result.trace is not None
+    columns = result.trace.events
+    chosen = np.isin(columns["kind"], [EventKind.ALLOCATE, EventKind.FREE])
+    assert set(columns["iteration"][chosen].tolist()) == {1}
+    assert result.summary.peak_bytes == (n + 1) * CLASS
+
+
+def test_memory_may_be_smaller_than_all_blocks(backend: str) -> None:
+    n = 8
+    machine = make_machine(domains=1, cores_per_domain=1, dram_capacity_bytes=2 * CLASS)
+    deferred = Pinned(pools=pools(n, immediate=False))
+    assert run(backend, chain(n), deferred, machine=machine).summary.peak_bytes == 2 * CLASS
+    with pytest.raises(ModelError, match="block 2 of 4096 bytes finds no room"):
+        run(backend, chain(n), Pinned(pools=pools(n, immediate=True)), machine=machine)
+    with pytest.raises(ModelError, match="for first touch, accepted at most"):
+        run(backend, chain(n), Pinned(), machine=machine)
+
+
+def test_hooks_see_where_blocks_are(backend: str) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    class Looking(Pinned):
+        def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+            assert view.state is not None
+            if task < 4:
+                seen.append((task, view.state.block_home(task), view.state.block_home(task + 1)))
+            return None
+
+    run(backend, chain(5), Looking(pools=pools(5, immediate=True), workers=[1] * 5))
+    # When task i becomes ready its producer has written block i; block i + 1 has memory of a pool
+    # from task 2 on: by then task 0 has freed its own.
+    assert seen == [(0, -1, -1), (1, 1, -1), (2, 1, 1), (3, 1, 1)]
+
+
+def test_managed_data_and_footprint_are_metrics(backend: str) -> None:
+    n = 8
+    policy = Pinned(pools=pools(n, immediate=False), workers=np.arange(n) % 2)
+    result = run(backend, chain(n), policy)
+    row = run_metrics(result.summary, result.machine, result.workload, result.worker_thread)
+    assert row["managed_bytes"] == 2 * n * SIZE
+    assert row["managed_local_percent"] == pytest.approx(100 * (n + 1) / (2 * n))
+    assert row["footprint_bytes"] == sum(row["node_footprint_bytes"])
+    plain = run(backend, chain(n), Pinned(home=0)).summary
+    assert plain.peak_bytes == (n + 1) * SIZE
+    assert plain.managed_bytes.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size_class": np.full(5, 11, np.int32)}, "block 0: size_class: found one smaller"),
+        ({"size_class": np.full(4, 12, np.int32)}, "size_class: found length 4, accepted 5"),
+        ({"size_class": np.full(5, 60, np.int32)}, "size_class: block 0: found 60, accepted -1"),
+        ({"size_class": np.full(5, -1, np.int32)}, "block 0: allocate_at: found a task for a"),
+        ({"free_at": np.full(5, 5, np.int32)}, "free_at: block 0: found 5, accepted -1 to 4"),
+        ({"allocate_near": np.full(5, 5, np.int32)}, "allocate_near: block 0: found 5, accepted"),
+    ],
+)
+def test_wrong_pools_are_named(changes: dict[str, Any], message: str) -> None:
+    given = replace(pools(4, immediate=True), **changes)
+    with pytest.raises(PolicyError, match=message):
+        run("native", chain(4), Pinned(pools=given))
+    with pytest.raises(PolicyError, match="block 0: found a home"):
+        run("native", chain(4), Pinned(pools=pools(4, immediate=True), home=0))
