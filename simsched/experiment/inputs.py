@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import numpy as np
+
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.fingerprint import content_key, file_digest, source_digest
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
@@ -261,7 +263,15 @@ def check_fits(machine: Machine, workload: Workload) -> None:
         They do not; the message has both numbers.
     """
     capacity = sum(node.capacity_bytes for node in machine.nodes)
-    size = int(workload.graph.block_bytes.sum())
+    sizes = workload.graph.block_bytes
+    if workload.graph.detached is not None:
+        # Control programs create tasks in flight, and runtimes the buffers of these: what has to be
+        # there at the same time depends on the policy.
+        lasting = np.zeros(len(sizes), bool)
+        if workload.init is not None:
+            lasting[workload.init.access_block] = True
+        sizes = sizes[lasting]
+    size = int(sizes.sum())
     if size > capacity:
         raise ConfigurationError(
             f"workload {workload.name}: found {size} bytes of data, accepted at most {capacity}: "

@@ -16,6 +16,7 @@ from simsched.policy.base import (
     Update,
     View,
 )
+from simsched.policy.blocks import check_pools
 from simsched.policy.plan_checks import validate_plan
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -75,7 +76,7 @@ def rehearse(
     view = replace(view, workload=program)
     state = policy.start(view)
     placement = policy.place(view, state)
-    _check_placement(placement, machine, program.graph.n_blocks)
+    _check_placement(placement, machine, program.graph)
     graphs = [] if program.init is None else [program.init]
     graphs += [program.graph] * program.iterations
     dice = np.random.Generator(random_stream(seed, "counters"))
@@ -116,14 +117,17 @@ def _instances(machine: Machine, n_workers: int) -> dict[str, int]:
     }
 
 
-def _check_placement(placement: Placement, machine: Machine, n_blocks: int) -> None:
+def _check_placement(placement: Placement, machine: Machine, graph: TaskGraph) -> None:
     """Check shapes and ranges of a placement."""
     n_nodes = len(machine.nodes)
-    assert placement.home.shape == (n_blocks,), "place: one home per block"
+    assert placement.home.shape == (graph.n_blocks,), "place: one home per block"
     assert placement.touch_order.shape[0] == machine.n_domains, "place: one touch order per domain"
     for nodes in (placement.home, placement.touch_order):
         assert np.all((nodes >= -1) & (nodes < n_nodes)), "place: a node does not exist"
     assert np.all(placement.touch_order >= 0), "place: a node of the touch order does not exist"
+    if placement.pools is not None:
+        home, order = placement.home, placement.touch_order
+        check_pools(placement.pools, home, order, graph.block_bytes, graph.n_tasks)
 
 
 def _check_update(update: Update, machine: Machine, n_blocks: int) -> None:

@@ -52,7 +52,7 @@ def chain(n: int, *, sequential: bool = False) -> TaskGraph:
 def pools(n: int, *, immediate: bool, **more: Any) -> BlockPools:
     """Return pools for a chain: block i is allocated with task i, and freed when it has ended.
 
-    The last block has no reader: it is always allocated by the first touch, and freed by its writer.
+    The last block has no reader: it is always allocated by first touch, and freed by its writer.
     """
     task = np.append(np.arange(n), -1).astype(np.int32)
     at = task if immediate else np.full(n + 1, -1, np.int32)

@@ -215,7 +215,7 @@ static void make_memory(scenario_t *s)
     p->n_allowed = p->n_nodes;
     p->n_node_kinds = 2;
     for (int32_t node = 0; node < p->n_nodes; node++) {
-        capacity[node] = node + 1 < p->n_nodes ? 60000 : 6000;
+        capacity[node] = node + 1 < p->n_nodes ? 120000 : 6000;
         domain[node] = node < p->n_domains ? node : SSK_NONE;
         kind[node] = node == p->n_domains;
         for (int32_t d = 0; d < p->n_domains; d++)
