@@ -10,7 +10,7 @@ import numpy as np
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.probes import number_of, probe, workload_of
 from simsched.machine import load_machine
-from simsched.policy import Policy, make_policy
+from simsched.policy import Policy, policy_from_spec
 from simsched.policy.base import View
 from simsched.policy.bats import Bats, pages_of
 from simsched.policy.cab import Cab
@@ -22,7 +22,7 @@ from simsched.policy.subgraphs import group_tasks
 @probe("policy_parameter")
 def policy_parameter(*, policy: str, name: str) -> float:
     """Return a parameter of a policy, or of a preset of one, that is a number."""
-    return number_of("parameter", name, make_policy(policy).parameters())
+    return number_of("parameter", name, policy_from_spec(policy).parameters())
 
 
 @probe("boundary_level")
@@ -55,13 +55,14 @@ def cab_subtrees(
     Parameters
     ----------
     policy : str
-        A variant of CAB; where it profiles, the exact footprint is used.
+        A variant of CAB, with parameters as in ``cab[every_socket=false]``; where it profiles, the
+        exact footprint is used.
     machine, workload : str
         What it runs.
     parameters : dict
         Of the workload.
     """
-    model = make_policy(policy)
+    model = policy_from_spec(policy)
     if not isinstance(model, Cab):
         raise ConfigurationError(f"policy: found {policy!r}, accepted: a variant of cab")
     view = _view(machine, workload, parameters, model)
@@ -86,7 +87,7 @@ def bats_count(
     parameters : dict
         Of the workload.
     """
-    model = make_policy(policy)
+    model = policy_from_spec(policy)
     if not isinstance(model, Bats):
         raise ConfigurationError(f"policy: found {policy!r}, accepted: a variant of bats")
     view = _view(machine, workload, parameters, model)

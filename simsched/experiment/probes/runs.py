@@ -11,7 +11,7 @@ from simsched.errors import ConfigurationError, ModelError
 from simsched.experiment.probes import probe, workload_of
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy import make_policy
+from simsched.policy import policy_from_spec
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
@@ -30,7 +30,7 @@ def can_run(
     parameters : dict
         Of the workload.
     """
-    model, scheduler = load_machine(machine), make_policy(policy)
+    model, scheduler = load_machine(machine), policy_from_spec(policy)
     built = workload_of(workload, {**(parameters or {}), "iterations": 1})
     try:
         simulate(model, built, scheduler)
@@ -64,7 +64,7 @@ def execution_order(*, policy: str, parents: list[int]) -> str:
     tree = adjacency([parents[task] for task in children], children, count)
     workload = Workload("tree", build_graph(np.full(count, 1e6), children=tree))
     run = simulate(
-        make_machine(), workload, make_policy(policy), workers=1, backend="simpy", events=True
+        make_machine(), workload, policy_from_spec(policy), workers=1, backend="simpy", events=True
     )
     assert run.trace is not None
     events = run.trace.events

@@ -42,6 +42,24 @@ def workload_count(*, workload: str, what: str, parameters: dict[str, Any] | Non
     return float(counts[what])
 
 
+@probe("tree_levels")
+def tree_levels(
+    *, workload: str, root_level: int = 0, parameters: dict[str, Any] | None = None
+) -> float:
+    """Return how many levels a spawn tree has, counted from 0.
+
+    Parameters
+    ----------
+    workload : str
+        Preset or generator.
+    root_level : int
+        Level of the recursion's root: 1 when level 0 is the program that starts the recursion.
+    parameters : dict
+        Of the generator.
+    """
+    return float(_levels(workload_of(workload, parameters).graph) + root_level)
+
+
 @probe("workload_bytes")
 def workload_bytes(*, workload: str, what: str, parameters: dict[str, Any] | None = None) -> float:
     """Return bytes of a workload: of all its data, or read, written or moved in an iteration.
