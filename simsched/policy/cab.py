@@ -25,6 +25,7 @@ from simsched.policy.footprint import (
     ROOT,
     UPPER,
     Tiers,
+    cut_at,
     cut_by_footprint,
     cut_by_level,
     estimated_footprint,
@@ -141,7 +142,8 @@ class Cab(PlacedPolicy):
     accept_equal : bool
         Whether a footprint equal to the cache fits.
     every_socket : bool
-        Whether the largest subtrees by footprint are divided until there are as many as sockets.
+        Whether large subtrees are divided until there are as many as sockets: in each round those
+        with more than half the footprint of the largest.
     small_root : {"random_stealing", "one_socket"}
         What becomes of a program whose data fit one cache as a whole.
     heads_only : bool
@@ -371,13 +373,16 @@ class Cab(PlacedPolicy):
 
 
 def _divided(graph: TaskGraph, footprint: NDArray[Any], tiers: Tiers, n_sockets: int) -> Tiers:
-    """Return tiers whose largest subtrees are divided until there are enough for all sockets."""
+    """Return tiers whose large subtrees are divided until there are enough for all sockets."""
+    n_children = np.diff(graph.child_ptr)
     while len(tiers.roots) < n_sockets:
-        divisible = tiers.roots[np.diff(graph.child_ptr)[tiers.roots] > 0]
+        divisible = tiers.roots[n_children[tiers.roots] > 0]
         if len(divisible) == 0:
             break
-        largest = float(footprint[divisible].max())
-        tiers = cut_by_footprint(graph, footprint, largest, accept_equal=False)
+        large = divisible[footprint[divisible] > footprint[divisible].max() / 2]
+        begins = np.isin(graph.parent, large)
+        begins[np.setdiff1d(tiers.roots, large)] = True
+        tiers = cut_at(graph, begins)
     return tiers
 
 

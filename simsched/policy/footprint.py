@@ -233,7 +233,7 @@ def cut_by_footprint(
     """
     size = footprint.astype(np.float64)
     fits = size <= capacity_bytes if accept_equal else size < capacity_bytes
-    return _cut(graph, fits)
+    return cut_at(graph, fits)
 
 
 def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
@@ -260,11 +260,19 @@ def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
     reached = np.zeros(graph.n_tasks, bool)
     for depth, tasks in enumerate(levels(graph)):
         reached[tasks] = depth + root_level >= level
-    return _cut(graph, reached)
+    return cut_at(graph, reached)
 
 
-def _cut(graph: TaskGraph, low: NDArray[np.bool_]) -> Tiers:
-    """Return the tiers whose roots are the topmost tasks that are low or spawn nothing."""
+def cut_at(graph: TaskGraph, low: NDArray[np.bool_]) -> Tiers:
+    """Return the tiers whose roots are the topmost of given tasks, and tasks that spawn nothing.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph.
+    low : ndarray of bool, shape (n_tasks,)
+        Tasks that are not upper.
+    """
     low = low | (np.diff(graph.child_ptr) == 0)
     of_task = np.full(graph.n_tasks, UPPER, np.int8)
     root_of = np.full(graph.n_tasks, -1, np.int32)

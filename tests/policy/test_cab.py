@@ -13,7 +13,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Plan, View
 from simsched.policy.cab import Cab, boundary_level, private_level
-from simsched.policy.footprint import ROOT, UPPER, Tiers, cut_by_level
+from simsched.policy.footprint import ROOT, UPPER, Tiers, cut_by_level, estimated_footprint
 from simsched.policy.subgraphs import levels
 from simsched.testing import rehearse
 from simsched.trace.schema import EventKind
@@ -143,6 +143,15 @@ def test_what_moves_the_boundary(parameters: dict[str, Any], subtrees: int | Non
     workload = heat(1024, 512, cutoff_rows=9, block_bytes=65536)
     found = tiers(workload, **({"boundary": "profile"} | parameters))
     assert (None if found is None else len(found.roots)) == subtrees
+
+
+def test_subtrees_for_every_socket_are_of_like_size() -> None:
+    # Halves of 4 MB: the left one is divided into quarters, the right one in halves.
+    workload = heat(1024, 512, cutoff_rows=8, block_bytes=56 * 1024, irregular=True)
+    found = tiers(workload, boundary="estimate")
+    assert found is not None
+    mib = estimated_footprint(workload.graph, 8.0)[found.roots]
+    assert sorted(mib.tolist()) == [1, 1, 1, 1, 2, 2]
 
 
 @pytest.mark.parametrize(
