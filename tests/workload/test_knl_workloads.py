@@ -76,8 +76,8 @@ def test_a_convolution_moves_the_bytes_that_its_documentation_says(
 
 
 def test_a_nine_point_stencil_reads_one_row_on_either_side() -> None:
-    parameters = {"rows": 64, "columns": 16, "leaf_bytes": 4096, "block_bytes": 4096}
-    graph = make_workload("sten", {**parameters, "write_allocate": False}).graph
+    parameters = {"rows": 64, "columns": 16, "leaf_rows": 16}
+    graph = make_workload("stencil9", {**parameters, "write_allocate": False}).graph
     assert len(graph.leaves) == 4
     assert np.add.reduceat(graph.read_bytes, graph.access_ptr[graph.leaves]).tolist() == [
         17 * 128,

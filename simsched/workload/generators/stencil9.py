@@ -8,7 +8,9 @@ References
 ----------
 Chen, Guo and Guan, *LAWS: Locality-aware work-stealing for multi-socket multi-core architectures*,
 ICS 2014 (programs ``9P`` and ``9P-ir``); Chen and Guo, *Task Scheduling for Multi-core and
-Parallel Architectures*, Springer 2017, chapter 4.
+Parallel Architectures*, Springer 2017, chapter 4. Zhao et al., *Bandwidth and Locality Aware
+Task-stealing for Manycore Architectures with Bandwidth-Asymmetric Memory*, ACM TACO 15(4), 2018,
+Table 2 (program ``STEN``).
 """
 
 from __future__ import annotations
