@@ -12,7 +12,8 @@ from typing import Any
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.claims_judge import Verdict, judge
-from simsched.experiment.claims_plan import PlannedClaim, Planner, Point, Study, sweep_key
+from simsched.experiment.claims_plan import Planner
+from simsched.experiment.claims_points import PlannedClaim, Point, Study, sweep_key
 from simsched.experiment.claims_schema import ClaimsFile
 from simsched.experiment.inputs import located
 from simsched.experiment.pool import Listener

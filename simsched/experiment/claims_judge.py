@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.experiment.claims_plan import (
+from simsched.experiment.claims_points import (
     Constant,
     Measure,
     PlannedClaim,

@@ -211,8 +211,8 @@ class Claim(Term):
         ``laws < {cats, cilk} ~= slaw``; of several all have to hold.
     trend : str
         How the series behaves.
-    margin : str, optional
-        By how many percent ``<`` and ``>`` have to differ.
+    margin : str or float, optional
+        By how many percent of the larger value ``<`` and ``>`` have to differ.
     tolerance : str or float, optional
         Other than the default.
     tolerance_reason : str, optional
@@ -257,6 +257,9 @@ class Claim(Term):
             raise FieldError(("tolerance_reason",), "missing, accepted: why the tolerance differs")
         if self.margin is not None and self.order is None:
             raise FieldError(("margin",), "found without order, accepted: only beside it")
+        if self.margin is not None and (self.margin.relative or 0.0) >= 1.0:
+            message = f"found {self.margin}, accepted: less than 100 % (of the larger value)"
+            raise FieldError(("margin",), message)
         if self.min is not None and self.max is not None and self.min > self.max:
             raise FieldError(("min",), f"found {self.min:g}, accepted: at most max, {self.max:g}")
         return self

@@ -53,6 +53,7 @@ from .claim_cases import AT_ONE, SERIES, SIZE, Load
             "tolerance: found 'x', accepted",
         ),
         ({**AT_ONE, "order": "cilk < < cilk_a"}, "order: found 'cilk < < cilk_a', accepted: NAME"),
+        ({**AT_ONE, "order": "cilk < cilk_a", "margin": "100 %"}, "margin: found 100 %, accepted"),
         ({**AT_ONE, "order": "cilk cilk_a"}, "order: found"),
         ({**AT_ONE, "order": "cilk < fast"}, "order.policy: unknown policy label 'fast'"),
         (
