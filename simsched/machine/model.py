@@ -277,6 +277,8 @@ class Machine:
         the first group of that kind beside its accesses.
     sources : dict of str to str
         Where each number comes from, keyed by its YAML path.
+    os_distance : ndarray of int32, shape (n_domains, n_nodes), optional
+        Distances as the operating system gives them (local 10).
     """
 
     name: str
@@ -295,6 +297,7 @@ class Machine:
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
     kernels: dict[str, dict[str, KernelTime]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    os_distance: IntArray | None = None
 
     @property
     def n_threads(self) -> int:

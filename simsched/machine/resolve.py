@@ -105,6 +105,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
             for kernel, times in file.kernels.items()
         },
         sources=sources,
+        os_distance=_os_distance(distances, n_domains, len(nodes)),
     )
 
 
@@ -405,6 +406,16 @@ def _selects(
         and (rule.domains is None or domain in rule.domains)
         and (rule.socket is None or same_socket == (rule.socket == "same"))
     )
+
+
+def _os_distance(
+    distances: dict[tuple[int, int], int], n_domains: int, n_nodes: int
+) -> IntArray | None:
+    """Return the given operating-system distances as a matrix."""
+    if not distances:
+        return None
+    rows = [[distances[domain, node] for node in range(n_nodes)] for domain in range(n_domains)]
+    return np.array(rows, np.int32)
 
 
 def _touch_order(

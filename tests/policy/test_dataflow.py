@@ -1,0 +1,363 @@
+"""The NUMA dataflow run-time: Algorithm 1, queues, allocation, legal combinations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import simulate
+from simsched.errors import ConfigurationError
+from simsched.machine import load_machine
+from simsched.machine.model import Machine
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.policy.base import View
+from simsched.policy.dataflow import far_weights, near_ranks, variant, write_read_ratio
+from simsched.policy.dataflow_buffers import block_pools, find_buffers, largest_input
+from simsched.policy.dataflow_pushing import Pushing, os_distances
+from simsched.trace.schema import EventKind
+from simsched.workload import make_workload
+from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.graph import TaskGraph, Workload
+
+KIB = 1024
+BIG = 128 * KIB
+
+
+def gather(sizes_in: list[int], sizes_out: list[int]) -> TaskGraph:
+    """Return task 0 with a producer for each input and a consumer for each output.
+
+    Blocks: inputs, then outputs.
+    """
+    n_in, n_out = len(sizes_in), len(sizes_out)
+    n = 1 + n_in + n_out
+    producers, consumers = np.arange(1, 1 + n_in), np.arange(1 + n_in, n)
+    blocks = np.arange(n_in + n_out)
+    sizes = np.array([*sizes_in, *sizes_out])
+    source = np.concatenate([producers, np.zeros(n_out, int)])
+    target = np.concatenate([np.zeros(n_in, int), consumers])
+    nothing = np.zeros_like(sizes)
+    return build_graph(
+        np.ones(n),
+        successors=adjacency(source, target, n),
+        accessed=accesses(
+            np.concatenate([target, source]),
+            np.concatenate([blocks, blocks]),
+            np.concatenate([sizes, nothing]),
+            np.concatenate([nothing, sizes]),
+            n,
+        ),
+        block_bytes=sizes,
+    )
+
+
+def view_of(machine: Machine, graph: TaskGraph, homes: list[int]) -> View:
+    """Return what a policy sees when the blocks have these homes."""
+    thread = machine.place_workers()
+    return View(
+        machine=machine,
+        workload=Workload("w", graph),
+        worker_thread=thread,
+        worker_domain=machine.core_domain[machine.thread_core[thread]],
+        rng=np.random.default_rng(1),
+        state=SimpleNamespace(block_home=lambda block: homes[block]),  # type: ignore[arg-type]
+    )
+
+
+def chosen_nodes(
+    kind: str,
+    sizes_in: list[int],
+    homes_in: list[int],
+    sizes_out: list[int] = (),  # type: ignore[assignment]
+    homes_out: list[int] = (),  # type: ignore[assignment]
+    *,
+    worker: int = 0,
+    machine: str = "opteron64",
+    **options: Any,
+) -> Counter[int]:
+    """Return how often each node gets the task in 300 activations by a worker."""
+    graph = gather(list(sizes_in), list(sizes_out))
+    view = view_of(load_machine(machine), graph, [*homes_in, *homes_out])
+    given: dict[str, Any] = {
+        "input_weight": 1.0,
+        "output_weight": 1.75,
+        "threshold_bytes": 64 * KIB,
+        "tracked_bytes": 10_000,
+        **options,
+    }
+    pushing = Pushing(view, graph, find_buffers(graph), kind=kind, **given)
+    found: Counter[int] = Counter()
+    for _ in range(300):
+        target = pushing.target(view, 0, worker)
+        found[-1 if target is None else int(view.worker_domain[target])] += 1
+    return found
+
+
+def test_distances_are_those_of_the_operating_system() -> None:
+    opteron = os_distances(load_machine("opteron64"))
+    assert opteron[0].tolist() == [10, 16, 16, 22, 16, 22, 16, 22]
+    assert opteron[3].tolist() == [22, 16, 16, 10, 22, 16, 22, 16]
+    sgi = os_distances(load_machine("sgi_uv2000_192"))
+    assert sgi[0, [0, 1, 2, 10]].tolist() == [10, 50, 65, 79]
+    assert os_distances(make_machine(domains=2)).tolist() == [[10, 20], [20, 10]]
+
+
+def test_weights_default_to_the_ratio_of_writes_to_reads() -> None:
+    assert write_read_ratio(load_machine("opteron64")) == pytest.approx(1.75, abs=0.005)
+    assert write_read_ratio(load_machine("sgi_uv2000_192")) == pytest.approx(1.40, abs=0.005)
+    assert write_read_ratio(make_machine()) == 1.0
+
+
+def test_a_task_goes_to_the_node_of_its_only_input() -> None:
+    assert chosen_nodes("input_only", [BIG], [5]) == {5: 300}
+    assert chosen_nodes("input_only", [BIG], [0]) == {-1: 300}
+
+
+def test_every_worker_of_the_node_is_drawn() -> None:
+    graph = gather([BIG], [])
+    view = view_of(load_machine("opteron64"), graph, [5])
+    options = {"input_weight": 1.0, "output_weight": 1.0, "threshold_bytes": 0, "tracked_bytes": 0}
+    pushing = Pushing(view, graph, find_buffers(graph), kind="input_only", **options)  # type: ignore[arg-type]
+    found = {pushing.target(view, 0, 0) for _ in range(300)}
+    assert found == set(range(40, 48))
+
+
+def test_small_tasks_are_kept() -> None:
+    assert chosen_nodes("input_only", [64 * KIB - 1], [5]) == {-1: 300}
+    assert chosen_nodes("input_only", [64 * KIB], [5]) == {5: 300}
+
+
+def test_the_threshold_counts_buffers_whose_node_is_not_known() -> None:
+    """An input without a node and one that is too small to be tracked add to s_tot only."""
+    assert chosen_nodes("input_only", [20 * KIB, 44 * KIB], [5, -1]) == {5: 300}
+    assert chosen_nodes("input_only", [60 * KIB, 9_999], [5, 7]) == {5: 300}
+    assert chosen_nodes("input_only", [BIG], [-1]) == {-1: 300}
+
+
+def test_cost_weighs_bytes_with_distances() -> None:
+    """Data on nodes 1 and 2 in equal parts: nodes 0 and 3 are one hop from both (32), but 1 and 2
+    have one part locally and the other two hops away (10 + 22): all four cost the same."""
+    assert chosen_nodes("input_only", [BIG, BIG], [1, 2], worker=63)[-1] == 0
+    found = chosen_nodes("input_only", [BIG, BIG], [1, 2], worker=63)
+    assert set(found) == {0, 1, 2, 3}
+    assert min(found.values()) > 40
+    assert chosen_nodes("input_only", [BIG, BIG], [1, 2], worker=0) == {-1: 300}
+    assert chosen_nodes("input_only", [BIG, BIG + 64], [1, 2], worker=0) == {2: 300}
+
+
+def test_the_heuristics_differ_in_what_they_look_at() -> None:
+    data = ([BIG], [1], [BIG], [2])
+    assert chosen_nodes("input_only", *data, worker=63) == {1: 300}
+    assert chosen_nodes("output_only", *data, worker=63) == {2: 300}
+    assert chosen_nodes("weighted", *data, worker=63) == {2: 300}
+    assert chosen_nodes("weighted", *data, worker=63, output_weight=0.5) == {1: 300}
+    assert chosen_nodes("weighted", [BIG], [1], [BIG // 2], [2], worker=63) == {1: 300}
+
+
+def test_outputs_alone_are_not_enough_for_input_only() -> None:
+    assert chosen_nodes("input_only", [], [], [BIG], [3]) == {-1: 300}
+    assert chosen_nodes("output_only", [], [], [BIG], [3]) == {3: 300}
+
+
+def test_the_original_takes_the_largest_input_and_no_threshold() -> None:
+    assert chosen_nodes("original", [20_000, 30_000], [1, 2]) == {2: 300}
+    assert chosen_nodes("original", [20_000, 30_000], [1, -1]) == {-1: 300}
+    assert chosen_nodes("original", [20_000], [0]) == {-1: 300}
+
+
+def test_buffers_are_what_one_writes_and_another_one_reads() -> None:
+    workload = make_workload("jacobi", {"size_x": 64, "block_x": 16, "sweeps": 2})
+    buffers = find_buffers(workload.graph)
+    assert buffers.is_buffer.sum() == workload.graph.n_edges
+    assert not buffers.is_buffer[:32].any()  # the global matrix: read first, written last
+    for workload in (make_workload("jacobi", {"version": "shared"}), make_workload("heat")):
+        assert not find_buffers(workload.graph).is_buffer.any()
+
+
+def test_the_largest_input_of_the_producer() -> None:
+    graph = gather([30_000, 50_000, 50_000], [BIG, BIG])
+    assert largest_input(graph, find_buffers(graph)).tolist() == [-1, -1, -1, 1, 1]
+
+
+def test_allocation_schemes() -> None:
+    graph = gather([30_000, 9_999], [BIG, 3 * 2**20])
+    buffers = find_buffers(graph)
+    for allocation, at in (
+        ("immediate", [0, 0, 3, -1]),
+        ("deferred", [-1, -1, -1, -1]),
+        ("dependence_aware", [0, 0, 3, -1]),
+    ):
+        pools = block_pools(graph, buffers, allocation, 10_000)
+        assert pools.size_class.tolist() == [15, 14, 17, -1]  # more than 2 MiB: no pool
+        assert pools.allocate_at.tolist() == at
+        assert pools.free_at.tolist() == [0, 0, 3, -1]
+        assert pools.is_untracked is not None
+        assert pools.is_untracked.tolist() == [False, True, False, False]
+        aware = allocation == "dependence_aware"
+        assert (pools.allocate_near is not None) == aware
+        if pools.allocate_near is not None:
+            assert pools.allocate_near.tolist() == [-1, -1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("allocation", "pushing"),
+    [
+        ("deferred", "original"),
+        ("deferred", "output_only"),
+        ("deferred", "weighted"),
+        ("dependence_aware", "output_only"),
+        ("dependence_aware", "weighted"),
+        ("interleaved_static", "original"),
+        ("interleaved_static", "input_only"),
+        ("interleaved_static", "output_only"),
+        ("interleaved_static", "weighted"),
+    ],
+)
+def test_illegal_combinations_are_refused(allocation: str, pushing: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"pushing: found '{pushing}'.*{allocation}"):
+        make_policy("dataflow", {"allocation": allocation, "pushing": pushing})
+
+
+@pytest.mark.parametrize(
+    ("name", "axes"),
+    [
+        ("dsa_base", ("hierarchical", "none", "immediate")),
+        ("ewp_input_only", ("hierarchical", "input_only", "immediate")),
+        ("ewp_output_only", ("hierarchical", "output_only", "immediate")),
+        ("ewp_weighted", ("hierarchical", "weighted", "immediate")),
+        ("work_pushing_original", ("hierarchical", "original", "immediate")),
+        ("dfa", ("hierarchical", "none", "deferred")),
+        ("deferred_allocation", ("hierarchical", "none", "deferred")),
+        ("dsa_opt", ("hierarchical", "input_only", "deferred")),
+        ("shm_base", ("hierarchical", "none", "interleaved_static")),
+    ],
+)
+def test_presets_are_the_published_configurations(name: str, axes: tuple[str, ...]) -> None:
+    policy = make_policy(name).parameters()
+    found = tuple(policy[key] for key in ("stealing", "pushing", "allocation"))
+    assert found == axes
+
+
+def test_near_victims_first_then_far_ones_by_attempts() -> None:
+    """Opteron-64: 1 of the pair, 6 of the die; per round 1/32 + 1/64 one hop, 1/24 + 1/64 two."""
+    machine = load_machine("opteron64")
+    view = view_of(machine, gather([], [BIG]), [0])
+    ranks = near_ranks(view)
+    assert [int((ranks[9] == r).sum()) for r in (-1, 0, 1)] == [56, 2, 6]
+    weights = far_weights(view)
+    assert (weights[9] == 0).sum() == 8
+    assert Counter(weights[0].tolist()) == {0: 8, 46_875: 32, 57_292: 24}
+
+
+def test_versions_of_the_program() -> None:
+    workload = replace(make_workload("jacobi", {"sweeps": 2}), name="mine")
+    shared = variant(workload, version="shared", control="parallel")
+    assert shared.name == "mine"
+    assert shared.parameters["version"] == "shared"
+    assert shared.parameters["sweeps"] == 2
+    assert variant(workload, version="private") is workload
+    heat = make_workload("heat")
+    assert variant(heat, version="shared", control="sequential") is heat
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+def test_the_shared_version_spreads_its_data(backend: str) -> None:
+    workload = make_workload("seidel", {"size_x": 4096, "block_x": 128, "sweeps": 4})
+    run = simulate(
+        load_machine("opteron64"), workload, make_policy("shm_base"), workers=16, backend=backend
+    )
+    assert run.workload.parameters["version"] == "shared"
+    bytes_on = run.summary.node_bytes.sum(axis=(0, 1))
+    assert bytes_on.max() - bytes_on.min() <= bytes_on.max() * 0.1
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+def test_deferred_allocation_writes_locally(backend: str) -> None:
+    """Outputs are local whoever executes a task.
+
+    Buffers whose node is not tracked go back to the pool of the worker that frees them, so that
+    this holds for the others only.
+    """
+    workload = make_workload(
+        "jacobi", {"size_x": 2**18, "block_x": 2**13, "sweeps": 6, "global_pieces": 8}
+    )
+    machine = replace(load_machine("opteron64"), caches=())
+    run = simulate(machine, workload, make_policy("dfa"), backend=backend, events=True, seed=2)
+    assert run.trace is not None
+    home = {int(b): b % 8 for b in range(32 * 8)}
+    domain = machine.core_domain[machine.thread_core[run.worker_thread]]
+    events, graph = run.trace.events, run.workload.graph
+    written: dict[tuple[int, int], bool] = {}
+    task_of = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    for task, block, size in zip(task_of, graph.access_block, graph.written_bytes, strict=True):
+        written[int(task), int(block)] = bool(size)
+    centres = set(np.flatnonzero(graph.block_bytes == 2**16).tolist())
+    checked = 0
+    for kind, worker, task, block, value in zip(
+        *(events[k].tolist() for k in ("kind", "worker", "task", "arg0", "arg1")), strict=True
+    ):
+        if kind == EventKind.FIRST_TOUCH:
+            home[block] = value
+        elif kind == EventKind.ACCESS and block in centres and written[task, block]:
+            assert home[block] == domain[worker]
+            checked += 1
+    assert checked == 32 * 7
+
+
+def test_pushing_brings_tasks_to_their_data() -> None:
+    workload = make_workload(
+        "jacobi",
+        {
+            "size_x": 2**11,
+            "block_x": 2**7,
+            "size_y": 2**11,
+            "block_y": 2**7,
+            "sweeps": 12,
+        },
+    )
+    machine = replace(load_machine("opteron64"), caches=())
+
+    def local_share(policy: str) -> float:
+        summary = simulate(machine, workload, make_policy(policy), seed=1).summary
+        near, far = summary.managed_bytes.tolist()
+        return near / (near + far)
+
+    shares = {name: local_share(name) for name in ("dsa_base", "dfa", "dsa_opt", "ewp_weighted")}
+    assert shares["dsa_opt"] > max(shares["dsa_base"], shares["dfa"])
+    assert shares["ewp_weighted"] > shares["dsa_base"]
+    assert shares["dsa_opt"] > 0.75
+
+
+def test_a_full_push_queue_keeps_the_task() -> None:
+    """With queues of one slot, which stays empty, nothing is ever handed over."""
+    workload = make_workload("jacobi", {"size_x": 2**18, "block_x": 2**13, "sweeps": 6})
+    machine = load_machine("opteron64")
+
+    def pushes(slots: int) -> int:
+        policy = make_policy("ewp_input_only", {"push_queue_slots": slots, "threshold_bytes": 0})
+        run = simulate(machine, workload, policy, events=True)
+        assert run.trace is not None
+        events = run.trace.events
+        acquired = events["kind"] == EventKind.ACQUIRE
+        return int((events["arg0"][acquired] >> 32 == 2).sum())
+
+    assert pushes(1) == 0
+    assert pushes(128) > 0
+
+
+def test_sequential_control_creates_on_one_worker() -> None:
+    workload = make_workload("jacobi", {"size_x": 2**16, "block_x": 2**12, "sweeps": 3})
+    machine = load_machine("opteron64")
+    for control, alone in (("sequential", True), ("parallel", False)):
+        run = simulate(
+            machine, workload, make_policy("dsa_base", {"control": control}), events=True
+        )
+        assert run.trace is not None
+        events = run.trace.events
+        creators = set(events["worker"][events["kind"] == EventKind.SPAWN].tolist())
+        assert (len(creators) == 1) == alone
