@@ -19,7 +19,7 @@ from simsched.policy.loop import flatten
 from simsched.policy.openmp import static_chunks
 from simsched.policy.placement import host_nodes, placement_rule
 from simsched.policy.registry import preset, register
-from simsched.policy.residency import plan_residency
+from simsched.policy.residency import Residency, plan_residency
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -269,17 +269,34 @@ class CharmMoving(_ChareProgram):
 
     def prepare(self, view: View) -> Workload:
         """Return the program with its moves."""
-        machine, graph = view.machine, flatten(view.workload.graph)
-        team = make_team(view, self.io, self.pes)
-        owner = map_chares(graph.n_tasks, len(team.pe), self.mapping)
+        graph = flatten(view.workload.graph)
+        plan, owner = self.residency(view, graph)
+        return with_moves(
+            view.workload, graph, plan, owner, self._cost(view), write_back=self.write_back
+        )
+
+    def residency(self, view: View, graph: TaskGraph) -> tuple[Residency, Int32Array]:
+        """Return which blocks are in HBM when, and the processing element of each task.
+
+        Parameters
+        ----------
+        view : View
+            Machine and workers.
+        graph : TaskGraph
+            An iteration without spawn tree.
+
+        Raises
+        ------
+        ModelError
+            The machine has no HBM, or too little for a task.
+        """
+        machine = view.machine
+        owner = map_chares(graph.n_tasks, len(make_team(view, self.io, self.pes).pe), self.mapping)
         moved = self._annotated(graph)
         largest = max(int(graph.block_bytes[moved].max(initial=1)), 1)
         room = self._room(machine)
         total = room[0] if len(room) == 1 else sum(node // largest * largest for node in room)
-        plan = plan_residency(graph, moved, owner, total)
-        return with_moves(
-            view.workload, graph, plan, owner, self._cost(view), write_back=self.write_back
-        )
+        return plan_residency(graph, moved, owner, total), owner
 
     def place(self, view: View, state: Any) -> Placement:
         """Return blocks in DDR4 and buffers in HBM."""

@@ -83,3 +83,15 @@ def test_a_product_reads_panels_and_passes_over_its_result() -> None:
 def test_more_chares_than_rows_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="chare_rows: found 16, accepted at most order"):
         make_workload("matmul_charm", {"order": 10})
+
+
+@pytest.mark.parametrize("targets_first", [False, True])
+def test_copies_read_and_write_in_turn(targets_first: bool) -> None:
+    parameters = {"copies": 3, "block_bytes": 1000, "piece_bytes": 400}
+    graph = make_workload("block_copies", {**parameters, "targets_first": targets_first}).graph
+    assert (graph.n_tasks, graph.n_blocks, graph.n_accesses) == (3, 6, 3 * 2 * 3)
+    source, target = (4, 1) if targets_first else (1, 4)
+    accesses = slice(graph.access_ptr[1], graph.access_ptr[2])
+    assert graph.access_block[accesses].tolist() == [source, target] * 3
+    assert graph.read_bytes[accesses].tolist() == [400, 0, 400, 0, 200, 0]
+    assert graph.written_bytes[accesses].tolist() == [0, 400, 0, 400, 0, 200]
