@@ -373,6 +373,7 @@ def conformance(
     differing = [case for case in cases if case.difference]
     document = {
         "cases": len(cases),
+        "refused": sum(bool(case.refused) for case in cases),
         "differing": len(differing),
         "events": sum(case.events for case in cases),
         "differences": [vars(case) for case in differing],
@@ -382,8 +383,8 @@ def conformance(
         print_json(document)
     else:
         sys.stdout.write(
-            f"{document['cases']} cases, {document['events']} events, "
-            f"{document['differing']} differing\n"
+            f"{document['cases']} cases, {document['refused']} refused by both backends, "
+            f"{document['events']} events, {document['differing']} differing\n"
         )
     if differing:
         raise typer.Exit(1)

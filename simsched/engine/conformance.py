@@ -32,6 +32,8 @@ class Case:
         Events of the reference trace.
     difference : str
         The first difference; empty when the backends agree.
+    refused : str
+        Why both refused to run it, in the same words; empty when they ran.
     """
 
     machine: str
@@ -39,6 +41,7 @@ class Case:
     policy: str
     events: int
     difference: str
+    refused: str = ""
 
 
 def compare(
@@ -79,14 +82,16 @@ def compare(
         except SimschedError as error:
             outcomes.append(f"{type(error).__name__}: {error}")
     reference, native = outcomes
-    events = 0
+    events, refused = 0, ""
     if isinstance(reference, Run) and isinstance(native, Run):
         assert reference.trace is not None
         events = len(reference.trace)
         difference = _trace_difference(reference, native) or _summary_difference(reference, native)
+    elif isinstance(reference, str) and reference == native:
+        difference, refused = "", reference
     else:
-        difference = "" if reference == native else f"simpy: {reference}; native: {native}"
-    return Case(machine.name, workload.name, policy.name, events, difference)
+        difference = f"simpy: {reference}; native: {native}"
+    return Case(machine.name, workload.name, policy.name, events, difference, refused)
 
 
 def _trace_difference(reference: Run, native: Run) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -14,16 +15,41 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
 from simsched.workload.registry import list_workloads, make_small_workload
 
+POLICIES = [info.name for info in list_policies()]
+EVERY_KIND = "knl_snc4_flat"  # has all kinds of memory that any policy needs
+machine_of = cache(load_machine)
+small_workload = cache(make_small_workload)
 
-@pytest.mark.parametrize("policy", [info.name for info in list_policies()])
-def test_backends_agree(policy: str) -> None:
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_backends_agree_on_every_workload_and_some_machines(policy: str) -> None:
+    machines = list_machines()
+    for index, item in enumerate(list_workloads(), start=POLICIES.index(policy)):
+        workload = small_workload(item.name)
+        for name in {EVERY_KIND, machines[index % len(machines)]}:
+            machine = machine_of(name)
+            workers = min(conformance.WORKERS, machine.n_threads)
+            case = compare(machine, workload, make_policy(policy), workers=workers)
+            assert case.difference == ""
+            assert (case.events > 0) != bool(case.refused)
+            if name == EVERY_KIND and case.refused:
+                assert "found a spawn tree" in case.refused
+                assert len(workload.graph.child)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", POLICIES)
+def test_backends_agree_everywhere(policy: str) -> None:
     cases = run_conformance([policy])
     assert [case for case in cases if case.difference] == []
     assert len(cases) == len(list_machines()) * len(list_workloads())
-    # Where a policy needs a kind of memory that the machine lacks, both backends must say so.
-    kinds = {node.kind for node in load_machine("knl_snc4_flat").nodes}
-    assert kinds == {"DRAM", "HBM"}
-    assert all(case.events > 0 for case in cases if case.machine == "knl_snc4_flat")
+
+
+def test_a_refusal_by_both_backends_is_no_difference_and_is_told() -> None:
+    machine = make_machine(domains=2)
+    case = compare(machine, make_small_workload("chain"), make_policy("cilk_h"))
+    assert (case.events, case.difference) == (0, "")
+    assert "unknown memory kind 'HBM'" in case.refused
 
 
 def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
