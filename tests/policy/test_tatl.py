@@ -1,0 +1,80 @@
+"""Topology-aware stealing from victims only."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import Run, simulate
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.policy.tatl import queue_thresholds
+from simsched.testing import small_machines
+from simsched.trace.schema import EventKind
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.graph import Workload
+
+COSTS = small_machines()["two_domains"].costs
+MACHINE = make_machine(domains=2, cores_per_domain=2, costs=COSTS)
+
+
+def flat(children: int) -> Workload:
+    """One task with many children of a millisecond."""
+    tasks = np.arange(1, children + 1)
+    graph = build_graph(
+        np.where(np.arange(children + 1) > 0, 1e6, 1e3),
+        children=adjacency(np.zeros(children, int), tasks, children + 1),
+    )
+    return Workload("flat", graph)
+
+
+def run(children: int, **params: Any) -> Run:
+    policy = make_policy("tatl", params)
+    return simulate(MACHINE, flat(children), policy, events=True, backend="simpy")
+
+
+@pytest.mark.parametrize(
+    ("capacity", "pushing", "popping", "expected"),
+    [
+        (64, 0.0, 0.0, (1, 64)),
+        (64, 1.5, 0.0, (1, 63)),  # 62.5 rounded up
+        (8, 3.0, 2.0, (2, 7)),
+        (8, 0.0, 3.0, (3, 8)),  # never beyond the capacity
+        (4, 9.0, 9.0, (3, 4)),  # s stays below S
+    ],
+)
+def test_thresholds(
+    capacity: int, pushing: float, popping: float, expected: tuple[int, int]
+) -> None:
+    assert queue_thresholds(capacity, pushing, popping) == expected
+
+
+def test_a_queue_that_never_reaches_its_maximum_is_invisible() -> None:
+    busy = run(20, capacity=64).summary.worker_busy_ps
+    assert np.count_nonzero(busy) == 1
+    busy = run(20, capacity=16).summary.worker_busy_ps
+    assert np.count_nonzero(busy) == 4
+
+
+def test_a_victim_stays_one_down_to_the_minimum() -> None:
+    # The queue reaches 16 and is then emptied by all workers down to one entry.
+    found = run(16, capacity=16)
+    assert found.trace is not None
+    events = found.trace.events
+    stolen = int((events["kind"] == EventKind.TRANSFER).sum())
+    assert stolen >= 8
+    assert found.summary.makespan_ps * 1e-12 < 16e-3 / 2
+
+
+def test_victims_of_the_own_domain_come_first() -> None:
+    found = run(64, capacity=8)
+    assert found.trace is not None
+    events = found.trace.events
+    started = events["kind"] == EventKind.TASK_START
+    by_worker = np.bincount(events["worker"][started], minlength=4)
+    # The first victim is worker 0: worker 1 is the only one of its domain. All take part.
+    assert by_worker.min() > 0
+
+
+def test_no_probe_fails() -> None:
+    assert int(run(64, capacity=8).summary.failed_probes.sum()) == 0
