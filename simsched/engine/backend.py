@@ -16,10 +16,10 @@ from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
-PREEMPT, TRANSFER = range(2)  #: kinds of decisions
+PREEMPT, TRANSFER, EXCHANGE = range(3)  #: kinds of decisions
 
-#: (PREEMPT, victim, taker or NOBODY) or (TRANSFER, group, instance, to_group, to_instance, count,
-#: delay_ps, index of the end in TAKES)
+#: (PREEMPT, victim, taker or NOBODY), (TRANSFER, group, instance, to_group, to_instance, count,
+#: delay_ps, index of the end in TAKES) or (EXCHANGE, worker, other)
 Decision = tuple[int, ...]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import NOBODY, PREEMPT, TRANSFER, Backend, Decision
+from simsched.engine.backend import EXCHANGE, NOBODY, PREEMPT, TRANSFER, Backend, Decision
 from simsched.engine.problem import (
     PER_PS,
     Problem,
@@ -29,6 +29,7 @@ from simsched.policy.base import (
     TAKES,
     Counters,
     EngineState,
+    Exchange,
     Placement,
     Policy,
     Preempt,
@@ -124,7 +125,7 @@ class _PolicyHooks:
         return [_as_numbers(decision, "on_timer") for decision in decisions]
 
 
-def _as_numbers(decision: Preempt | Transfer, hook: str) -> Decision:
+def _as_numbers(decision: Preempt | Transfer | Exchange, hook: str) -> Decision:
     """Return a decision as backends take it.
 
     Raises
@@ -134,8 +135,11 @@ def _as_numbers(decision: Preempt | Transfer, hook: str) -> Decision:
     """
     if isinstance(decision, Preempt):
         return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
+    if isinstance(decision, Exchange) and hook == "on_timer":
+        return EXCHANGE, decision.worker, decision.other
     if not isinstance(decision, Transfer):
-        raise PolicyError(f"{hook}: found {decision!r}, accepted Preempt or Transfer")
+        accepted = "Preempt or Transfer" if hook == "on_idle" else "Preempt, Transfer or Exchange"
+        raise PolicyError(f"{hook}: found {decision!r}, accepted {accepted}")
     if decision.take not in TAKES:
         raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
     if decision.count < 1 or not 0.0 < decision.delay_s <= MAX_DELAY_S:

@@ -300,6 +300,23 @@ class Transfer:
     take: str = "oldest"
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """Decision of `on_timer`: two workers swap hardware threads, as unpinned threads do.
+
+    From then on each runs at the other's speed, with the other's caches and ways to memory. Its
+    pools, its rank among the workers of a domain and `View.worker_domain` stay.
+
+    Parameters
+    ----------
+    worker, other : int
+        The two workers.
+    """
+
+    worker: int
+    other: int
+
+
 class EngineState(Protocol):
     """What fine hooks may look at while a run is going on; both backends provide it."""
 
@@ -468,7 +485,7 @@ class Policy:
     def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
         """Observe the end of a task."""
 
-    def on_timer(self, view: View, state: Any) -> tuple[Preempt | Transfer, ...]:
+    def on_timer(self, view: View, state: Any) -> tuple[Preempt | Transfer | Exchange, ...]:
         """Return what happens now, in this order; called every `timer_period_s`."""
         return ()
 

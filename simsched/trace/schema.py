@@ -40,6 +40,7 @@ class EventKind(IntEnum):
     TRANSFER = 19  #: entries leave a pool for another one: (group * 2**32 + instance, entries)
     ALLOCATE = 20  #: `task` is created and a block takes freed memory of a pool: (block, node)
     FREE = 21  #: `task` has ended and the memory of a block goes to a pool: (block, node)
+    EXCHANGE = 22  #: two workers swap hardware threads: (one worker, the other)
 
 
 #: Columns of the event table and their dtypes.

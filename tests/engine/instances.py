@@ -12,6 +12,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy.base import (
     AcquireStep,
     Counters,
+    Exchange,
     Monitor,
     Placement,
     Plan,
@@ -350,12 +351,17 @@ class HookPolicy(RandomPolicy):
     def on_finish(self, view: View, state: np.random.Generator, task: int, worker: int) -> None:
         state.integers(2)
 
-    def on_timer(self, view: View, state: np.random.Generator) -> tuple[Preempt | Transfer, ...]:
+    def on_timer(
+        self, view: View, state: np.random.Generator
+    ) -> tuple[Preempt | Transfer | Exchange, ...]:
         assert view.state is not None
         if view.state.now_ps() > 400 * US or state.integers(2):
             return ()
         if state.integers(4) == 0:
             return self._transfer(view, state), self._transfer(view, state)
+        if view.n_workers > 1 and state.integers(2):
+            pair = state.choice(view.n_workers, 2, replace=False).tolist()
+            return (Exchange(*pair),)
         waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
         decision = self._preempt(view, state, waiting[0] if waiting and state.integers(2) else None)
         return () if decision is None else (decision,)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import PREEMPT, TRANSFER, Decision
+from simsched.engine.backend import EXCHANGE, PREEMPT, TRANSFER, Decision
 from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
 from simsched.errors import SimschedError
 from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
@@ -126,6 +126,9 @@ class RandomHooks:
         decisions: list[Decision] = []
         if self._rng.random() < 0.2:
             decisions.append(self._transfer())
+        if self.n_workers > 1 and self._rng.random() < 0.5:
+            pair = self._rng.choice(self.n_workers, 2, replace=False).tolist()
+            decisions.append((EXCHANGE, *pair))
         while running and self._rng.random() < 0.4:
             victim = running.pop(int(self._rng.integers(len(running))))
             taker = -1

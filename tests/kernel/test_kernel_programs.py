@@ -51,7 +51,7 @@ def test_programs(compiler: str, build: str, tmp_path: Path) -> None:
     command = [compiler, *STRICT, *flags, "-c", *map(str, sorted(KERNEL.glob("*.c")))]
     done = subprocess.run(command, cwd=objects, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    shared = [HERE / "support.c", *sorted(objects.glob("*.o"))]
+    shared = [HERE / "support.c", HERE / "random_hooks.c", *sorted(objects.glob("*.o"))]
     for name in ["test_threads"] if build == "threads" else PROGRAMS:
         compile_program(compiler, flags, [HERE / f"{name}.c", *shared], tmp_path / name)
         done = subprocess.run([tmp_path / name], capture_output=True, text=True, check=False)

@@ -284,7 +284,7 @@ cdef class NativeBackend:
                 "may touch"
             )
         if status == SSK_ERR_NO_PROCESSOR:
-            kind = self.graph.kinds[int(self.problem.worker_kind[f.worker])]
+            kind = self.graph.kinds[f.kind]
             raise ModelError(
                 f"task {f.task} cannot run on worker {f.worker}: it has no cost for processor kind {kind!r}"
             )
@@ -435,6 +435,8 @@ cdef str _describe_decision(ssk_failure_t f):
     if f.reason in (SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL):
         hook = "on_idle" if f.reason == SSK_REASON_IDLE_POOL else "on_timer"
         return f"{hook}: no pool with group {f.group}, instance {f.instance}"
+    if f.reason == SSK_REASON_EXCHANGE:
+        return f"on_timer: workers {f.worker} and {f.taker} cannot swap threads"
     if f.reason == SSK_REASON_KIND:
         return "a decision means nothing to the engine"
     if f.reason == SSK_REASON_POOL:

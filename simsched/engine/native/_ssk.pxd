@@ -9,7 +9,7 @@ cdef extern from "ssk.h" nogil:
     int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT
     int SSK_REASON_POOL, SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_TAKER
     int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER, SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL
-    int SSK_REASON_KIND
+    int SSK_REASON_EXCHANGE, SSK_REASON_KIND
     int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER
 
     ctypedef struct ssk_allocator_t:
@@ -161,7 +161,7 @@ cdef extern from "ssk.h" nogil:
 
     ctypedef struct ssk_failure_t:
         int code, reason
-        int32_t task, worker, taker, block, node, domain, group, instance
+        int32_t task, worker, taker, kind, block, node, domain, group, instance
         int64_t bytes
         ssk_flaw_t flaw
 

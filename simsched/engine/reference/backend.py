@@ -14,11 +14,12 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from simsched.engine.backend import NOBODY, TRANSFER, Decision, Hooks, IterationCounters
+from simsched.engine.backend import EXCHANGE, NOBODY, TRANSFER, Decision, Hooks, IterationCounters
 from simsched.engine.problem import Problem, ResolvedPlan
 from simsched.engine.reference.flights import Flight, Flights
 from simsched.engine.reference.pools import NEWEST, Pools, draw_below, held
 from simsched.engine.reference.record import Record
+from simsched.engine.reference.seats import own_seats, swap_seats
 from simsched.engine.reference.segments import Memory, Remaining, Segment
 from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.reference.worker import Worker
@@ -78,7 +79,8 @@ class SimpyBackend:
     tasks: Tasks
 
     def __init__(self, problem: Problem, hooks: Hooks, *, events: bool | EventSink) -> None:
-        self.problem = problem
+        self._home = problem.worker_domain.tolist()
+        self.problem = problem = own_seats(problem)
         self.env = simpy.Environment()
         self.record = Record(problem, events=events)
         self.memory = Memory(problem, self.record)
@@ -111,7 +113,7 @@ class SimpyBackend:
     ) -> None:
         """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
         self.graph, self.plan, self._last = graph, plan, last
-        self.pools = Pools(self.problem, plan)
+        self.pools = Pools(self.problem, plan, self._home)
         self.tasks = Tasks(graph)
         self._flights = Flights()
         self.lag = 0.0
@@ -348,7 +350,7 @@ class SimpyBackend:
             self.pools.active_tasks[domain] -= 1
             if self.pools.active_tasks[domain] == 0:
                 for other in self.workers:
-                    if other.domain == domain and self._can_wake(other):
+                    if other.home == domain and self._can_wake(other):
                         self._wake(other, 1)
 
     # -------------------------------------------------------------------------------------------
@@ -410,6 +412,9 @@ class SimpyBackend:
             if decision[0] == TRANSFER:
                 self._transfer(decision, None, "on_timer")
                 continue
+            if decision[0] == EXCHANGE:
+                self._exchange(*decision[1:])
+                continue
             _, victim, taker = decision
             if taker == NOBODY:
                 self._preempt(victim, taker, "on_timer")
@@ -445,6 +450,34 @@ class SimpyBackend:
             self.enter(task, flight.group, flight.instance, None)
         if flight.asker is not None and self._can_wake(self.workers[flight.asker]):
             self._wake(self.workers[flight.asker], 1)
+
+    def adapt_others(self, core: int, *beside: Worker) -> None:
+        """Let the workers of a core whose busy workers have changed go on, except some."""
+        for worker in self.workers:
+            if worker.core == core and worker not in beside and worker.segment is not None:
+                worker.adapt()
+
+    def _exchange(self, first: int, second: int) -> None:
+        """Let two workers swap their hardware threads."""
+        n = len(self.workers)
+        if not (0 <= first < n and 0 <= second < n and first != second):
+            raise PolicyError(f"on_timer: workers {first} and {second} cannot swap threads")
+        self.record.event(self.now, EventKind.EXCHANGE, NONE, NONE, first, second)
+        pair = self.workers[first], self.workers[second]
+        cores = pair[0].core, pair[1].core
+        if cores[0] == cores[1]:
+            return
+        left = [0.0 if w.segment is None else w.halt_segment() for w in pair]
+        swap_seats(self.problem, first, second)
+        change = pair[1].busy - pair[0].busy
+        if change != 0:
+            self.busy_on_core[cores[0]] += change
+            self.busy_on_core[cores[1]] -= change
+            for core in cores:
+                self.adapt_others(core, *pair)
+        for worker, n_bytes in zip(pair, left, strict=True):
+            if worker.segment is not None:
+                worker.continue_segment(n_bytes)
 
     def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
         """Take the running task off a worker; return it and what it costs the taker."""

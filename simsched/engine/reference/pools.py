@@ -40,9 +40,11 @@ class Found:
 class Pools:
     """The pools of one iteration's plan."""
 
-    def __init__(self, problem: Problem, plan: ResolvedPlan) -> None:
+    def __init__(self, problem: Problem, plan: ResolvedPlan, home: list[int]) -> None:
+        """Lay out the pools; `home` is the domain in which each worker has started."""
         self._problem = problem
         self._plan = plan
+        self._home = home
         scopes = [SCOPES[code] for code in plan.group_scope.tolist()]
         counts = problem.instances()
         self.content: list[list[deque[int]]] = [[deque() for _ in range(counts[s])] for s in scopes]
@@ -52,14 +54,14 @@ class Pools:
         self.active_tasks = [0] * problem.n_domains  # unfinished marked tasks per domain
         active = plan.active.tolist()
         self.active_workers = [w for w in range(problem.n_workers) if active[w]]
-        self._heads = {int(problem.worker_domain[w]): w for w in reversed(self.active_workers)}
+        self._heads = {home[w]: w for w in reversed(self.active_workers)}
 
     def _instance_domains(self, scope: str) -> list[int]:
         """Return the (first) domain of every instance of a scope."""
         problem = self._problem
         sockets = problem.domain_socket.tolist()
         domains: dict[str, list[int]] = {
-            "worker": problem.worker_domain.tolist(),
+            "worker": self._home,
             "domain": list(range(problem.n_domains)),
             "socket": [sockets.index(s) for s in range(max(sockets) + 1)],
             "machine": [0],
@@ -68,7 +70,7 @@ class Pools:
 
     def own_instance(self, group: int, worker: int) -> int:
         """Return the instance of a group that belongs to a worker."""
-        domain = int(self._problem.worker_domain[worker])
+        domain = self._home[worker]
         return {
             "worker": worker,
             "domain": domain,
@@ -99,12 +101,14 @@ class Pools:
         ):
             return 0
         other = self._domain_of[group][instance]
+        if self._scopes[group] == "worker":
+            other = problem.worker_domain[instance]
         return 1 + int(problem.domain_hops[problem.worker_domain[worker], other])
 
     def conditions_hold(self, step: int, worker: int) -> bool:
         """Return whether a worker may use a step now."""
         when = int(self._plan.step_when[step])
-        domain = int(self._problem.worker_domain[worker])
+        domain = self._home[worker]
         is_head = self._heads.get(domain) == worker
         if (when & HEAD_WORKER and not is_head) or (when & NOT_HEAD_WORKER and is_head):
             return False
@@ -114,7 +118,7 @@ class Pools:
         """Return the instances a step that is not `own` may draw from, by (domain, instance)."""
         group, where = int(self._plan.step_group[step]), int(self._plan.step_where[step])
         domains = self._domain_of[group]
-        own, home = self.own_instance(group, worker), int(self._problem.worker_domain[worker])
+        own, home = self.own_instance(group, worker), self._home[worker]
         instances = self.active_workers if self._scopes[group] == "worker" else range(len(domains))
         rank, weight = self._plan.step_rank[step], self._plan.step_weight[step]
         return sorted(

@@ -16,7 +16,7 @@ class Record:
         workers = problem.n_workers
         self._sink = make_sink(events)
         self._rows: list[tuple[int, ...]] = []  # not handed over yet
-        self._domain = problem.worker_domain.tolist()
+        self._domain = problem.worker_domain  # changes when workers swap threads
         self._shape = (problem.n_domains, problem.n_nodes)
         self._cache_shape = (problem.n_domains, len(problem.cache_capacity_bytes))
         self.n_events = 0
@@ -72,7 +72,7 @@ class Record:
         self, worker: int, level: int, hit_bytes: int, missing_bytes: int, moved_bytes: int
     ) -> None:
         """Count one look-up in a cache level; what other instances pass on is missing there."""
-        place = self._domain[worker], level
+        place = int(self._domain[worker]), level
         self.cache_hit_bytes[-1][place] += hit_bytes + moved_bytes
         self.cache_missing_bytes[-1][place] += missing_bytes
         (self.cache_hits if missing_bytes == 0 else self.cache_misses)[-1][place] += 1

@@ -41,6 +41,8 @@ class Worker:
         Pool (group, instance) whose push has woken it.
     gift : (int, int) or None
         A preempted task handed to it while parked, and what taking it costs.
+    home : int
+        The domain in which it has started; pools and conditions go by it.
     lag : float
         How long before the present instant, in ps and less than one, what the worker waited for had
         really ended.
@@ -51,8 +53,7 @@ class Worker:
     def __init__(self, sim: SimpyBackend, index: int) -> None:
         self._sim = sim
         self.index = index
-        self.core = int(sim.problem.worker_core[index])
-        self.domain = int(sim.problem.worker_domain[index])
+        self.home = int(sim.problem.worker_domain[index])
         self.parked = True
         self.busy = False
         self.segment: Segment | None = None
@@ -64,6 +65,16 @@ class Worker:
         self._taken_away = False
         self._signal = sim.env.event()
         sim.env.process(self._life())
+
+    @property
+    def core(self) -> int:
+        """The core that it runs on at present."""
+        return int(self._sim.problem.worker_core[self.index])
+
+    @property
+    def domain(self) -> int:
+        """The domain of that core."""
+        return int(self._sim.problem.worker_domain[self.index])
 
     # -------------------------------------------------------------------------------------------
     # waiting
@@ -142,7 +153,7 @@ class Worker:
             for distance, probes in enumerate(found.failed_probes):
                 sim.record.failed_probes[distance] += probes
             sim.observe_acquire(task, self.index, found.group, found.instance)
-            sim.mark_active(task, found.group, self.domain)
+            sim.mark_active(task, found.group, self.home)
             self._set_busy(True)
             if called_to != (found.group, found.instance):
                 sim.pass_on(called_to)
@@ -171,9 +182,7 @@ class Worker:
             return
         self.busy = busy
         self._sim.busy_on_core[self.core] += 1 if busy else -1
-        for other in self._sim.workers:
-            if other.core == self.core and other is not self and other.segment is not None:
-                other.adapt()
+        self._sim.adapt_others(self.core, self)
 
     def become_busy(self) -> None:
         """Join the busy workers of the core."""
@@ -181,12 +190,21 @@ class Worker:
 
     def adapt(self) -> None:
         """Go on with the present segment at the rate and cap that hold from now on."""
+        self.continue_segment(self.halt_segment())
+
+    def halt_segment(self) -> float:
+        """Settle the present segment and stop its flow; return the bytes that it has left."""
         sim, segment = self._sim, self.segment
         assert segment is not None
         segment.settle(sim.now, sim.lag)
+        return sim.sharing.stop(self.index, sim.now, sim.lag) if segment.flowing else 0.0
+
+    def continue_segment(self, left: float) -> None:
+        """Go on with a segment that has been halted, at what holds now."""
+        sim, segment = self._sim, self.segment
+        assert segment is not None
         segment.rate = self.rate()
         if segment.flowing:
-            left = sim.sharing.stop(self.index, sim.now, sim.lag)
             flow_class = self._flow_class(self._path(segment))
             sim.sharing.start(self.index, flow_class, left, sim.now, sim.lag)
         else:
@@ -347,10 +365,11 @@ class Worker:
         self.segment = segment
         segment.since_lag = self.lag
         while segment.flows:
-            path, size = self._path(segment), segment.flows[0][2]
+            size, flow_class = segment.flows[0][2], self._flow_class(self._path(segment))
             segment.flowing = True
-            sim.sharing.start(self.index, self._flow_class(path), size, sim.now, self.lag)
+            sim.sharing.start(self.index, flow_class, size, sim.now, self.lag)
             yield from self._wait()
+            path = self._path(segment)  # another one after an exchange
             sim.record.event(sim.now, EventKind.FLOW_END, self.index, segment.task, path, size)
             segment.flows.pop(0)
             segment.flowing = False

@@ -126,11 +126,11 @@ static void sort_arrivals(ssk_sim_t *sim)
 /* Sets when the next task arrives. */
 static void schedule_arrival(ssk_sim_t *sim)
 {
-    sim->arrival_time = SSK_NO_TIMER;
+    ssk_set_rare(sim, SSK_RARE_ARRIVAL, SSK_NO_TIMER);
     if (sim->next_arrival == sim->n_arrivals)
         return;
     int64_t start = sim->iterations[sim->n_iterations - 1].start_ps;
-    sim->arrival_time = ssk_add_ps(start, sim->graph.arrival_ps[sim->arrivals[sim->next_arrival]]);
+    ssk_set_rare(sim, SSK_RARE_ARRIVAL, ssk_add_ps(start, sim->graph.arrival_ps[sim->arrivals[sim->next_arrival]]));
 }
 
 int ssk_arrive(ssk_sim_t *sim)
@@ -237,7 +237,7 @@ void ssk_end_iteration(ssk_sim_t *sim)
         return;
     }
     sim->phase = SSK_PHASE_BARRIER;
-    sim->boundary_time = ssk_add_ps(sim->now, sim->problem.costs.barrier_ps);
+    ssk_set_rare(sim, SSK_RARE_BOUNDARY, ssk_add_ps(sim->now, sim->problem.costs.barrier_ps));
 }
 
 /* Lets the first parked active workers take moves; one that still pays for its last push takes none. */
@@ -285,7 +285,7 @@ int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves
     sim->next_move = 0;
     sim->n_movers = n_moves > 0 ? n_workers : 0;
     if (overhead_ps > 0) {
-        sim->boundary_time = ssk_add_ps(sim->now, overhead_ps);
+        ssk_set_rare(sim, SSK_RARE_BOUNDARY, ssk_add_ps(sim->now, overhead_ps));
         sim->phase = SSK_PHASE_OVERHEAD;
         return SSK_OK;
     }
@@ -295,7 +295,7 @@ int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves
 
 int ssk_reach_boundary(ssk_sim_t *sim)
 {
-    sim->boundary_time = SSK_NO_TIMER;
+    ssk_set_rare(sim, SSK_RARE_BOUNDARY, SSK_NO_TIMER);
     if (sim->phase == SSK_PHASE_OVERHEAD)
         return start_copies(sim);
     sim->phase = SSK_PHASE_IDLE;

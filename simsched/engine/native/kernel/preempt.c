@@ -80,7 +80,7 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
     }
     ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)d->group << 32) + d->instance, flight.n_entries);
     ssk_flights_depart(&sim->flights, flight);
-    sim->landing_time = sim->flights.heap[0].time;
+    ssk_set_rare(sim, SSK_RARE_LANDING, sim->flights.heap[0].time);
     return SSK_OK;
 }
 
@@ -88,7 +88,7 @@ int ssk_land(ssk_sim_t *sim)
 {
     ssk_flight_t flight = ssk_flights_land(&sim->flights);
     int32_t task = flight.first;
-    sim->landing_time = sim->flights.n > 0 ? sim->flights.heap[0].time : SSK_NO_TIMER;
+    ssk_set_rare(sim, SSK_RARE_LANDING, sim->flights.n > 0 ? sim->flights.heap[0].time : SSK_NO_TIMER);
     for (int32_t i = 0; i < flight.n_entries; i++) {
         int32_t following = sim->flights.next[task];
         int status = ssk_enter(sim, task, flight.group, flight.instance, SSK_NONE);
@@ -104,7 +104,7 @@ int ssk_land(ssk_sim_t *sim)
 void ssk_drop_flights(ssk_sim_t *sim)
 {
     ssk_flights_clear(&sim->flights);
-    sim->landing_time = SSK_NO_TIMER;
+    ssk_set_rare(sim, SSK_RARE_LANDING, SSK_NO_TIMER);
 }
 
 static int refuse_kind(ssk_sim_t *sim)
@@ -141,6 +141,13 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
     int32_t victim = decision->worker, taker = decision->other, task = SSK_NONE;
     if (decision->kind == SSK_DECIDE_TRANSFER)
         return transfer(sim, decision, SSK_NONE, SSK_REASON_TIMER_POOL);
+    if (decision->kind == SSK_DECIDE_EXCHANGE) {
+        int32_t n = sim->problem.n_workers;
+        if (victim < 0 || victim >= n || taker < 0 || taker >= n || victim == taker)
+            return refuse_taker(sim, SSK_REASON_EXCHANGE, victim, taker);
+        ssk_exchange(sim, victim, taker);
+        return SSK_OK;
+    }
     if (decision->kind != SSK_DECIDE_PREEMPT)
         return refuse_kind(sim);
     if (taker != SSK_NONE && !ssk_sim_is_waiting(sim, taker))
@@ -162,7 +169,7 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
 int ssk_fire_policy_timer(ssk_sim_t *sim)
 {
     const ssk_decision_t *decisions = NULL;
-    sim->policy_time = ssk_add_ps(sim->now, sim->problem.timer_period_ps);
+    ssk_set_rare(sim, SSK_RARE_POLICY, ssk_add_ps(sim->now, sim->problem.timer_period_ps));
     ssk_event(sim, SSK_TIMER, SSK_NONE, SSK_NONE, 0, 0);
     if (sim->hooks.on_timer == NULL)
         return SSK_OK;

@@ -128,7 +128,7 @@ void ssk_routes_set_active(ssk_routes_t *self, const uint8_t *active)
 ssk_candidates_t ssk_routes_candidates(const ssk_routes_t *self, int32_t scope, int32_t where, int32_t worker)
 {
     const ssk_scope_t *s = &self->scope[scope];
-    int32_t home = self->problem->worker_domain[worker], own = s->position[s->own[worker]];
+    int32_t home = self->scope[SSK_SCOPE_WORKER].domain[worker], own = s->position[s->own[worker]];
     int32_t first = s->section[home], end = s->section[home + 1];
     ssk_candidates_t c = {s->order, 0, s->section[self->problem->n_domains], {NO_HOLE, NO_HOLE}, {0, 0}};
     if (where == SSK_SAME_DOMAIN) {

@@ -7,7 +7,7 @@
  */
 #include "sim.h"
 
-enum { FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY };
+enum { FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY }; /* from ARRIVAL on in the order of the rare times */
 
 int ssk_fail(ssk_sim_t *sim, int code)
 {
@@ -21,8 +21,8 @@ int ssk_fail(ssk_sim_t *sim, int code)
 /* Tells whether nothing but the policy's timer and flights without entries is pending. A flow is, even while its rate is not known yet. */
 static bool is_stalled(const ssk_sim_t *sim)
 {
-    return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->arrival_time == SSK_NO_TIMER &&
-           sim->boundary_time == SSK_NO_TIMER && sim->flights.n_loaded == 0;
+    return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER &&
+           sim->rare_time[SSK_RARE_BOUNDARY] == SSK_NO_TIMER && sim->flights.n_loaded == 0;
 }
 
 /* Returns the kind of the next event; *time_ret is its time and, for a flow, *worker_ret its worker. */
@@ -30,21 +30,11 @@ static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
 {
     int64_t time = ssk_timers_first(&sim->timers);
     int kind = TIMER;
-    if (sim->arrival_time < time) {
-        time = sim->arrival_time;
+    if (sim->first_rare_time < time) {
+        time = sim->first_rare_time;
         kind = ARRIVAL;
-    }
-    if (sim->landing_time < time) {
-        time = sim->landing_time;
-        kind = LANDING;
-    }
-    if (sim->boundary_time < time) {
-        time = sim->boundary_time;
-        kind = BOUNDARY;
-    }
-    if (sim->policy_time < time) {
-        time = sim->policy_time;
-        kind = POLICY;
+        while (sim->rare_time[kind - ARRIVAL] != time)
+            kind++;
     }
     if (sim->flows.n_flows > 0 || sim->flows.n_changed > 0) {
         int64_t flow_time = ssk_flows_next(&sim->flows, sim->now, sim->lag, time, worker_ret);

@@ -29,7 +29,7 @@ static inline ssk_nearness_t nearness(const ssk_sim_t *sim, int32_t worker, int3
     const ssk_problem_t *p = &sim->problem;
     ssk_nearness_t near = {
         .hops = &p->domain_hops[p->worker_domain[worker] * p->n_domains],
-        .domain = sim->routes.scope[scope].domain,
+        .domain = scope == SSK_SCOPE_WORKER ? p->worker_domain : sim->routes.scope[scope].domain,
         .core = scope == SSK_SCOPE_WORKER ? p->worker_core : NULL,
         .own_core = p->worker_core[worker],
     };
@@ -209,7 +209,7 @@ static void mark_domain(ssk_sim_t *sim, int32_t task, int32_t group, int32_t wor
 {
     if (!sim->plan.group_marks_active[group] || sim->tasks.marked[task] != SSK_NONE)
         return;
-    int32_t domain = sim->problem.worker_domain[worker];
+    int32_t domain = ssk_home(sim, worker);
     sim->tasks.marked[task] = domain;
     if (sim->marked_tasks[domain]++ == 0)
         set_inactive(sim, domain, false);
@@ -226,7 +226,7 @@ void ssk_release_domain(ssk_sim_t *sim, int32_t task)
     set_inactive(sim, domain, true);
     for (int32_t i = 0; sim->n_parked > 0 && i < sim->routes.n_active; i++) {
         int32_t worker = sim->routes.active_workers[i];
-        if (sim->problem.worker_domain[worker] == domain && sim->workers[worker].state == SSK_PARKED)
+        if (ssk_home(sim, worker) == domain && sim->workers[worker].state == SSK_PARKED)
             ssk_wake(sim, worker, 1);
     }
 }
@@ -237,7 +237,7 @@ static int32_t count_filled(const ssk_sim_t *sim, int32_t group, int32_t where, 
     const ssk_pools_t *pools = &sim->pools;
     const ssk_pool_t *own =
         ssk_pools_at(pools, group, sim->routes.scope[sim->plan.group_scope[group]].own[worker]);
-    int32_t home = sim->problem.worker_domain[worker];
+    int32_t home = ssk_home(sim, worker);
     int32_t near = pools->filled[group * pools->n_domains + home];
     int32_t own_filled = own->is_candidate && own->count > 0, own_near = own_filled && own->domain == home;
     if (where == SSK_SAME_DOMAIN)

@@ -20,6 +20,7 @@ int ssk_start_work(ssk_sim_t *sim, int32_t worker)
     if (isinf(w->ops)) {
         sim->failure.task = w->task;
         sim->failure.worker = worker;
+        sim->failure.kind = sim->problem.worker_kind[worker];
         return ssk_fail(sim, SSK_ERR_NO_PROCESSOR);
     }
     w->access = w->access_end = 0;
@@ -235,11 +236,22 @@ static void settle(const ssk_sim_t *sim, ssk_worker_t *w)
 
 void ssk_adapt(ssk_sim_t *sim, int32_t worker)
 {
+    ssk_go_on(sim, worker, ssk_halt(sim, worker));
+}
+
+double ssk_halt(ssk_sim_t *sim, int32_t worker)
+{
     ssk_worker_t *w = &sim->workers[worker];
     settle(sim, w);
+    return w->flowing ? ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag) : 0.0;
+}
+
+void ssk_go_on(ssk_sim_t *sim, int32_t worker, double left)
+{
+    ssk_worker_t *w = &sim->workers[worker];
     w->rate = ssk_rate(sim, worker);
     if (w->flowing) {
-        double left = ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
+        w->flow_path = path_of(sim, worker, w->flow_way[w->flow]);
         ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), left, sim->now, sim->lag);
     } else {
         ssk_timers_set(&sim->timers, worker, ssk_max(sim->now, plan_end(w)));

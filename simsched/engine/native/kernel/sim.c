@@ -65,7 +65,9 @@ static int alloc_parts(ssk_sim_t *sim)
 {
     const ssk_allocator_t *allocator = &sim->allocator;
     const ssk_problem_t *p = &sim->problem;
-    int status = ssk_timers_alloc(&sim->timers, allocator, p->n_workers);
+    int status = ssk_seats_alloc(&sim->seats, allocator, &sim->problem);
+    if (status == SSK_OK)
+        status = ssk_timers_alloc(&sim->timers, allocator, p->n_workers);
     if (status == SSK_OK)
         status = ssk_flows_alloc(&sim->flows, allocator, p);
     if (status == SSK_OK)
@@ -101,9 +103,10 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
         sim->problem.taken_bytes = problem->block_bytes;
     if (hooks != NULL)
         sim->hooks = *hooks;
-    sim->arrival_time = sim->landing_time = sim->boundary_time = sim->policy_time = SSK_NO_TIMER;
+    for (int which = 0; which < SSK_N_RARE; which++)
+        ssk_set_rare(sim, which, SSK_NO_TIMER);
     if (problem->timer_period_ps > 0)
-        sim->policy_time = problem->timer_period_ps;
+        ssk_set_rare(sim, SSK_RARE_POLICY, problem->timer_period_ps);
     ssk_tasks_init(&sim->tasks);
     ssk_pools_init(&sim->pools);
     ssk_flights_init(&sim->flights);
@@ -122,6 +125,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     if (sim == NULL)
         return;
     ssk_allocator_t allocator = sim->allocator;
+    ssk_seats_free(&sim->seats, &allocator);
     ssk_timers_free(&sim->timers, &allocator);
     ssk_flows_free(&sim->flows, &allocator);
     ssk_caches_free(&sim->caches);

@@ -22,6 +22,7 @@
 #include "flows.h"
 #include "pools.h"
 #include "routes.h"
+#include "seats.h"
 #include "sidecache.h"
 #include "tasks.h"
 #include "timers.h"
@@ -43,6 +44,9 @@ enum {
     SSK_ACT_END,
     SSK_ACT_COPY         /* next migration */
 };
+
+/* Events without a worker, of which there is one of a kind, in the order of their kinds. */
+enum { SSK_RARE_ARRIVAL = 0, SSK_RARE_LANDING, SSK_RARE_BOUNDARY, SSK_RARE_POLICY, SSK_N_RARE };
 
 /* What ssk_sim_run() is to complete. */
 enum { SSK_PHASE_IDLE = 0, SSK_PHASE_TASKS, SSK_PHASE_BARRIER, SSK_PHASE_OVERHEAD, SSK_PHASE_COPIES };
@@ -88,8 +92,9 @@ struct ssk_sim {
     /* pending events, in the order of their kinds; SSK_NO_TIMER when there is none */
     ssk_flows_t flows;
     ssk_timers_t timers;
-    int64_t arrival_time, landing_time, boundary_time, policy_time;
+    int64_t rare_time[SSK_N_RARE], first_rare_time; /* of events without a worker; the earliest */
     /* cores */
+    ssk_seats_t seats;
     int32_t *core_busy;                /* busy workers */
     int32_t *core_ptr, *core_worker;   /* workers of each core, ascending */
     /* memory */
@@ -148,6 +153,15 @@ static inline void ssk_event(ssk_sim_t *sim, int32_t kind, int32_t worker, int32
     ssk_trace_add(&sim->trace, sim->now, kind, worker, task, sim->iteration, arg0, arg1);
 }
 
+/* Sets the time of an event without a worker; SSK_NO_TIMER removes it. */
+static inline void ssk_set_rare(ssk_sim_t *sim, int which, int64_t time)
+{
+    sim->rare_time[which] = time;
+    sim->first_rare_time = SSK_NO_TIMER;
+    for (int i = 0; i < SSK_N_RARE; i++)
+        sim->first_rare_time = ssk_min(sim->first_rare_time, sim->rare_time[i]);
+}
+
 /* Lets a worker pay a cost; returns what it does now. */
 static inline int ssk_pay(ssk_sim_t *sim, int32_t worker, int64_t cost, int then)
 {
@@ -165,12 +179,20 @@ static inline double ssk_rate(const ssk_sim_t *sim, int32_t worker)
     return p->worker_rate[worker * p->n_smt + sim->core_busy[p->worker_core[worker]] - 1];
 }
 
+/* The domain in which a worker has started; pools and conditions go by it. */
+static inline int32_t ssk_home(const ssk_sim_t *sim, int32_t worker)
+{
+    return sim->routes.scope[SSK_SCOPE_WORKER].domain[worker];
+}
+
 /* Records why a run fails; returns the code. */
 int ssk_fail(ssk_sim_t *sim, int code);
 
 /* worker.c */
 int ssk_worker_go(ssk_sim_t *sim, int32_t worker, int action) SSK_CHECK_RESULT;
 void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy);
+/* Lets two workers swap hardware threads. */
+void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second);
 void ssk_set_parked(ssk_sim_t *sim, int32_t worker, bool parked);
 int32_t ssk_flow_class(const ssk_sim_t *sim, int32_t worker, int32_t path);
 
@@ -195,6 +217,9 @@ int ssk_next_flow(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_flow_ended(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_segment_end(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 void ssk_adapt(ssk_sim_t *sim, int32_t worker);
+/* The same in two steps: settles the segment and stops its flow, of which so many bytes are left; goes on with them. */
+double ssk_halt(ssk_sim_t *sim, int32_t worker);
+void ssk_go_on(ssk_sim_t *sim, int32_t worker, double left);
 int ssk_save_segment(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved) SSK_CHECK_RESULT;
 

@@ -38,7 +38,7 @@ enum {
     SSK_ERR_MEMORY = -1,        /* the allocator returned NULL */
     SSK_ERR_STALLED = -2,       /* tasks remain and no event is pending */
     SSK_ERR_NO_ROOM = -3,       /* first touch: failure.block, .bytes, .domain */
-    SSK_ERR_NO_PROCESSOR = -4,  /* infinite operations: failure.task, .worker */
+    SSK_ERR_NO_PROCESSOR = -4,  /* infinite operations: failure.task, .worker, .kind */
     SSK_ERR_HOOK = -5,          /* a hook asked to abort */
     SSK_ERR_DECISION = -6,      /* a hook's decision is not allowed: failure.reason and operands */
     SSK_ERR_MIGRATION = -7,     /* a move has no room: failure.block, .bytes, .node */
@@ -57,7 +57,8 @@ enum {
     SSK_REASON_TIMER_TAKER = 5,  /* on_timer: .taker is not waiting */
     SSK_REASON_IDLE_POOL = 6,    /* on_idle: .group or .instance does not exist */
     SSK_REASON_TIMER_POOL = 7,   /* on_timer: the same */
-    SSK_REASON_KIND = 8          /* the decision is of no kind that the hook may return, or its numbers mean nothing */
+    SSK_REASON_EXCHANGE = 8,     /* on_timer: .worker and .taker are not two workers */
+    SSK_REASON_KIND = 9          /* the decision is of no kind that the hook may return, or its numbers mean nothing */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -83,7 +84,8 @@ enum {
     SSK_SPAWN = 18,
     SSK_TRANSFER = 19,
     SSK_ALLOCATE = 20,
-    SSK_FREE = 21
+    SSK_FREE = 21,
+    SSK_EXCHANGE = 22
 };
 
 /* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
@@ -113,12 +115,13 @@ typedef struct {
 } ssk_random_t;
 
 /* Kinds of decisions. */
-enum { SSK_DECIDE_PREEMPT = 0, SSK_DECIDE_TRANSFER = 1 };
+enum { SSK_DECIDE_PREEMPT = 0, SSK_DECIDE_TRANSFER = 1, SSK_DECIDE_EXCHANGE = 2 };
 
 /*
  * A decision of on_idle or on_timer.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
  * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`.
+ * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads; of on_timer only.
  */
 typedef struct {
     int32_t kind;
@@ -266,7 +269,7 @@ typedef struct {
 /* Operands of the last failure; which of them mean something is said beside each SSK_ERR_* and SSK_REASON_*. */
 typedef struct {
     int code, reason;
-    int32_t task, worker, taker, block, node, domain, group, instance;
+    int32_t task, worker, taker, kind, block, node, domain, group, instance;
     int64_t bytes;
     ssk_flaw_t flaw; /* of SSK_ERR_ARGUMENT; name is NULL when the call came at the wrong time */
 } ssk_failure_t;

@@ -34,6 +34,55 @@ int32_t ssk_flow_class(const ssk_sim_t *sim, int32_t worker, int32_t path)
     return path * p->n_smt + sim->core_busy[p->worker_core[worker]] - 1;
 }
 
+/* Lets the workers of a core whose busy workers have changed go on, except two. */
+static void adapt_others(ssk_sim_t *sim, int32_t core, int32_t first, int32_t second)
+{
+    for (int32_t i = sim->core_ptr[core]; i < sim->core_ptr[core + 1]; i++) {
+        int32_t other = sim->core_worker[i];
+        if (other != first && other != second && sim->workers[other].state == SSK_EXECUTING)
+            ssk_adapt(sim, other);
+    }
+}
+
+/* Puts a worker into the list of a core in the place of another one. */
+static void replace(ssk_sim_t *sim, int32_t core, int32_t old, int32_t new)
+{
+    int32_t *list = sim->core_worker + sim->core_ptr[core], n = sim->core_ptr[core + 1] - sim->core_ptr[core], i = 0;
+    while (list[i] != old)
+        i++;
+    for (; i > 0 && list[i - 1] > new; i--)
+        list[i] = list[i - 1];
+    for (; i + 1 < n && list[i + 1] < new; i++)
+        list[i] = list[i + 1];
+    list[i] = new;
+}
+
+void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second)
+{
+    const int32_t pair[2] = {first, second};
+    const int32_t cores[2] = {sim->problem.worker_core[first], sim->problem.worker_core[second]};
+    double left[2] = {0.0, 0.0};
+    ssk_event(sim, SSK_EXCHANGE, SSK_NONE, SSK_NONE, first, second);
+    if (cores[0] == cores[1])
+        return;
+    for (int i = 0; i < 2; i++)
+        if (sim->workers[pair[i]].state == SSK_EXECUTING)
+            left[i] = ssk_halt(sim, pair[i]);
+    ssk_seats_swap(&sim->seats, &sim->problem, first, second);
+    replace(sim, cores[0], first, second);
+    replace(sim, cores[1], second, first);
+    int32_t change = sim->workers[second].busy - sim->workers[first].busy;
+    if (change != 0) {
+        sim->core_busy[cores[0]] += change;
+        sim->core_busy[cores[1]] -= change;
+        for (int i = 0; i < 2; i++)
+            adapt_others(sim, cores[i], first, second);
+    }
+    for (int i = 0; i < 2; i++)
+        if (sim->workers[pair[i]].state == SSK_EXECUTING)
+            ssk_go_on(sim, pair[i], left[i]);
+}
+
 void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy)
 {
     int32_t core = sim->problem.worker_core[worker];
@@ -41,11 +90,7 @@ void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy)
         return;
     sim->workers[worker].busy = busy;
     sim->core_busy[core] += busy ? 1 : -1;
-    for (int32_t i = sim->core_ptr[core]; i < sim->core_ptr[core + 1]; i++) {
-        int32_t other = sim->core_worker[i];
-        if (other != worker && sim->workers[other].state == SSK_EXECUTING)
-            ssk_adapt(sim, other);
-    }
+    adapt_others(sim, core, worker, worker);
 }
 
 void ssk_set_parked(ssk_sim_t *sim, int32_t worker, bool parked)

@@ -1,0 +1,131 @@
+/* Hooks that decide at random from what they see. */
+#include "support.h"
+
+static bool aborts(random_hooks_t *state)
+{
+    return ++state->n_calls == state->abort_at;
+}
+
+static int on_ready(void *context, int32_t task, int32_t worker, int32_t *group_ret, int32_t *instance_ret)
+{
+    random_hooks_t *state = context;
+    const ssk_plan_t *plan = &state->scenario->plan;
+    const ssk_problem_t *p = &state->scenario->problem;
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1};
+    CHECK(task >= 0 && worker >= SSK_NONE && worker < p->n_workers);
+    if (aborts(state))
+        return -1;
+    if (rng_chance(&state->rng, 0.7))
+        return 0;
+    *group_ret = rng_below(&state->rng, plan->n_groups);
+    *instance_ret = rng_below(&state->rng, n_instances[plan->group_scope[*group_ret]]);
+    return 1;
+}
+
+static int on_spawn(void *context, int32_t parent, int32_t child, int32_t worker)
+{
+    random_hooks_t *state = context;
+    CHECK(parent < child && worker >= 0 && worker < state->scenario->problem.n_workers);
+    return aborts(state) ? -1 : rng_below(&state->rng, 3);
+}
+
+static int on_acquire(void *context, int32_t task, int32_t worker, int32_t group, int32_t instance)
+{
+    random_hooks_t *state = context;
+    CHECK(task >= 0 && worker >= 0 && group >= 0 && group < state->scenario->plan.n_groups && instance >= 0);
+    return aborts(state) ? -1 : 0;
+}
+
+static int32_t running_worker(random_hooks_t *state)
+{
+    int32_t n = state->scenario->problem.n_workers, first = rng_below(&state->rng, n);
+    for (int32_t i = 0; i < n; i++)
+        if (ssk_sim_running_task(state->sim, (first + i) % n) != SSK_NONE)
+            return (first + i) % n;
+    return SSK_NONE;
+}
+
+static ssk_decision_t random_transfer(random_hooks_t *state)
+{
+    static const int64_t DELAYS[] = {1, 100, 5000, 90000};
+    const ssk_plan_t *plan = &state->scenario->plan;
+    const ssk_problem_t *p = &state->scenario->problem;
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1};
+    ssk_decision_t d = {.kind = SSK_DECIDE_TRANSFER};
+    d.group = rng_below(&state->rng, plan->n_groups);
+    d.instance = rng_below(&state->rng, n_instances[plan->group_scope[d.group]]);
+    d.to_group = rng_below(&state->rng, plan->n_groups);
+    d.to_instance = rng_below(&state->rng, n_instances[plan->group_scope[d.to_group]]);
+    d.count = 1 + rng_below(&state->rng, 3);
+    d.take = rng_below(&state->rng, 2);
+    d.delay_ps = rng_pick(&state->rng, DELAYS, 4);
+    return d;
+}
+
+static int on_idle(void *context, int32_t worker, ssk_decision_t *decision_ret)
+{
+    random_hooks_t *state = context;
+    int32_t victim = running_worker(state);
+    if (aborts(state))
+        return -1;
+    if (state->n_transfers < 200 && rng_chance(&state->rng, 0.3)) {
+        state->n_transfers++;
+        *decision_ret = random_transfer(state);
+        return 1;
+    }
+    if (victim == SSK_NONE || state->n_snatches == 0 || rng_chance(&state->rng, 0.5))
+        return 0;
+    state->n_snatches--;
+    decision_ret->kind = SSK_DECIDE_PREEMPT;
+    decision_ret->worker = victim;
+    decision_ret->other = worker;
+    return 1;
+}
+
+static int on_finish(void *context, int32_t task, int32_t worker)
+{
+    CHECK(task >= 0 && worker >= 0);
+    return aborts(context) ? -1 : 0;
+}
+
+static int on_timer(void *context, const ssk_decision_t **decisions_ret)
+{
+    random_hooks_t *state = context;
+    int32_t victim = running_worker(state), taker = SSK_NONE;
+    if (aborts(state))
+        return -1;
+    *decisions_ret = state->decisions;
+    state->decisions[0] = random_transfer(state);
+    if (victim == SSK_NONE)
+        return 1;
+    for (int32_t w = 0; w < state->scenario->problem.n_workers; w++)
+        if (ssk_sim_is_waiting(state->sim, w) && rng_chance(&state->rng, 0.5))
+            taker = w;
+    state->decisions[1] = (ssk_decision_t){.kind = SSK_DECIDE_PREEMPT, .worker = victim, .other = taker};
+    int32_t n = state->scenario->problem.n_workers, first = rng_below(&state->rng, n);
+    int32_t second = (first + 1 + rng_below(&state->rng, n > 1 ? n - 1 : 1)) % n;
+    state->decisions[2] = (ssk_decision_t){.kind = SSK_DECIDE_EXCHANGE, .worker = first, .other = second};
+    return n > 1 ? 3 : 2;
+}
+
+ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed)
+{
+    memset(state, 0, sizeof(*state));
+    state->rng.state = seed;
+    state->scenario = scenario;
+    state->n_snatches = 20;
+    ssk_hooks_t hooks = {.context = state};
+    if (seed & 16)
+        hooks.on_spawn = on_spawn;
+    if (seed & 32)
+        hooks.on_acquire = on_acquire;
+    if (seed & 1)
+        hooks.on_ready = on_ready;
+    if (seed & 2)
+        hooks.on_idle = on_idle;
+    if (seed & 4)
+        hooks.on_finish = on_finish;
+    if (seed & 8)
+        hooks.on_timer = on_timer;
+    return hooks;
+}
