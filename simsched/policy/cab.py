@@ -37,6 +37,7 @@ from simsched.policy.footprint import (
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
+from simsched.policy.spawn_cost import slower_spawns
 from simsched.workload.graph import TaskGraph, Workload
 
 WORKER, ABOVE, SUBTREE, START = 0, 1, 2, 3  #: pool groups
@@ -174,7 +175,8 @@ class Cab(PlacedPolicy):
     not make a socket busy: while the first worker runs one, nobody else can take another, and one
     that is suspended must not keep its socket from its own children. They have a pool of their own
     and come before roots of subtrees, which in a full tree is the order of one pool. Pools between
-    sockets have one owner if `heads_only`, who needs no lock; otherwise every operation takes it.
+    sockets have one owner if `heads_only`, who needs no lock; otherwise every operation takes it,
+    and several workers of a socket may run tasks above the boundary at the same time.
     Owners take the newest of their own tasks, thieves the oldest; victims are uniformly random.
 
     The book asks of any boundary that there be subtrees for all sockets, but its rule for
@@ -221,13 +223,7 @@ class Cab(PlacedPolicy):
 
     def prepare(self, view: View) -> Workload:
         """Return the program with what a spawn costs more."""
-        if self.spawn_s == 0.0:
-            return view.workload
-        core = view.machine.thread_core[view.worker_thread[0]]
-        group = view.machine.core_groups[view.machine.core_group[core]]
-        more = self.spawn_s * group.ops_per_s
-        graph = view.workload.graph
-        return replace(view.workload, graph=replace(graph, creation_ops=graph.creation_ops + more))
+        return slower_spawns(view, self.spawn_s)
 
     def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
         """Return random stealing for what has no tiers (yet), otherwise the bi-tier plan."""

@@ -33,6 +33,7 @@ from simsched.policy.packing import TIES, Tuner, initial_roots, inside
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
+from simsched.policy.spawn_cost import slower_spawns
 from simsched.workload.graph import TaskGraph, Workload
 
 BoolArray = NDArray[np.bool_]
@@ -168,13 +169,7 @@ class Laws(PlacedPolicy):
 
     def prepare(self, view: View) -> Workload:
         """Return the program with what a spawn costs more."""
-        if self.spawn_s == 0.0:
-            return view.workload
-        core = view.machine.thread_core[view.worker_thread[0]]
-        group = view.machine.core_groups[view.machine.core_group[core]]
-        graph = view.workload.graph
-        slower = graph.creation_ops + self.spawn_s * group.ops_per_s
-        return replace(view.workload, graph=replace(graph, creation_ops=slower))
+        return slower_spawns(view, self.spawn_s)
 
     def plan(self, view: View, state: LawsState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks on the sockets of their data, for `graph`."""
