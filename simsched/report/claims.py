@@ -25,6 +25,20 @@ UNDIAGNOSED = "undiagnosed"
 MAX_SHOWN = 6
 
 
+def figure(value: float) -> str:
+    """Return a number with four significant digits and, if large or small, an exponent.
+
+    Examples
+    --------
+    >>> figure(398_901_632.0), figure(3e-6), figure(1.5), figure(0.0)
+    ('398.9e6', '3e-6', '1.5', '0')
+    """
+    if not math.isfinite(value) or value == 0.0 or 1e-3 <= abs(value) < 1e6:
+        return number(value)
+    exponent = 3 * math.floor(math.log10(abs(value)) / 3)
+    return f"{value / 10.0**exponent:.4g}e{exponent}"
+
+
 def published_text(claim: Claim) -> str:
     """Return what is published, as text."""
     if claim.order is not None:
@@ -34,12 +48,12 @@ def published_text(claim: Claim) -> str:
     if claim.equals is not None:
         return claim.equals
     if claim.value is not None:
-        return ", ".join(map(number, claim.value))
+        return ", ".join(map(figure, claim.value))
     if claim.min is not None and claim.max is not None:
-        return f"{number(claim.min)} to {number(claim.max)}"
+        return f"{figure(claim.min)} to {figure(claim.max)}"
     if claim.min is not None:
-        return f"at least {number(claim.min)}"
-    return f"at most {number(claim.max)}" if claim.max is not None else ""
+        return f"at least {figure(claim.min)}"
+    return f"at most {figure(claim.max)}" if claim.max is not None else ""
 
 
 def simulated_text(verdict: Verdict) -> str:
@@ -50,10 +64,10 @@ def simulated_text(verdict: Verdict) -> str:
     if claim.order is None and claim.trend is None:
         values = [value for case in cases for value in case.simulated[""]]
         if claim.value is not None and len(claim.value) > 1:
-            return ", ".join(map(number, values))
+            return ", ".join(map(figure, values))
         low, high = min(values), max(values)
-        shown = number(low) if low == high or len(values) == 1 else ""
-        return shown or f"{number(low)} to {number(high)}"
+        shown = figure(low) if low == high or len(values) == 1 else ""
+        return shown or f"{figure(low)} to {figure(high)}"
     if len(cases) == 1:
         return _shown(cases[0])
     holding = sum(case.holds for case in cases)
@@ -67,9 +81,9 @@ def simulated_text(verdict: Verdict) -> str:
 def _shown(case: CaseVerdict) -> str:
     """Return the numbers of one case, the first ones of many."""
     if list(case.simulated) == [""]:
-        shown = list(map(number, case.simulated[""]))
+        shown = list(map(figure, case.simulated[""]))
     else:
-        shown = [f"{name} {number(values[0])}" for name, values in case.simulated.items()]
+        shown = [f"{name} {figure(values[0])}" for name, values in case.simulated.items()]
     return ", ".join(shown[:MAX_SHOWN] + ["..."] * (len(shown) > MAX_SHOWN))
 
 

@@ -11,10 +11,13 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
+        "simsched.experiment.claims_judge",
+        "simsched.experiment.claims_schema",
         "simsched.experiment.fingerprint",
         "simsched.experiment.overrides",
         "simsched.experiment.progress",
         "simsched.experiment.summary",
+        "simsched.report.claims",
         "simsched.report.tables",
     ],
 )
