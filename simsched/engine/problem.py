@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
 from simsched.engine.victims import Homes, VictimLists, list_victims
-from simsched.errors import ModelError, unknown_name
+from simsched.errors import ModelError, PolicyError, unknown_name
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
 from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, Placement, Plan
 from simsched.policy.plan_checks import validate_plan
@@ -236,6 +236,8 @@ class ResolvedPlan:
     monitor_period_ps : int
         0 without a monitor.
     sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
+    balance_period_ps, balance_page_bytes, balance_faults : int
+        Page balancing; the period is 0 without.
     """
 
     group_scope: Int32Array
@@ -259,6 +261,9 @@ class ResolvedPlan:
     round_robin_roots: bool
     monitor_period_ps: int
     sample_offset_bytes: Int64Array
+    balance_period_ps: int
+    balance_page_bytes: int
+    balance_faults: int
 
 
 def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan:
@@ -281,7 +286,9 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
     active = (
         np.ones(problem.n_workers, bool) if plan.active_workers is None else plan.active_workers
     )
-    monitor = plan.monitor
+    monitor, balancing = plan.monitor, plan.balancing
+    if balancing is not None and problem.touch_order.shape[1] == 0:
+        raise PolicyError("plan: balancing: found a touch order without nodes, accepted some")
     return ResolvedPlan(
         group_scope=np.array([SCOPES.index(group.scope) for group in plan.pool_groups], np.int32),
         group_locked=np.array([group.locked for group in plan.pool_groups], np.uint8),
@@ -312,6 +319,9 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         sample_offset_bytes=np.zeros((graph.n_blocks, 0), np.int64)
         if monitor is None
         else np.ascontiguousarray(monitor.sample_offset_bytes, np.int64),
+        balance_period_ps=0 if balancing is None else round(balancing.scan_period_s / PER_PS),
+        balance_page_bytes=1 if balancing is None else balancing.page_bytes,
+        balance_faults=1 if balancing is None else balancing.faults_to_move,
     )
 
 

@@ -225,6 +225,10 @@ class RuntimeCosts:
 
     Costs "by distance" are indexed by :meth:`Machine.thread_distance`: 0 the same core, 1 the same
     domain, 1 + h another domain h hops away; the last value holds beyond the end.
+
+    `page_migration_ps` is the time of copying one page of a node. When pages follow accesses,
+    `page_fault_ps` is what handling one fault costs, and `page_move_ps` what each page that is
+    moved costs besides copying its bytes.
     """
 
     spawn_child_first_ps: int = 0
@@ -237,6 +241,8 @@ class RuntimeCosts:
     barrier_ps: int = 0
     context_switch_ps: int = 0
     page_migration_ps: int = 0
+    page_fault_ps: int = 0
+    page_move_ps: int = 0
     hotness_sample_ps: int = 0
 
 

@@ -325,6 +325,8 @@ class Costs(Section):
     barrier: Sourced[Time] | None = None
     context_switch: Sourced[Time] | None = None
     page_migration: Sourced[Time] | None = None
+    page_fault: Sourced[Time] | None = None
+    page_move: Sourced[Time] | None = None
     hotness_sample: Sourced[Time] | None = None
 
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
-from simsched.policy.blocks import BlockPools
+from simsched.policy.blocks import BlockPools, PageBalancing
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -154,6 +154,8 @@ class Plan:
         Group under which each task's memory accesses are counted; -1 for none.
     monitor : Monitor, optional
         Page sampling.
+    balancing : PageBalancing, optional
+        Pages that follow accesses; none by default.
     """
 
     acquire: tuple[AcquireStep, ...]
@@ -165,6 +167,7 @@ class Plan:
     active_workers: NDArray[np.bool_] | None = None
     counter_group: Int32Array | None = None
     monitor: Monitor | None = None
+    balancing: PageBalancing | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,6 +70,57 @@ class BlockPools:
         return pooled
 
 
+@dataclass(frozen=True)
+class PageBalancing:
+    """Pages that the operating system moves to where they are accessed (`balancenuma`).
+
+    Parameters
+    ----------
+    scan_period_s : float
+        Time between two scans, each of which marks all pages; the first scan is at the start of the
+        run. The first access to a page after a scan faults.
+    page_bytes : int
+        Size of a page: 4 KiB by default, or of huge pages. A block has pages of its own.
+    faults_to_move : int
+        How many faulting accesses in a row must come from the same domain before a block moves: 1
+        moves it with the first one, 2 is the filter of Linux against pages that two nodes share.
+
+    Notes
+    -----
+    A fault costs the machine's ``page_fault``. A block whose home is on another domain moves to the
+    worker's node with the access if at least half of its pages fault, there is room, and the filter
+    agrees; every page costs ``page_move``, and its bytes what the machine's ``page_migration``
+    says. The access waits for all of that. Blocks are the unit because a block has one home.
+
+    References
+    ----------
+    A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA: A
+    Uniform Abstraction for Coordinated Scheduling and Memory Management*, PACT 2016, section 6.
+    """
+
+    scan_period_s: float
+    page_bytes: int = 4096
+    faults_to_move: int = 1
+
+
+def check_balancing(balancing: PageBalancing) -> None:
+    """Check the numbers of page balancing.
+
+    Raises
+    ------
+    PolicyError
+        A number that is out of range.
+    """
+    for name, low, high in (
+        ("scan_period_s", 1e-9, 1e6),
+        ("page_bytes", 1, 2**40),
+        ("faults_to_move", 1, 2**31 - 1),
+    ):
+        value = getattr(balancing, name)
+        if not low <= value <= high:
+            raise PolicyError(f"plan: balancing: {name}: found {value}, accepted {low} to {high}")
+
+
 def size_classes(block_bytes: Int64Array, smallest: int = 6, largest: int = 21) -> Int32Array:
     """Return the class of each block: its size rounded up to a power of two.
 

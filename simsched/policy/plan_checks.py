@@ -6,6 +6,7 @@ import numpy as np
 
 from simsched.errors import PolicyError, unknown_name
 from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, AcquireStep, Plan
+from simsched.policy.blocks import check_balancing
 from simsched.workload.graph import TaskGraph
 
 MAX_INT32 = 2**31 - 1
@@ -53,6 +54,8 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
             if value not in accepted:
                 raise PolicyError(f"{where}: {unknown_name(what, value, accepted)}")
         _validate_victims(where, step, (n_workers, instances[scope_of[step.group]]))
+    if plan.balancing is not None:
+        check_balancing(plan.balancing)
     if plan.roots not in ("first", "round_robin"):
         raise PolicyError(f"plan: {unknown_name('roots', plan.roots, ['first', 'round_robin'])}")
     for what, array, length in (

@@ -338,6 +338,8 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "failed_probes": int(summary.failed_probes.sum()),
         "migrations": summary.migrations,
         "migrated_bytes": summary.migrated_bytes,
+        "page_faults": summary.page_faults,
+        "page_fault_s": summary.page_fault_ps * PS,
     }
 
 

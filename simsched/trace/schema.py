@@ -41,6 +41,8 @@ class EventKind(IntEnum):
     ALLOCATE = 20  #: `task` is created and a block takes freed memory of a pool: (block, node)
     FREE = 21  #: `task` has ended and the memory of a block goes to a pool: (block, node)
     EXCHANGE = 22  #: two workers swap hardware threads: (one worker, the other)
+    PAGE_FAULT = 23  #: an access finds marked pages: (block, pages)
+    PAGE_MOVE = 24  #: the block moves to the worker that accesses it: (block, destination node)
 
 
 #: Columns of the event table and their dtypes.
@@ -126,6 +128,10 @@ class Summary:
         Allocations that a pool has served with memory that had been freed.
     managed_bytes : ndarray of int64, shape (2,)
         Bytes that tasks asked for in blocks of pools, local (0) and remote (1), hits included.
+    page_faults : int
+        Accesses to pages that a scan had marked.
+    page_fault_ps : int
+        Time for which accesses waited for these faults and for pages to move.
     iteration_overhead_ps : ndarray of int64, shape (I,)
         Time after each iteration that went into the barrier, policy work and migrations.
     n_tasks, n_events : int
@@ -158,5 +164,7 @@ class Summary:
     peak_bytes: int
     recycled_blocks: int
     managed_bytes: NDArray[np.int64]
+    page_faults: int
+    page_fault_ps: int
     n_tasks: int
     n_events: int

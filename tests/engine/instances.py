@@ -25,7 +25,7 @@ from simsched.policy.base import (
     View,
     param,
 )
-from simsched.policy.blocks import BlockPools, size_classes
+from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
 from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -50,6 +50,8 @@ def random_costs(rng: np.random.Generator) -> RuntimeCosts:
         barrier_ps=cost(),
         context_switch_ps=cost(),
         page_migration_ps=cost(),
+        page_fault_ps=cost(),
+        page_move_ps=cost(),
     )
 
 
@@ -199,6 +201,15 @@ def random_victims(
     )
 
 
+def random_balancing(rng: np.random.Generator) -> PageBalancing:
+    """Pages of different sizes that follow accesses after scans of different periods."""
+    return PageBalancing(
+        float(rng.choice([1e-6, 7e-6, 1e-3])),
+        int(rng.choice([512, 4096, 2**21])),
+        1 + rng.integers(2),
+    )
+
+
 def random_pools(rng: np.random.Generator, graph: TaskGraph) -> BlockPools:
     """Return pools from which some blocks come, at creations or first touch, and some go back."""
     n, tasks = graph.n_blocks, graph.n_tasks
@@ -277,6 +288,7 @@ class RandomPolicy(Policy):
             active_workers=active,
             counter_group=state.integers(-1, 3, n).astype(np.int32),
             monitor=Monitor(3 * US, samples) if state.integers(2) else None,
+            balancing=random_balancing(state) if state.integers(3) == 0 else None,
         )
 
     def on_iteration(

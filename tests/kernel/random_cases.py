@@ -23,7 +23,7 @@ from simsched.policy.base import (
     Plan,
     PoolGroup,
 )
-from simsched.policy.blocks import BlockPools, size_classes
+from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
 from simsched.workload.graph import TaskGraph, Workload
 
 HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire")
@@ -199,6 +199,8 @@ def random_machine(rng: np.random.Generator) -> Machine:
         steal_probe_ps=tuple(rng.choice(COST_PS, size=int(rng.integers(1, 4))).tolist()),
         steal_ps=tuple(rng.choice(COST_PS, size=int(rng.integers(1, 4))).tolist()),
         page_migration_ps=int(rng.choice([0, 50, 1000])),
+        page_fault_ps=int(rng.choice([0, 3, 200])),
+        page_move_ps=int(rng.choice([0, 11, 5000])),
     )
     caps = (None, 2e9, (4e9, 5e9, 5e9, 6e9))[int(rng.integers(3))]
     machine = make_machine(
@@ -386,6 +388,9 @@ def random_plan(
     if rng.random() < 0.3:
         offsets = rng.integers(0, 5000, size=(graph.n_blocks, 3)).astype(np.int64)
         monitor = Monitor(int(rng.choice([1000, 200_000])), offsets)
+    balancing = PageBalancing(
+        float(rng.choice([1e-9, 1e-7, 1.0])), int(rng.choice([64, 1000, 4096])), 1 + rng.integers(2)
+    )
     plan = Plan(
         acquire=tuple(steps),
         pool_groups=groups,
@@ -398,6 +403,7 @@ def random_plan(
         active_workers=active if rng.random() < 0.3 else None,
         counter_group=rng.integers(-1, 3, n).astype(np.int32) if rng.random() < 0.4 else None,
         monitor=monitor,
+        balancing=balancing if rng.random() < 0.3 else None,
     )
     return resolve_plan(plan, graph, problem), sizes
 

@@ -474,6 +474,11 @@ static void make_plan(scenario_t *s)
     plan->active = active;
     plan->round_robin_roots = rng_chance(&s->rng, 0.5);
     plan->monitor_period_ps = plan->n_samples > 0 ? 100000 : 0;
+    plan->balance_period_ps = rng_chance(&s->rng, 0.3) ? 1 + rng_below(&s->rng, 100000) : 0;
+    plan->balance_page_bytes = 1 + rng_below(&s->rng, 3000);
+    plan->balance_faults = 1 + rng_below(&s->rng, 2);
+    s->problem.costs.page_fault_ps = 17;
+    s->problem.costs.page_move_ps = 130;
     plan->sample_offset_bytes = offset;
 }
 

@@ -149,6 +149,8 @@ cdef int _fill_costs(ssk_costs_t *c, object costs, list kept) except -1:
     c.lock_hold_ps = _time(costs.lock_hold_ps, "RuntimeCosts.lock_hold_ps")
     c.barrier_ps = _time(costs.barrier_ps, "RuntimeCosts.barrier_ps")
     c.context_switch_ps = _time(costs.context_switch_ps, "RuntimeCosts.context_switch_ps")
+    c.page_fault_ps = _time(costs.page_fault_ps, "RuntimeCosts.page_fault_ps")
+    c.page_move_ps = _time(costs.page_move_ps, "RuntimeCosts.page_move_ps")
     tables = [np.array([_time(value, "RuntimeCosts") for value in table], np.int64)
               for table in (costs.steal_probe_ps, costs.steal_ps)]
     kept += tables
@@ -227,6 +229,9 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     r.active = <const uint8_t *>_array(kept, plan, "active", np.uint8, (workers,))
     r.round_robin_roots = bool(plan.round_robin_roots)
     r.monitor_period_ps = _time(plan.monitor_period_ps, "ResolvedPlan.monitor_period_ps")
+    r.balance_period_ps = _time(plan.balance_period_ps, "ResolvedPlan.balance_period_ps")
+    r.balance_page_bytes = plan.balance_page_bytes
+    r.balance_faults = _count(plan.balance_faults, "ResolvedPlan.balance_faults")
     r.sample_offset_bytes = <const int64_t *>_array(
         kept, plan, "sample_offset_bytes", np.int64, (blocks, offsets.shape[1])
     )

@@ -361,6 +361,8 @@ cdef class NativeBackend:
             node_peak_bytes=_copy(s.node_peak_bytes, (self.problem.n_nodes,), np.int64),
             peak_bytes=s.peak_bytes,
             recycled_blocks=s.recycled_blocks,
+            page_faults=s.page_faults,
+            page_fault_ps=s.page_fault_ps,
             managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
             n_tasks=s.n_tasks,
             n_events=s.n_events,

@@ -34,7 +34,7 @@ cdef extern from "ssk.h" nogil:
 
     ctypedef struct ssk_costs_t:
         int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps
-        int64_t lock_hold_ps, barrier_ps, context_switch_ps
+        int64_t lock_hold_ps, barrier_ps, context_switch_ps, page_fault_ps, page_move_ps
         const int64_t *steal_probe_ps
         const int64_t *steal_ps
         int32_t n_steal_probe, n_steal
@@ -154,6 +154,8 @@ cdef extern from "ssk.h" nogil:
         int round_robin_roots
         int64_t monitor_period_ps
         const int64_t *sample_offset_bytes
+        int64_t balance_period_ps, balance_page_bytes
+        int32_t balance_faults
 
     ctypedef struct ssk_flaw_t:
         const char *name
@@ -180,7 +182,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t *steals
         const int64_t *failed_probes
         const int64_t *node_peak_bytes
-        int64_t peak_bytes, recycled_blocks
+        int64_t peak_bytes, recycled_blocks, page_faults, page_fault_ps
         int64_t managed_bytes[2]
         int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
 

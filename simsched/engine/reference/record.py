@@ -44,6 +44,8 @@ class Record:
         self.node_peak_bytes = [0] * problem.n_nodes
         self.peak_bytes = 0
         self.recycled_blocks = 0
+        self.page_faults = 0
+        self.page_fault_ps = 0
         self.managed_bytes = [0, 0]
 
     def event(
@@ -130,6 +132,8 @@ class Record:
             node_peak_bytes=np.array(self.node_peak_bytes, np.int64),
             peak_bytes=self.peak_bytes,
             recycled_blocks=self.recycled_blocks,
+            page_faults=self.page_faults,
+            page_fault_ps=self.page_fault_ps,
             managed_bytes=np.array(self.managed_bytes, np.int64),
             n_tasks=sum(self.tasks),
             n_events=self.n_events,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.reference.balancing import Balancing
 from simsched.engine.reference.caches import Caches, MemorySideCaches
 from simsched.engine.reference.homes import Homes
 from simsched.engine.reference.record import Record
@@ -95,6 +96,7 @@ class Memory:
         self._caches = Caches(problem, record)
         self._memory_side = MemorySideCaches(problem)
         self.homes = Homes(problem, record)
+        self._balancing = Balancing(problem, record, self.homes)
         self.start_iteration(None, 0)
 
     def start_iteration(self, plan: ResolvedPlan | None, now: int) -> None:
@@ -109,6 +111,7 @@ class Memory:
         self.samples = np.zeros(shape, np.int64)
         self._last_period = np.full(shape, -1, np.int64)
         self._plan = plan
+        self._balancing.start_iteration(plan)
         self._start_ps = now
 
     def begin(self, graph: TaskGraph, segment: Segment, access: int, worker: int, now: int) -> None:
@@ -120,11 +123,17 @@ class Memory:
         domain = int(problem.worker_domain[worker])
         if self.homes.node[block] < 0:
             self.homes.touch(block, worker, segment.task, now)
+            self._balancing.note_first_touch(block, now)
+            stall_ps = 0
+        else:
+            stall_ps = self._balancing.access(block, n_bytes, worker, segment.task, now)
+            segment.ops_left += stall_ps * segment.rate
         node = int(self.homes.node[block])
         assert self._plan is not None
         group = int(self._plan.counter_group[segment.task])
         of_group = self.group_missing_bytes[group] if group >= 0 else None
         missing, tail, transfer_ps = self._caches.access(worker, block, n_bytes, of_group)
+        tail += stall_ps
         if transfer_ps > 0:
             segment.ops_left += transfer_ps * segment.rate
         if written > 0:

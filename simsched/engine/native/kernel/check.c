@@ -178,7 +178,7 @@ static int check_costs(const ssk_problem_t *p, ssk_flaw_t *flaw)
     const int64_t scalar_costs[] = {
         costs->spawn_child_first_ps, costs->spawn_parent_first_ps, costs->pop_ps,
         costs->push_ps,              costs->lock_hold_ps,          costs->barrier_ps,
-        costs->context_switch_ps,
+        costs->context_switch_ps,    costs->page_fault_ps,         costs->page_move_ps,
     };
     CHECK_RANGE(scalar_costs, sizeof(scalar_costs) / sizeof(*scalar_costs), 0, SSK_MAX_COST_PS);
     if (costs->n_steal_probe < 1 || costs->n_steal < 1)
@@ -293,8 +293,10 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
     const int32_t n_instances[SSK_N_SCOPES] = {problem->n_workers, problem->n_domains, problem->n_sockets, 1};
     bool has_active = false;
     if (plan->n_groups < 1 || plan->n_steps < 0 || plan->n_counter_groups < 0 || plan->n_samples < 0 ||
-        plan->monitor_period_ps < 0)
+        plan->monitor_period_ps < 0 || plan->balance_period_ps < 0)
         return flawed(flaw, "plan", SSK_NONE);
+    if (plan->balance_period_ps > 0 && (plan->balance_page_bytes < 1 || problem->n_allowed < 1))
+        return flawed(flaw, "balance_page_bytes", SSK_NONE);
     CHECK_RANGE(plan->group_scope, plan->n_groups, 0, SSK_N_SCOPES - 1);
     if (plan->group_scope[0] != SSK_SCOPE_WORKER)
         return flawed(flaw, "group_scope", 0);

@@ -217,6 +217,8 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
         status = ssk_tasks_reset(&sim->tasks, &sim->allocator, &sim->graph, known, with_marks, &sim->failure.flaw);
     if (status == SSK_OK)
         status = open_counters(sim, number);
+    if (status == SSK_OK)
+        status = ssk_balance_begin(sim);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     sim->iteration = number;

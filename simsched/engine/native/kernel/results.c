@@ -56,6 +56,8 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .node_peak_bytes = sim->node_peak,
         .peak_bytes = sim->peak,
         .recycled_blocks = sim->recycled_blocks,
+        .page_faults = sim->page_faults,
+        .page_fault_ps = sim->page_fault_ps,
         .managed_bytes = {sim->managed_bytes[0], sim->managed_bytes[1]},
         .n_tasks = sim->tasks_ended,
         .n_events = ssk_trace_n_events(&sim->trace),

@@ -114,11 +114,19 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
     int64_t missing, hit = 0, transfer = 0, *missing_of_group = NULL;
     int32_t group = sim->plan.counter_group[w->task];
-    int status = sim->home[block] < 0 ? ssk_touch_first(sim, worker, block) : SSK_OK;
+    bool is_first = sim->home[block] < 0;
+    int status = is_first ? ssk_touch_first(sim, worker, block) : SSK_OK;
     if (status != SSK_OK)
         return status;
-    w->node = sim->home[block];
     w->tail = 0;
+    if (sim->plan.balance_period_ps > 0) {
+        if (is_first)
+            ssk_balance_first_touch(sim, block);
+        else
+            w->tail = ssk_balance_access(sim, worker, block, n_bytes);
+        w->ops_left += (double)w->tail * w->rate;
+    }
+    w->node = sim->home[block];
     w->n_flows = 0;
     if (group >= 0 && sim->problem.n_levels > 0)
         missing_of_group = sim->group_missing + (size_t)group * (size_t)sim->problem.n_levels;

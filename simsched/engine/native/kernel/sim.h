@@ -10,6 +10,7 @@
  * life.c     spawning, sync, end of tasks         iteration.c  iterations and migration
  * homes.c    first touch, pools of memory         run.c        order of events
  * sim.c      allocation, verification             results.c    what is read from outside
+ * balancing.c  pages that follow accesses
  */
 #ifndef SSK_SIM_H
 #define SSK_SIM_H
@@ -81,6 +82,12 @@ typedef struct {
     ssk_worker_counters_t counters;
 } ssk_worker_t;
 
+/* Marks of a block's pages: the last scan after which some have faulted, how many, and how often in a row for whom. */
+typedef struct {
+    int64_t scan, faulted;
+    int32_t domain, times;
+} ssk_marks_t;
+
 struct ssk_sim {
     ssk_allocator_t allocator;
     ssk_problem_t problem;
@@ -101,6 +108,7 @@ struct ssk_sim {
     ssk_caches_t caches;
     ssk_sidecache_t sidecache;
     ssk_blockpools_t blockpools;
+    ssk_marks_t *marks; /* per block; NULL until a plan lets pages follow accesses */
     bool is_pooling; /* the tasks of this iteration allocate and free */
     int32_t *home;
     int64_t *node_used, *node_peak;
@@ -143,7 +151,7 @@ struct ssk_sim {
     size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity;
     int64_t *steals, *failed_probes;
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
-    int64_t recycled_blocks, managed_bytes[2];
+    int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
     bool has_failed;
 };
 
@@ -232,6 +240,12 @@ int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block) SSK_CHECK_RES
 /* What happens to the blocks of pools when a worker creates a task, and when a task has ended. Only while is_pooling. */
 void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker);
 int ssk_free_after(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
+
+/* balancing.c */
+int ssk_balance_begin(ssk_sim_t *sim) SSK_CHECK_RESULT;
+/* What an access does to the marks; the time that it waits for faults and for the block to move. Only with a period. */
+void ssk_balance_first_touch(ssk_sim_t *sim, int32_t block);
+int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t n_bytes);
 
 /* life.c */
 int ssk_begin_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;

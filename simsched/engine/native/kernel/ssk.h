@@ -85,7 +85,9 @@ enum {
     SSK_TRANSFER = 19,
     SSK_ALLOCATE = 20,
     SSK_FREE = 21,
-    SSK_EXCHANGE = 22
+    SSK_EXCHANGE = 22,
+    SSK_PAGE_FAULT = 23,
+    SSK_PAGE_MOVE = 24
 };
 
 /* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
@@ -151,7 +153,7 @@ typedef struct {
 /* Runtime costs; the two tables hold their last value beyond their end and have at least one entry. */
 typedef struct {
     int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps;
-    int64_t lock_hold_ps, barrier_ps, context_switch_ps;
+    int64_t lock_hold_ps, barrier_ps, context_switch_ps, page_fault_ps, page_move_ps;
     const int64_t *steal_probe_ps, *steal_ps;
     int32_t n_steal_probe, n_steal;
 } ssk_costs_t;
@@ -258,6 +260,9 @@ typedef struct {
     int round_robin_roots;
     int64_t monitor_period_ps;
     const int64_t *sample_offset_bytes; /* n_blocks x n_samples */
+    int64_t balance_period_ps;          /* between scans that mark all pages; 0: pages do not follow accesses */
+    int64_t balance_page_bytes;
+    int32_t balance_faults; /* faulting accesses in a row from one domain that let a block move */
 } ssk_plan_t;
 
 /* What is wrong with an argument: the array or field, a static string, and the entry or -1. */
@@ -298,7 +303,7 @@ typedef struct {
     const ssk_cache_counts_t *cache_counts; /* n_iterations x n_domains x n_levels */
     const int64_t *steals, *failed_probes; /* n_distances */
     const int64_t *node_peak_bytes;        /* n_nodes */
-    int64_t peak_bytes, recycled_blocks, managed_bytes[2];
+    int64_t peak_bytes, recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
 } ssk_summary_t;
 

@@ -1,0 +1,81 @@
+/*
+ * Pages that follow accesses; docs/semantics.md, "Page balancing".
+ *
+ * A scan marks all pages. It is not an event: the number of scans so far follows from the time, and what is kept of a
+ * block is the last scan after which pages of it have faulted, and how many.
+ */
+#include "sim.h"
+
+int ssk_balance_begin(ssk_sim_t *sim)
+{
+    size_t n_blocks = (size_t)sim->problem.n_blocks;
+    if (sim->plan.balance_period_ps == 0 || sim->marks != NULL || n_blocks == 0)
+        return SSK_OK;
+    sim->marks = ssk_new(&sim->allocator, n_blocks, sizeof(*sim->marks));
+    if (sim->marks == NULL)
+        return SSK_ERR_MEMORY;
+    for (size_t block = 0; block < n_blocks; block++) {
+        sim->marks[block].scan = -1;
+        sim->marks[block].domain = SSK_NONE;
+    }
+    return SSK_OK;
+}
+
+static int64_t count_pages(const ssk_sim_t *sim, int64_t n_bytes)
+{
+    int64_t page = sim->plan.balance_page_bytes;
+    return n_bytes / page + (n_bytes % page > 0);
+}
+
+void ssk_balance_first_touch(ssk_sim_t *sim, int32_t block)
+{
+    ssk_marks_t *marks = &sim->marks[block];
+    marks->scan = sim->now / sim->plan.balance_period_ps;
+    marks->faulted = count_pages(sim, sim->problem.block_bytes[block]);
+    marks->domain = SSK_NONE;
+    marks->times = 0;
+}
+
+/* Moves a block to the worker's node if there is room; returns how long it takes. */
+static int64_t move(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t pages)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t home = sim->home[block], node = p->touch_order[p->worker_domain[worker] * p->n_allowed];
+    if (node == home || !ssk_has_room(sim, node, block))
+        return 0;
+    int64_t size = p->block_bytes[block];
+    ssk_take_memory(sim, node, block);
+    ssk_give_memory_back(sim, home, block);
+    sim->home[block] = node;
+    sim->migrations++;
+    sim->migrated_bytes += size;
+    ssk_event(sim, SSK_PAGE_MOVE, worker, sim->workers[worker].task, block, node);
+    double rate = p->path_cap[p->path_copy[home * p->n_nodes + node] * p->n_smt];
+    return ssk_add_ps(ssk_times_ps(pages, p->costs.page_move_ps), ssk_ceil_ps((double)size / rate));
+}
+
+int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t n_bytes)
+{
+    const ssk_problem_t *p = &sim->problem;
+    ssk_marks_t *marks = &sim->marks[block];
+    int32_t domain = p->worker_domain[worker], home = sim->home[block];
+    int64_t scan = sim->now / sim->plan.balance_period_ps, pages = count_pages(sim, p->block_bytes[block]);
+    if (marks->scan != scan) {
+        marks->scan = scan;
+        marks->faulted = 0;
+    }
+    int64_t touched = ssk_min(pages, count_pages(sim, n_bytes)), faults = touched - marks->faulted;
+    if (faults <= 0)
+        return 0;
+    marks->faulted = touched;
+    marks->times = marks->domain == domain ? marks->times + 1 : 1;
+    marks->domain = domain;
+    sim->page_faults += faults;
+    ssk_event(sim, SSK_PAGE_FAULT, worker, sim->workers[worker].task, block, faults);
+    int64_t stall = ssk_times_ps(faults, p->costs.page_fault_ps);
+    bool is_remote = p->node_domain[home] != SSK_NONE && p->node_domain[home] != domain;
+    if (is_remote && 2 * faults >= pages && marks->times >= sim->plan.balance_faults)
+        stall = ssk_add_ps(stall, move(sim, worker, block, pages));
+    sim->page_fault_ps = ssk_add_ps(sim->page_fault_ps, stall);
+    return stall;
+}

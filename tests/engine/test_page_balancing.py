@@ -1,0 +1,203 @@
+"""Pages that follow accesses: what faults, what moves, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.policies import CentralQueue
+from simsched.engine.run import Run, simulate
+from simsched.errors import PolicyError
+from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.synthetic import make_machine
+from simsched.policy.base import AcquireStep, Placement, Plan, PoolGroup, View
+from simsched.policy.blocks import PageBalancing
+from simsched.trace.metrics import run_metrics
+from simsched.trace.schema import EventKind
+from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
+from simsched.workload.graph import TaskGraph, Workload
+
+US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
+PAGE = 4096
+PAGES = 8
+SIZE = PAGES * PAGE
+LOCAL = SIZE * 1000 // 4  # ps for a block at 4 GB/s, 8.192 us
+FAR = 10 * US  # what a remote access takes longer
+COSTS = RuntimeCosts(page_fault_ps=US, page_move_ps=2 * US, page_migration_ps=3 * US)
+MOVE = PAGES * (2 + 3) * US
+
+
+def machine(**changes: Any) -> Machine:
+    return make_machine(
+        domains=2,
+        cores_per_domain=1,
+        dram_bandwidth_bytes_per_s=4e9,
+        remote_latency_ps=FAR,
+        local_latency_ps=0,
+        page_bytes=PAGE,
+        costs=COSTS,
+        **changes,
+    )
+
+
+def reads(n_bytes: list[int], ops: float = 0.0) -> TaskGraph:
+    """Return a row of tasks of which each reads some bytes of one block."""
+    n = len(n_bytes)
+    every = np.arange(n)
+    return build_graph(
+        np.full(n, ops),
+        successors=adjacency(every[:-1], every[1:], n),
+        accessed=accesses(every, np.zeros(n, int), n_bytes, 0, n),
+        block_bytes=[SIZE],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pinned(CentralQueue):
+    """Tasks on the workers that are named; pages may follow them in the iterations."""
+
+    balancing: Any = None
+    workers: Any = ()
+    node: Any = 1
+
+    def __post_init__(self) -> None:
+        pass
+
+    def place(self, view: View, state: Any) -> Placement:
+        home = np.full(view.workload.graph.n_blocks, self.node, np.int32)
+        return Placement(home, view.machine.touch_order)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        workers = np.zeros(graph.n_tasks, np.int32)
+        if graph is view.workload.graph:
+            workers[: len(self.workers)] = self.workers
+        return Plan(
+            acquire=(AcquireStep("worker"),),
+            pool_groups=(PoolGroup("worker"),),
+            instance_of=workers,
+            balancing=self.balancing if graph is view.workload.graph else None,
+        )
+
+
+def run(backend: str, graph: TaskGraph, policy: Pinned, **options: Any) -> Run:
+    chosen = options.pop("machine", machine())
+    return simulate(chosen, Workload("w", graph, **options), policy, backend=backend, events=True)
+
+
+def every(scan_period_s: float, **more: Any) -> PageBalancing:
+    return PageBalancing(scan_period_s, PAGE, **more)
+
+
+@pytest.mark.parametrize("ops", [0.0, 50_000.0])
+def test_a_block_moves_with_the_first_access_and_then_is_local(backend: str, ops: float) -> None:
+    graph = reads([SIZE] * 3, ops)
+    compute = round(ops * 1000)
+    off = run(backend, graph, Pinned()).summary
+    assert off.makespan_ps == 3 * max(LOCAL + FAR, compute)
+    assert (off.page_faults, off.page_fault_ps, off.migrations) == (0, 0, 0)
+    on = run(backend, graph, Pinned(balancing=every(1.0)))
+    stall = PAGES * US + MOVE
+    assert on.summary.makespan_ps == stall + 3 * max(LOCAL, compute)
+    assert (on.summary.page_faults, on.summary.page_fault_ps) == (PAGES, stall)
+    assert (on.summary.migrations, on.summary.migrated_bytes) == (1, SIZE)
+    row = run_metrics(on.summary, on.machine, on.workload, on.worker_thread)
+    assert row["page_faults"] == PAGES
+    assert row["page_fault_s"] == pytest.approx(stall * 1e-12)
+    assert row["remote_bytes"] == 0
+
+
+def test_every_scan_lets_local_pages_fault_again(backend: str) -> None:
+    # Each access takes longer than the period, so that pages are marked again before the next one.
+    found = run(backend, reads([SIZE] * 4), Pinned(balancing=every(5e-6))).summary
+    assert found.page_faults == 4 * PAGES
+    assert found.migrations == 1
+    assert found.makespan_ps == 4 * (LOCAL + PAGES * US) + MOVE
+
+
+def test_huge_pages_fault_once(backend: str) -> None:
+    huge = PageBalancing(1.0, 2**21)
+    found = run(backend, reads([SIZE] * 2), Pinned(balancing=huge)).summary
+    assert found.page_faults == 1
+    copying = PAGES * 3 * US
+    assert found.makespan_ps == US + 2 * US + copying + 2 * LOCAL
+
+
+def test_two_faults_in_a_row_pass_the_filter(backend: str) -> None:
+    often = every(5e-6, faults_to_move=2)
+    alone = run(backend, reads([SIZE] * 3), Pinned(balancing=often)).summary
+    assert alone.migrations == 1
+    assert alone.makespan_ps == FAR + MOVE + 3 * (LOCAL + PAGES * US)
+    # Two nodes in turn: without the filter the block moves each time, with it never.
+    turns = [0, 1, 0, 1]
+    shared = run(backend, reads([SIZE] * 4), Pinned(balancing=often, workers=turns)).summary
+    assert shared.migrations == 0
+    hasty = run(backend, reads([SIZE] * 4), Pinned(balancing=every(5e-6), workers=turns)).summary
+    assert hasty.migrations == 4
+
+
+def test_a_block_moves_if_half_of_its_pages_fault(backend: str) -> None:
+    half = PAGES // 2
+    for n_pages, moved in ((half - 1, 0), (half, 1)):
+        graph = reads([n_pages * PAGE, n_pages * PAGE - 1])
+        result = run(backend, graph, Pinned(balancing=every(1.0)))
+        assert result.summary.page_faults == n_pages  # the second access finds them unmarked
+        assert result.summary.migrations == moved
+    # Pages that were touched before do not fault again: first 3 of 8, then 5.
+    grown = run(backend, reads([3 * PAGE, SIZE]), Pinned(balancing=every(1.0)))
+    assert grown.trace is not None
+    columns = grown.trace.events
+    faults = columns["arg1"][columns["kind"] == EventKind.PAGE_FAULT]
+    assert faults.tolist() == [3, 5]
+    assert grown.summary.migrations == 1
+
+
+def test_blocks_stay_where_they_are_without_room(backend: str) -> None:
+    graph = reads([SIZE] * 2)
+    full = replace(graph, block_bytes=np.array([SIZE, SIZE]))
+    small = machine(dram_capacity_bytes=SIZE + 1)
+    policy = Pinned(balancing=every(1.0), node=np.array([1, 0]))
+    found = run(backend, full, policy, machine=small).summary
+    assert (found.page_faults, found.migrations) == (PAGES, 0)
+
+
+def test_first_touch_and_initialisation_do_not_fault(backend: str) -> None:
+    fresh = run(backend, reads([SIZE]), Pinned(balancing=every(1.0), node=-1)).summary
+    assert fresh.page_faults == 0
+    # The initialisation touches on node 0 without balancing; worker 1 then takes the block over.
+    init = first_touch_loop(np.array([SIZE]), 0.0)
+    policy = Pinned(balancing=every(1.0), node=-1, workers=[1, 1])
+    found = run(backend, reads([SIZE] * 2), policy, init=init)
+    assert found.summary.iteration.tolist() == [0, 1]
+    assert (found.summary.page_faults, found.summary.migrations) == (PAGES, 1)
+    assert found.trace is not None
+    columns = found.trace.events
+    assert set(columns["iteration"][columns["kind"] == EventKind.PAGE_FAULT].tolist()) == {1}
+
+
+def test_break_even_is_where_the_gain_has_paid_for_the_move(backend: str) -> None:
+    # 48 us to move, 10 us gained with every traversal: five traversals pay.
+    def traversals(count: int, policy: Pinned) -> int:
+        return int(run(backend, reads([SIZE] * count), policy).summary.makespan_ps)
+
+    gains = [
+        traversals(count, Pinned()) - traversals(count, Pinned(balancing=every(1.0)))
+        for count in (1, 4, 5, 10)
+    ]
+    assert gains == [count * FAR - PAGES * US - MOVE for count in (1, 4, 5, 10)]
+    assert [gain >= 0 for gain in gains] == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("balancing", "message"),
+    [
+        (PageBalancing(0.0), "balancing: scan_period_s: found 0.0, accepted 1e-09 to"),
+        (PageBalancing(1.0, 0), "balancing: page_bytes: found 0, accepted 1 to"),
+        (PageBalancing(1.0, 4096, 0), "balancing: faults_to_move: found 0, accepted 1 to"),
+    ],
+)
+def test_wrong_numbers_are_named(balancing: PageBalancing, message: str) -> None:
+    with pytest.raises(PolicyError, match=message):
+        run("native", reads([SIZE]), Pinned(balancing=balancing))
