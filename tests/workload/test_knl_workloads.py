@@ -10,7 +10,7 @@ from simsched.workload import make_workload
 from simsched.workload.presets import resolve_workload
 
 PAGE = 4096
-MATRICES = ["heat_16gb", "conv_16gb", "sten_16gb"]
+MATRICES = ["heat_16gb", "sor_16gb", "conv_16gb", "sten_16gb"]
 GRAPHS = {"pagerank_16gb": 8261, "label_propagation_16gb": 8498, "connected_components_16gb": 8166}
 
 
@@ -21,6 +21,16 @@ def test_matrices_are_224k_by_4k_in_chunks_of_512_pages(name: str) -> None:
     assert workload.iterations == 200
     assert graph.block_bytes.sum() == 224 * 1024 * 4096 * 8 * 2  # 15.03e9, said to be 16 GB
     assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (16383, 8192, 8192)
+    assert -(-graph.block_bytes // PAGE).max() <= 512
+
+
+def test_elimination_is_48k_squared_in_single_precision() -> None:
+    workload = resolve_workload("ge_10gb")
+    graph = workload.graph
+    row = 48 * 1024 * 4
+    assert workload.iterations == 200
+    assert graph.block_bytes.sum() == (48 * 1024 + 1) * row  # and the pivot row
+    assert graph.block_bytes.sum() == pytest.approx(10e9, rel=0.05)
     assert -(-graph.block_bytes // PAGE).max() <= 512
 
 
