@@ -411,6 +411,8 @@ def test_subtrees_with_a_home_return_to_it(seed: int) -> None:
     for root in found.roots.tolist():
         for iteration in range(2, 6):
             assert pools[iteration, root] == ended[iteration - 1, root]
+            # One subtree for each socket: the others leave it there.
+            assert ended[iteration, root] == ended[1, root]
 
 
 # ------------------------------------------------------------------------------------------ bounds
