@@ -168,8 +168,8 @@ RECORDED = {
     "stencil 2442": 40_009_858,
     "cholesky 84": 412_182,
     "cholesky 181": 4_023_378,
-    "cilk 1": 254_803,
-    "cilk 200": 27_565_077,
+    "cilk_a 1": 254_803,
+    "cilk_a 200": 27_565_077,
     "cilk_h 1": 255_456,
     "cilk_h 200": 27_575_499,
     "bats 1": 246_057,
@@ -297,7 +297,7 @@ def _heat_cases() -> list[Case]:
     """Return HEAT on Knights Landing, with and without its event trace."""
     return [
         Case(
-            f"heat-{policy}{'-trace' if trace else ''}",
+            f"heat-{name}{'-trace' if trace else ''}",
             partial(instances.heat, policy=policy),
             256,
             _heat(200, policy),
@@ -309,12 +309,12 @@ def _heat_cases() -> list[Case]:
             compare=not trace,
             trace=trace,
         )
-        for policy, trace in (
-            ("cilk", False),
-            ("cilk_h", False),
-            ("bats", False),
-            ("cilk", True),
-            ("bats", True),
+        for name, policy, trace in (
+            ("cilk", "cilk_a", False),
+            ("cilk_h", "cilk_h", False),
+            ("bats", "bats", False),
+            ("cilk", "cilk_a", True),
+            ("bats", "bats", True),
         )
     ]
 

@@ -21,9 +21,9 @@ name: cells
 description: Cells that compute for a few tenths of a second.
 machines: [knl_snc4_flat]
 workloads: [{{name: heat_16gb, label: heat, iterations: 30}}]
-policies: [cilk]
+policies: [cilk_a]
 seeds: [{seeds}]
-baseline: cilk
+baseline: cilk_a
 metrics: [makespan_s]
 """
 
