@@ -7,7 +7,7 @@ which order), never one whose times are the answer::
     @probe("cores")
     def cores(*, machine: str) -> float:
         '''Return the number of cores of a machine.'''
-        return float(load_machine(machine).n_cores)
+        return float(machine_of(machine).n_cores)
 
 Its parameters are keyword-only and typed ``str``, ``int``, ``float``, ``bool``, ``list`` or
 ``dict``; it returns a number, a list of numbers or a text.
@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.inputs import workload_source
-from simsched.experiment.schema import WorkloadEntry
+from simsched.experiment.inputs import build_machine, workload_source
+from simsched.experiment.schema import MachineEntry, WorkloadEntry
 from simsched.formats import import_modules, summary_of
+from simsched.machine.model import Machine
 from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
@@ -108,6 +109,17 @@ def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
         if item.default is item.empty and key not in given:
             raise ConfigurationError(f"probe {name}: {key}: missing, accepted a value for it")
     return function(**given)
+
+
+def machine_of(name: str) -> Machine:
+    """Return a shipped machine or one from a YAML file, for probes; each is read once.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown name or wrong file.
+    """
+    return build_machine(MachineEntry(name=name), Path())
 
 
 def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workload:

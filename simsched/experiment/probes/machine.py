@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.probes import probe
-from simsched.machine import load_machine
+from simsched.experiment.probes import machine_of, probe
 from simsched.machine.model import CacheLevel, Machine, MemoryNode, RuntimeCosts
 
 PS = 1e-12
@@ -30,7 +29,7 @@ def machine_count(*, machine: str, what: str, kind: str = "") -> float:
     kind : str
         Memory kind of the nodes; all by default.
     """
-    model = load_machine(machine)
+    model = machine_of(machine)
     counts: dict[str, float] = {
         "sockets": model.n_sockets,
         "domains": model.n_domains,
@@ -90,7 +89,7 @@ def page_bytes(*, machine: str, kind: str) -> float:
 @probe("cache_capacity_bytes")
 def cache_capacity_bytes(*, machine: str, level: str, total: bool = False) -> float:
     """Return the capacity of one instance of a cache level, or of all of them together."""
-    found = _cache(load_machine(machine), level)
+    found = _cache(machine_of(machine), level)
     count = len(np.unique(found.core_instance[found.core_instance >= 0]))
     return float(found.capacity_bytes * (count if total else 1))
 
@@ -98,7 +97,7 @@ def cache_capacity_bytes(*, machine: str, level: str, total: bool = False) -> fl
 @probe("cache_cores")
 def cache_cores(*, machine: str, level: str) -> float:
     """Return how many cores share an instance of a cache level."""
-    instance = _cache(load_machine(machine), level).core_instance
+    instance = _cache(machine_of(machine), level).core_instance
     counts = np.unique(instance[instance >= 0], return_counts=True)[1]
     return _one([float(count) for count in counts], f"cores per {level}", False)
 
@@ -109,7 +108,7 @@ def access_latency_s(*, machine: str, kind: str, hops: int = 0) -> float:
 
     Where the machine has several such paths, they have to agree.
     """
-    model = load_machine(machine)
+    model = machine_of(machine)
     values = [
         model.paths[domain][node].latency_ps * PS
         for domain in range(model.n_domains)
@@ -150,7 +149,7 @@ def traversal_time_s(
     Latency of the path, then the bytes at the rate that one core draws alone: the core's cap, or
     what controller and links give when that is less.
     """
-    model = load_machine(machine)
+    model = machine_of(machine)
     for name, index, count in (
         ("domain", domain, model.n_domains),
         ("node", node, len(model.nodes)),
@@ -177,7 +176,7 @@ def traversal_ratio(
 @probe("traversal_ratios")
 def traversal_ratios(*, machine: str, write: bool = False) -> list[float]:
     """Return the NUMA factors of all remote nodes as seen from domain 0, nearest nodes first."""
-    model = load_machine(machine)
+    model = machine_of(machine)
     home = [node.domain for node in model.nodes].index(0)
     remote = [index for index, node in enumerate(model.nodes) if node.domain not in (None, 0)]
     return sorted(
@@ -189,7 +188,7 @@ def traversal_ratios(*, machine: str, write: bool = False) -> list[float]:
 @probe("runtime_cost_s")
 def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
     """Return a cost of the task runtime, for those that depend on it at a distance class."""
-    costs = load_machine(machine).costs
+    costs = machine_of(machine).costs
     known = {f.name.removesuffix("_ps"): getattr(costs, f.name) for f in fields(RuntimeCosts)}
     value = _chosen("cost", cost, known)
     if isinstance(value, tuple):
@@ -199,7 +198,7 @@ def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
 
 def _nodes(machine: str, kind: str) -> list[MemoryNode]:
     """Return the memory nodes of one kind."""
-    model = load_machine(machine)
+    model = machine_of(machine)
     return [model.nodes[index] for index in model.nodes_of_kind(kind)]
 
 

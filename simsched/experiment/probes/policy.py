@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.probes import number_of, probe, workload_of
-from simsched.machine import load_machine
+from simsched.experiment.probes import machine_of, number_of, probe, workload_of
 from simsched.policy import Policy, policy_from_spec
 from simsched.policy.base import View
 from simsched.policy.bats import Bats, pages_of
@@ -30,7 +29,7 @@ def boundary_level(
     *, machine: str, workload: str, parameters: dict[str, Any] | None = None
 ) -> float:
     """Return the level at which CAB cuts a workload's spawn tree on a machine, by its equation."""
-    model, graph = load_machine(machine), workload_of(workload, parameters).graph
+    model, graph = machine_of(machine), workload_of(workload, parameters).graph
     domains = np.unique(model.core_domain)
     root = int(np.flatnonzero(graph.parent < 0)[0])
     degree = int(graph.child_ptr[root + 1] - graph.child_ptr[root])
@@ -105,7 +104,7 @@ def bats_count(
 
 def _view(machine: str, workload: str, parameters: dict[str, Any] | None, policy: Policy) -> View:
     """Return what a policy knows of a run with one worker per hardware thread."""
-    model = load_machine(machine)
+    model = machine_of(machine)
     threads = model.place_workers()
     domains = model.core_domain[model.thread_core[threads]]
     rng = np.random.default_rng(0)

@@ -8,8 +8,7 @@ import numpy as np
 
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError, ModelError
-from simsched.experiment.probes import probe, workload_of
-from simsched.machine import load_machine
+from simsched.experiment.probes import machine_of, probe, workload_of
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
 from simsched.trace.schema import EventKind
@@ -30,7 +29,7 @@ def can_run(
     parameters : dict
         Of the workload.
     """
-    model, scheduler = load_machine(machine), policy_from_spec(policy)
+    model, scheduler = machine_of(machine), policy_from_spec(policy)
     built = workload_of(workload, {**(parameters or {}), "iterations": 1})
     try:
         simulate(model, built, scheduler)
