@@ -5,10 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.inputs import check_fits
+from simsched.machine.synthetic import make_machine
+from simsched.workload.builder import adjacency, build_graph, first_touch_loop
+from simsched.workload.graph import Workload
 from simsched.yaml_reader import Document
 
 GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
@@ -123,3 +128,17 @@ def test_a_workload_that_was_changed_meanwhile_is_not_run(make_plain: Any, tmp_p
     (tmp_path / "g.dot").write_text(GRAPH.format(cost=3))
     with pytest.raises(ConfigurationError, match=r"g\.dot: found another content than when"):
         cell.workload_source.build()
+
+
+def test_buffers_of_tasks_that_are_created_in_flight_need_not_fit_together() -> None:
+    machine = make_machine(domains=1, dram_capacity_bytes=1000)
+    two = {"children": adjacency([0], [1], 2), "block_bytes": [600, 600]}
+    detached = build_graph([1.0, 1.0], detached=[False, True], **two)
+    check_fits(machine, Workload("w", detached))
+    joined = build_graph([1.0, 1.0], **two)
+    with pytest.raises(ConfigurationError, match="found 1200 bytes of data, accepted at most 1000"):
+        check_fits(machine, Workload("w", joined))
+    # What the initialisation touches has to be there, whatever the tasks are like.
+    init = first_touch_loop(np.array([600, 600]), 0.0)
+    with pytest.raises(ConfigurationError, match="found 1200 bytes of data"):
+        check_fits(machine, Workload("w", detached, init=init))
