@@ -119,6 +119,12 @@ class Problem:
     costs : RuntimeCosts
     timer_period_ps : int
         Period of the policy's timer; 0 for none.
+    copies_data : bool
+        Whether blocks are copied to the node of the worker that uses them.
+    worker_node : ndarray of int32, shape (n_workers,)
+        Memory node on which each worker computes then: its domain's own.
+    node_is_device : ndarray of uint8, shape (n_nodes,)
+        Nodes whose copies use engines, one in each direction.
     victim_stream, wake_stream : numpy.random.PCG64
     """
 
@@ -154,6 +160,9 @@ class Problem:
     touch_order: Int32Array
     costs: RuntimeCosts
     timer_period_ps: int
+    copies_data: bool
+    worker_node: Int32Array
+    node_is_device: NDArray[np.uint8]
     victim_stream: np.random.PCG64
     wake_stream: np.random.PCG64
 
@@ -215,7 +224,7 @@ class ResolvedPlan:
     ----------
     group_scope : ndarray of int32, shape (n_groups,)
         Index into SCOPES.
-    group_locked, group_marks_active : ndarray of uint8, shape (n_groups,)
+    group_locked, group_marks_active, group_prefetches : ndarray of uint8, shape (n_groups,)
     step_group, step_where, step_take : ndarray of int32, shape (n_steps,)
         Group index; index into WHERES; index into TAKES.
     step_when : ndarray of int32, shape (n_steps,)
@@ -243,6 +252,7 @@ class ResolvedPlan:
     group_scope: Int32Array
     group_locked: NDArray[np.uint8]
     group_marks_active: NDArray[np.uint8]
+    group_prefetches: NDArray[np.uint8]
     step_group: Int32Array
     step_where: Int32Array
     step_take: Int32Array
@@ -293,6 +303,7 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         group_scope=np.array([SCOPES.index(group.scope) for group in plan.pool_groups], np.int32),
         group_locked=np.array([group.locked for group in plan.pool_groups], np.uint8),
         group_marks_active=np.array([group.marks_active for group in plan.pool_groups], np.uint8),
+        group_prefetches=np.array([group.prefetches for group in plan.pool_groups], np.uint8),
         step_group=np.array([names.index(step.group) for step in plan.acquire], np.int32),
         step_where=np.array([WHERES.index(step.where) for step in plan.acquire], np.int32),
         step_take=np.array([TAKES.index(step.take) for step in plan.acquire], np.int32),
@@ -407,6 +418,11 @@ def make_problem(
         touch_order=np.ascontiguousarray(placement.touch_order, np.int32),
         costs=machine.costs,
         timer_period_ps=round(timer_period_s / PER_PS),
+        copies_data=machine.copies_data,
+        worker_node=np.array(
+            [machine.own_node(int(machine.core_domain[core])) for core in core_of_worker], np.int32
+        ),
+        node_is_device=np.array([node.kind == "GPU" for node in machine.nodes], np.uint8),
         victim_stream=random_stream(seed, "victim"),
         wake_stream=random_stream(seed, "wake"),
     )
@@ -505,7 +521,12 @@ def _paths(machine: Machine, n_smt: int) -> Paths:
             page = machine.nodes[source].page_bytes
             rate = page / page_ps if page_ps > 0 else float("inf")
             load = [(source, 1.0), (target, 1.0)] + [(first_link + link, 1.0) for link in crossed]
-            copy[source, target] = add(0, [rate] * n_smt, load)
+            if machine.copies_data and near is not None:
+                path = machine.paths[near][source]
+                caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
+                copy[source, target] = add(path.latency_ps, caps, load)
+            else:
+                copy[source, target] = add(0, [rate] * n_smt, load)
     ptr = np.zeros(len(loads) + 1, np.int32)
     np.cumsum([len(load) for load in loads], out=ptr[1:])
     return Paths(

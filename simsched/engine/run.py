@@ -258,6 +258,8 @@ def _checked_placement(placement: Placement, machine: Machine, workload: Workloa
     ):
         if nodes.size and not (nodes.min() >= lowest and nodes.max() < n_nodes):
             raise PolicyError(f"placement: {what}: accepted nodes {lowest} to {n_nodes - 1}")
+    if placement.pools is not None and machine.copies_data:
+        raise PolicyError("placement: found pools, accepted none where data are copied")
     if placement.pools is not None:
         graph = workload.graph
         check_pools(
@@ -328,6 +330,8 @@ def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
     """Check and carry out an update's migrations."""
     blocks = np.asarray(update.move_block, np.int32)
     nodes = np.asarray(update.move_node, np.int32)
+    if problem.copies_data and len(blocks):
+        raise PolicyError("update: found moves, accepted none where data are copied")
     if len(blocks) != len(nodes):
         raise PolicyError(
             f"update: found {len(blocks)} blocks and {len(nodes)} nodes to move, "

@@ -278,6 +278,9 @@ class Machine:
         From the level nearest the core outwards.
     costs : RuntimeCosts
         Costs of the task runtime.
+    copies_data : bool
+        Whether tasks compute on data in the memory of their own processor, to which blocks are
+        copied; otherwise they access blocks where these are.
     kernels : dict of str to dict of str to KernelTime
         Per task class (``program.class``) and processor kind, what one operation takes on a core of
         the first group of that kind beside its accesses.
@@ -301,6 +304,7 @@ class Machine:
     touch_order: IntArray
     caches: tuple[CacheLevel, ...] = ()
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
+    copies_data: bool = False
     kernels: dict[str, dict[str, KernelTime]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     os_distance: IntArray | None = None
@@ -319,6 +323,13 @@ class Machine:
     def n_domains(self) -> int:
         """Number of NUMA domains."""
         return len(self.domain_socket)
+
+    def own_node(self, domain: int) -> int:
+        """Return the memory node of a domain, the nearest one when it has none of its own."""
+        for index, node in enumerate(self.nodes):
+            if node.domain == domain:
+                return index
+        return int(self.touch_order[domain, 0])
 
     @property
     def n_sockets(self) -> int:

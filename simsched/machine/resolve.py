@@ -100,6 +100,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         touch_order=_touch_order(distances, nodes, hops),
         caches=tuple(_cache(level, cache, layout) for level, cache in file.caches.items()),
         costs=_costs(file.costs),
+        copies_data=file.data == "copied",
         kernels={
             kernel: {kind: _kernel_time(time.value) for kind, time in times.items()}
             for kernel, times in file.kernels.items()

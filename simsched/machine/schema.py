@@ -336,6 +336,9 @@ class MachineFile(Section):
     `kernels` has, per task class (``program.class``) and processor kind, the compute time of one
     operation on an idle core of the first group of that kind, beside what its accesses take: one
     time, or times by the size of all data of the program.
+
+    `data` says whether tasks access blocks where these are (``in_place``), or compute on copies in
+    the memory of their own processor (``copied``), as on machines with devices.
     """
 
     description: Annotated[str, Field(min_length=1)]
@@ -346,6 +349,7 @@ class MachineFile(Section):
     memory: Annotated[dict[Name, Memory], Field(min_length=1)]
     links: dict[Name, LinkSpec] = Field(default_factory=dict)
     hops: Sourced[list[list[Index]]] | None = None
+    data: Literal["in_place", "copied"] = "in_place"
     paths: Annotated[dict[Name, PathRule], Field(min_length=1)]
     costs: Costs = Field(default_factory=Costs)
     kernels: dict[Name, Annotated[dict[Name, Sourced[OperationTimes]], Field(min_length=1)]] = (

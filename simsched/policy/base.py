@@ -67,6 +67,7 @@ class PoolGroup:
     scope: str = "worker"
     locked: bool = False
     marks_active: bool = False
+    prefetches: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,6 +338,9 @@ class EngineState(Protocol):
 
     def block_home(self, block: int) -> int:
         """Return the memory node of a block, -1 when it has none yet."""
+
+    def holds(self, node: int, block: int) -> bool:
+        """Return whether a block is valid on a memory node."""
 
 
 @dataclass(frozen=True, eq=False)

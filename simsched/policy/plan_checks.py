@@ -42,6 +42,11 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
             raise PolicyError(
                 f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}"
             )
+        if group.prefetches and group.scope != "worker":
+            raise PolicyError(
+                f"plan: pool group {group.name}: found prefetches with scope {group.scope!r}, "
+                "accepted scope 'worker'"
+            )
     scope_of = {group.name: group.scope for group in plan.pool_groups}
     for number, step in enumerate(plan.acquire):
         where = f"plan: acquire step {number}"

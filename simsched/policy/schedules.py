@@ -165,7 +165,7 @@ def _nodes(
 ) -> tuple[Int32Array, FloatArray, FloatArray]:
     """Return the nearest node of each worker, and latency and time per byte between these nodes."""
     domains, dense = np.unique(worker_domain, return_inverse=True)
-    nearest = [int(machine.touch_order[domain][0]) for domain in domains]
+    nearest = [machine.own_node(int(domain)) for domain in domains]
     n = len(domains)
     latency, byte_time = np.zeros((n, n)), np.zeros((n, n))
     for to, domain in enumerate(domains.tolist()):

@@ -137,6 +137,11 @@ cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     p.block_bytes = <const int64_t *>_array(kept, problem, "block_bytes", np.int64, (blocks,))
     p.home = <const int32_t *>_array(kept, problem, "home", np.int32, (blocks,))
     p.touch_order = <const int32_t *>_array(kept, problem, "touch_order", np.int32, (domains, allowed))
+    p.copies_data = bool(problem.copies_data)
+    p.worker_node = <const int32_t *>_array(kept, problem, "worker_node", np.int32, (workers,))
+    p.node_is_device = <const uint8_t *>_array(kept, problem, "node_is_device", np.uint8, (nodes,))
+    if p.copies_data and nodes > 64:
+        raise ValueError(f"Problem: found {nodes} nodes, accepted at most 64 where data are copied")
     return 0
 
 
@@ -215,6 +220,7 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     r.group_scope = <const int32_t *>_array(kept, plan, "group_scope", np.int32, groups)
     r.group_locked = <const uint8_t *>_array(kept, plan, "group_locked", np.uint8, groups)
     r.group_marks_active = <const uint8_t *>_array(kept, plan, "group_marks_active", np.uint8, groups)
+    r.group_prefetches = <const uint8_t *>_array(kept, plan, "group_prefetches", np.uint8, groups)
     r.step_group = <const int32_t *>_array(kept, plan, "step_group", np.int32, steps)
     r.step_where = <const int32_t *>_array(kept, plan, "step_where", np.int32, steps)
     r.step_take = <const int32_t *>_array(kept, plan, "step_take", np.int32, steps)

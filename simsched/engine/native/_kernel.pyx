@@ -283,6 +283,11 @@ cdef class NativeBackend:
                 f"memory: block {f.block} of {f.bytes} bytes finds no room on the nodes that domain {f.domain} "
                 "may touch"
             )
+        if status == SSK_ERR_TOO_LARGE:
+            raise ModelError(
+                f"memory: the blocks of one task have {f.bytes} bytes, accepted at most "
+                f"{int(self.problem.node_capacity_bytes[f.node])}, the capacity of node {f.node}"
+            )
         if status == SSK_ERR_NO_PROCESSOR:
             kind = self.graph.kinds[f.kind]
             raise ModelError(
@@ -388,6 +393,10 @@ cdef class NativeBackend:
         """Return the task whose segments the worker is executing, -1 when there is none."""
         return ssk_sim_running_task(self.sim, worker)
 
+    def holds(self, int32_t node, int32_t block):
+        """Return whether a block is valid on a memory node."""
+        return bool(ssk_sim_holds(self.sim, node, block))
+
     def is_waiting(self, int32_t worker):
         """Return whether the worker is parked and active."""
         return bool(ssk_sim_is_waiting(self.sim, worker))
@@ -447,5 +456,7 @@ cdef str _describe_decision(ssk_failure_t f):
         return f"on_idle: worker {f.worker} asked, found a task for {f.taker}"
     if f.reason == SSK_REASON_TIMER_TAKER:
         return f"on_timer: worker {f.taker} cannot take a task: it is not waiting"
-    hook = "on_idle" if f.reason == SSK_REASON_IDLE_VICTIM else "on_timer"
+    hook = "on_idle" if f.reason in (SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_COPIED) else "on_timer"
+    if f.reason in (SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED):
+        return f"{hook}: tasks whose data are copied cannot be moved"
     return f"{hook}: worker {f.worker} is not executing a task"

@@ -6,10 +6,11 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 cdef extern from "ssk.h" nogil:
     int SSK_OK, SSK_MORE, SSK_AS_PLANNED
     int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
-    int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT
+    int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT, SSK_ERR_TOO_LARGE
     int SSK_REASON_POOL, SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_TAKER
     int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER, SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL
     int SSK_REASON_EXCHANGE, SSK_REASON_KIND
+    int SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED
     int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER
 
     ctypedef struct ssk_allocator_t:
@@ -104,6 +105,9 @@ cdef extern from "ssk.h" nogil:
         ssk_pooling_t pooling
         const int32_t *home
         const int32_t *touch_order
+        int32_t copies_data
+        const int32_t *worker_node
+        const uint8_t *node_is_device
         ssk_costs_t costs
         int64_t timer_period_ps
         ssk_random_t victim, wake
@@ -133,6 +137,7 @@ cdef extern from "ssk.h" nogil:
         const int32_t *group_scope
         const uint8_t *group_locked
         const uint8_t *group_marks_active
+        const uint8_t *group_prefetches
         const int32_t *step_group
         const int32_t *step_where
         const int32_t *step_take
@@ -226,6 +231,7 @@ cdef extern from "ssk.h" nogil:
     int32_t ssk_sim_running_task(const ssk_sim_t *, int32_t)
     int ssk_sim_is_waiting(const ssk_sim_t *, int32_t)
     int32_t ssk_sim_block_home(const ssk_sim_t *, int32_t)
+    int ssk_sim_holds(const ssk_sim_t *, int32_t, int32_t)
     ssk_summary_t ssk_sim_summary(const ssk_sim_t *)
     ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *, int32_t)
     ssk_measured_t ssk_sim_measured(const ssk_sim_t *)

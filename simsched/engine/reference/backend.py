@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.backend import EXCHANGE, NOBODY, TRANSFER, Decision, Hooks, IterationCounters
 from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.flights import Flight, Flights
 from simsched.engine.reference.pools import NEWEST, Pools, draw_below, held
 from simsched.engine.reference.record import Record
@@ -85,6 +86,7 @@ class SimpyBackend:
         self.record = Record(problem, events=events)
         self.memory = Memory(problem, self.record)
         self.sharing = Sharing(problem)
+        self.copies = Copies(self) if problem.copies_data else None
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
@@ -187,7 +189,9 @@ class SimpyBackend:
                 raise self._out_of_time()
             yield self.env.timeout(time - self.now)
             self.lag = 0.0
-            if kind in (FLOW, TIMER):
+            if kind in (FLOW, TIMER) and entity >= len(self.workers):
+                self._go_on_copying(kind, entity)
+            elif kind in (FLOW, TIMER):
                 worker = self.workers[entity]
                 if kind == FLOW:
                     worker.lag = self.sharing.lag(entity, self.now)
@@ -207,6 +211,17 @@ class SimpyBackend:
                 return
             else:
                 self._fire_policy_timer()
+
+    def _go_on_copying(self, kind: int, entity: int) -> None:
+        """Handle an event of an engine that copies blocks."""
+        assert self.copies is not None
+        if kind == TIMER:
+            del self.timers[entity]
+            self.copies.timer(entity)
+            return
+        self.lag = self.sharing.lag(entity, self.now)
+        self.sharing.end(entity, self.now, self.lag)
+        self.copies.arrive(entity)
 
     def _next_event(self) -> tuple[int, int, int]:
         """Return (time, kind, entity) of the first pending event; time NEVER without one."""
@@ -280,7 +295,16 @@ class SimpyBackend:
         pusher = NOBODY if worker is None else worker.index
         self.record.event(self.now, EventKind.TASK_READY, pusher, task, group, instance)
         self.pools.content[group][instance].append(task)
+        if self._prefetches(task, group):
+            assert self.copies is not None
+            self.copies.prefetch(self.graph, task, instance)
         self._wake_for(group, instance)
+
+    def _prefetches(self, task: int, group: int) -> bool:
+        """Return whether the data of a task that enters a pool are wanted at once."""
+        if self.copies is None or not self.plan.group_prefetches[group]:
+            return False
+        return self.tasks.started[task] == NOT_STARTED
 
     def _pool_of(self, task: int, pusher: int) -> tuple[int, int]:
         """Return the pool that a ready task enters."""
@@ -368,6 +392,12 @@ class SimpyBackend:
         """Return the task whose segments the worker is executing, -1 when there is none."""
         segment = self.workers[worker].segment
         return NONE if segment is None else segment.task
+
+    def holds(self, node: int, block: int) -> bool:
+        """Return whether a block is valid on a node."""
+        if self.copies is None:
+            return int(self.memory.homes.node[block]) == node
+        return node in self.copies.valid[block]
 
     def is_waiting(self, worker: int) -> bool:
         """Return whether the worker is parked and active."""
@@ -483,6 +513,8 @@ class SimpyBackend:
         """Take the running task off a worker; return it and what it costs the taker."""
         if not (0 <= victim < len(self.workers)) or self.workers[victim].segment is None:
             raise PolicyError(f"{hook}: worker {victim} is not executing a task")
+        if self.copies is not None:
+            raise PolicyError(f"{hook}: tasks whose data are copied cannot be moved")
         task = self.workers[victim].take_away()
         self.record.event(self.now, EventKind.PREEMPT, victim, task, 0, taker)
         if taker == NOBODY:

@@ -328,12 +328,33 @@ class Worker:
         if math.isinf(ops):
             sim.no_processor(task, self.index)
         if first == last:
-            if ops > 0.0:
-                yield from self._segment(Segment(task, ops, self.rate(), sim.now, sim.now))
+            yield from self._compute(task, ops)
+            return
+        if sim.copies is not None:
+            yield from self._gather(first, last)
+            yield from self._compute(task, ops)
+            sim.copies.release(graph, first, last, self.index)
             return
         span = slice(first, last)
         total = int(graph.read_bytes[span].sum()) + int(graph.written_bytes[span].sum())
         yield from self._access(task, Remaining(first, last, last - first, total, ops))
+
+    def _compute(self, task: int, ops: float) -> Waiting:
+        """Execute operations without accesses."""
+        if ops > 0.0:
+            yield from self._segment(Segment(task, ops, self.rate(), self._sim.now, self._sim.now))
+
+    def _gather(self, first: int, last: int) -> Waiting:
+        """Wait until the blocks of accesses are where the worker computes; take over the written."""
+        sim, graph = self._sim, self._sim.graph
+        assert sim.copies is not None
+        span, start = slice(first, last), sim.now
+        sim.record.requested_bytes += int(graph.read_bytes[span].sum())
+        sim.record.requested_bytes += int(graph.written_bytes[span].sum())
+        if sim.copies.claim(graph, first, last, self.index):
+            yield from self._wait()
+            sim.record.migrate_ps[self.index] += sim.now - start
+        sim.copies.write(graph, first, last, self.index)
 
     def _access(self, task: int, rest: Remaining) -> Waiting:
         """Execute the remaining accesses of a body or join."""

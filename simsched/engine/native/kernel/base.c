@@ -43,6 +43,7 @@ const char *ssk_message(int code)
     case SSK_MORE: return "not finished";
     case SSK_ERR_MEMORY: return "out of memory";
     case SSK_ERR_STALLED: return "tasks remain and no event is pending";
+    case SSK_ERR_TOO_LARGE: return "the blocks of a task do not fit together";
     case SSK_ERR_NO_ROOM: return "a block finds no room";
     case SSK_ERR_NO_PROCESSOR: return "a task cannot run on its worker's processor";
     case SSK_ERR_HOOK: return "a hook asked to abort";

@@ -74,6 +74,12 @@ static inline int64_t ssk_min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* What flows and timers belong to: workers, then the engines that copy data, two per node. */
+static inline int32_t ssk_n_entities(const ssk_problem_t *problem)
+{
+    return problem->n_workers + (problem->copies_data ? 2 * problem->n_nodes : 0);
+}
+
 /* A random integer below n, as docs/semantics.md defines it. */
 static inline uint32_t ssk_draw_below(const ssk_random_t *random, uint32_t n)
 {

@@ -45,7 +45,7 @@ static int reserve_access_classes(ssk_flows_t *self, const ssk_allocator_t *allo
 
 int ssk_flows_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
 {
-    size_t n_workers = (size_t)problem->n_workers;
+    size_t n_workers = (size_t)ssk_n_entities(problem);
     memset(self, 0, sizeof(*self));
     self->problem = problem;
     self->n_classes = problem->n_paths * problem->n_smt;
@@ -354,7 +354,7 @@ int ssk_flows_verify(const ssk_flows_t *self)
         n_changed += self->classes[c].n != self->classes[c].counted;
         n_touched += self->classes[c].touched;
     }
-    for (int32_t w = 0; w < self->problem->n_workers; w++)
+    for (int32_t w = 0; w < ssk_n_entities(self->problem); w++)
         n_with_class += self->class_of[w] != SSK_NONE;
     if (n_flows != n_with_class || n_flows != self->n_flows || n_changed != self->n_changed || n_touched != self->n_touched)
         return SSK_ERR_INVARIANT;

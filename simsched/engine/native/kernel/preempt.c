@@ -14,6 +14,10 @@ static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int reason, 
         sim->failure.worker = victim;
         return ssk_fail(sim, SSK_ERR_DECISION);
     }
+    if (sim->problem.copies_data) {
+        sim->failure.reason = reason == SSK_REASON_IDLE_VICTIM ? SSK_REASON_IDLE_COPIED : SSK_REASON_TIMER_COPIED;
+        return ssk_fail(sim, SSK_ERR_DECISION);
+    }
     ssk_worker_t *v = &sim->workers[victim];
     int64_t cost = sim->problem.costs.context_switch_ps;
     int32_t task = v->task;

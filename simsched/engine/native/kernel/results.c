@@ -39,6 +39,13 @@ int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block)
     return block >= 0 && block < sim->problem.n_blocks ? sim->home[block] : SSK_NONE;
 }
 
+int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    if (block < 0 || block >= sim->problem.n_blocks || node < 0 || node >= sim->problem.n_nodes)
+        return 0;
+    return sim->problem.copies_data ? (int)(sim->copies.valid[block] >> node & 1) : sim->home[block] == node;
+}
+
 ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
 {
     ssk_summary_t summary = {

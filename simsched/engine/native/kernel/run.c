@@ -50,6 +50,11 @@ static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
 static int handle_timer(ssk_sim_t *sim)
 {
     int32_t worker = ssk_timers_fire(&sim->timers);
+    if (worker >= sim->problem.n_workers) {
+        int moves = ssk_copy_moves(sim, worker);
+        ssk_timers_settle(&sim->timers);
+        return moves;
+    }
     sim->lag = sim->workers[worker].lag;
     int status = ssk_worker_go(sim, worker, sim->workers[worker].then);
     ssk_timers_settle(&sim->timers);
@@ -58,8 +63,12 @@ static int handle_timer(ssk_sim_t *sim)
 
 static int handle_flow(ssk_sim_t *sim, int32_t worker)
 {
-    bool is_copy = sim->workers[worker].state == SSK_COPYING;
     sim->lag = ssk_flows_lag(&sim->flows);
+    if (worker >= sim->problem.n_workers) {
+        ssk_flows_end(&sim->flows, worker, sim->now, sim->lag);
+        return ssk_copy_arrives(sim, worker);
+    }
+    bool is_copy = sim->workers[worker].state == SSK_COPYING;
     sim->workers[worker].lag = sim->lag;
     ssk_flows_end(&sim->flows, worker, sim->now, sim->lag);
     return ssk_worker_go(sim, worker, is_copy ? ssk_copy_ended(sim, worker) : ssk_flow_ended(sim, worker));

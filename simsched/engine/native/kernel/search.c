@@ -173,6 +173,9 @@ int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int
 {
     ssk_event(sim, SSK_TASK_READY, pusher, task, group, instance);
     int status = ssk_pools_push(&sim->pools, &sim->allocator, group, ssk_pools_at(&sim->pools, group, instance), task);
+    if (status == SSK_OK && sim->problem.copies_data && sim->plan.group_prefetches[group] &&
+        sim->tasks.phase[task] == SSK_TASK_NEW)
+        status = ssk_prefetch(sim, task, instance);
     if (status == SSK_OK)
         wake_for(sim, group, instance);
     return status;

@@ -29,12 +29,21 @@ int ssk_start_work(ssk_sim_t *sim, int32_t worker)
         w->access_end = in_join ? graph->access_ptr[task + 1] : graph->join_access[task];
     }
     w->n_accesses = w->access_end - w->access;
+    w->claimed = w->access_end;
+    if (w->n_accesses > 0 && sim->problem.copies_data)
+        return ssk_gather(sim, worker);
     if (w->n_accesses > 0) {
         w->total_bytes = 0;
         for (int64_t i = w->access; i < w->access_end; i++)
             w->total_bytes += graph->read_bytes[i] + graph->written_bytes[i];
         return SSK_ACT_ACCESS;
     }
+    return ssk_compute(sim, worker);
+}
+
+int ssk_compute(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
     if (!(w->ops > 0.0))
         return SSK_ACT_ACCESS;
     w->ops_left = w->ops;
@@ -154,6 +163,9 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker)
     ssk_worker_t *w = &sim->workers[worker];
     const ssk_graph_t *graph = &sim->graph;
     if (w->access == w->access_end) {
+        int status = w->claimed < w->access_end ? ssk_give_back(sim, worker) : SSK_OK;
+        if (status != SSK_OK)
+            return status;
         if (sim->tasks.phase[w->task] == SSK_TASK_JOIN || !sim->tasks.has_children)
             return SSK_ACT_END;
         sim->tasks.phase[w->task] = SSK_TASK_SPAWNING;

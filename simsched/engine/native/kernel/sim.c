@@ -67,13 +67,15 @@ static int alloc_parts(ssk_sim_t *sim)
     const ssk_problem_t *p = &sim->problem;
     int status = ssk_seats_alloc(&sim->seats, allocator, &sim->problem);
     if (status == SSK_OK)
-        status = ssk_timers_alloc(&sim->timers, allocator, p->n_workers);
+        status = ssk_timers_alloc(&sim->timers, allocator, ssk_n_entities(p));
     if (status == SSK_OK)
         status = ssk_flows_alloc(&sim->flows, allocator, p);
     if (status == SSK_OK)
         status = ssk_caches_alloc(&sim->caches, allocator, p);
     if (status == SSK_OK)
         status = ssk_sidecache_alloc(&sim->sidecache, allocator, p);
+    if (status == SSK_OK)
+        status = ssk_copies_alloc(&sim->copies, allocator, p);
     if (status == SSK_OK)
         status = ssk_routes_alloc(&sim->routes, allocator, p);
     if (status == SSK_OK)
@@ -131,6 +133,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_caches_free(&sim->caches);
     ssk_sidecache_free(&sim->sidecache, &allocator);
     ssk_blockpools_free(&sim->blockpools, &allocator);
+    ssk_copies_free(&sim->copies, &allocator);
     ssk_routes_free(&sim->routes, &allocator);
     ssk_victims_free(&sim->victims, &allocator);
     ssk_tasks_free(&sim->tasks, &allocator);
@@ -164,7 +167,8 @@ static bool workers_are_sound(const ssk_sim_t *sim)
         bool is_parked = ssk_set_has(sim->parked, w), has_timer = ssk_timers_has(&sim->timers, w);
         bool has_flow = sim->flows.class_of[w] != SSK_NONE;
         n_parked += is_parked && ssk_set_has(sim->routes.active, w);
-        if (is_parked != (worker->state == SSK_PARKED) || has_timer + has_flow != !is_parked)
+        bool must_wait = !is_parked && (worker->state != SSK_GATHERING || has_timer);
+        if (is_parked != (worker->state == SSK_PARKED) || has_timer + has_flow != must_wait)
             return false;
         if (worker->state == SSK_EXECUTING && (!worker->busy || worker->flowing != has_flow))
             return false;
@@ -182,7 +186,10 @@ static bool memory_is_sound(const ssk_sim_t *sim)
     for (int32_t node = 0; node < p->n_nodes; node++) {
         int64_t used = ssk_blockpools_bytes_on(&sim->blockpools, node);
         for (int32_t block = 0; block < p->n_blocks; block++)
-            used += sim->home[block] == node ? p->taken_bytes[block] : 0;
+            used += ssk_sim_holds(sim, node, block) ? p->taken_bytes[block] : 0;
+        for (int32_t e = 0; e < 2 * sim->copies.n_nodes; e++)
+            if (sim->copies.engine[e].block != SSK_NONE && sim->copies.engine[e].target == node)
+                used += p->taken_bytes[sim->copies.engine[e].block];
         for (int32_t w = 0; w < p->n_workers; w++)
             if (sim->workers[w].state == SSK_COPYING && sim->workers[w].move_node == node)
                 used += p->taken_bytes[sim->workers[w].move_block];
@@ -204,6 +211,8 @@ int ssk_sim_verify(const ssk_sim_t *sim)
         status = ssk_sidecache_verify(&sim->sidecache);
     if (status == SSK_OK)
         status = ssk_blockpools_verify(&sim->blockpools);
+    if (status == SSK_OK)
+        status = ssk_copies_verify(&sim->copies, sim->home);
     if (status == SSK_OK)
         status = ssk_routes_verify(&sim->routes);
     if (status == SSK_OK)

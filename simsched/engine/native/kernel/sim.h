@@ -8,9 +8,9 @@
  * worker.c   actions, busy workers of a core      segment.c    accesses and computation
  * search.c   pools, waking, search for work       preempt.c    preemption, transfers, policy's timer
  * life.c     spawning, sync, end of tasks         iteration.c  iterations and migration
- * homes.c    first touch, pools of memory         run.c        order of events
- * sim.c      allocation, verification             results.c    what is read from outside
- * balancing.c  pages that follow accesses
+ * homes.c    first touch, pools of memory         gather.c     copies of data for tasks
+ * run.c      order of events                      sim.c        allocation, verification
+ * results.c  what is read from outside            balancing.c  pages that follow accesses
  */
 #ifndef SSK_SIM_H
 #define SSK_SIM_H
@@ -19,6 +19,7 @@
 #include "blockpools.h"
 #include "caches.h"
 #include "calendar.h"
+#include "copies.h"
 #include "flights.h"
 #include "flows.h"
 #include "pools.h"
@@ -43,7 +44,8 @@ enum {
     SSK_ACT_SYNC,        /* all children are spawned */
     SSK_ACT_JOIN,
     SSK_ACT_END,
-    SSK_ACT_COPY         /* next migration */
+    SSK_ACT_COPY,        /* next migration */
+    SSK_ACT_GATHERED     /* the blocks of the body or join are there */
 };
 
 /* Events without a worker, of which there is one of a kind, in the order of their kinds. */
@@ -76,6 +78,7 @@ typedef struct {
     /* body or join */
     int64_t access, access_end, n_accesses; /* next access, end, number of all */
     int64_t total_bytes;
+    int64_t claimed; /* first access whose blocks are claimed; access_end when none is */
     double ops;
     /* migration */
     int32_t move_block, move_node;
@@ -113,6 +116,7 @@ struct ssk_sim {
     int32_t *home;
     int64_t *node_used, *node_peak;
     int64_t used, peak; /* on all nodes */
+    ssk_copies_t copies;
     /* tasks and pools */
     ssk_graph_t graph;
     ssk_plan_t plan;
@@ -246,6 +250,15 @@ int ssk_balance_begin(ssk_sim_t *sim) SSK_CHECK_RESULT;
 /* What an access does to the marks; the time that it waits for faults and for the block to move. Only with a period. */
 void ssk_balance_first_touch(ssk_sim_t *sim, int32_t block);
 int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t n_bytes);
+int ssk_compute(ssk_sim_t *sim, int32_t worker);
+
+/* gather.c; entities are engines that copy, counted from n_workers on */
+int ssk_gather(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_gathered(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_give_back(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
+int ssk_copy_moves(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
+int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
 
 /* life.c */
 int ssk_begin_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;

@@ -44,6 +44,7 @@ enum {
     SSK_ERR_MIGRATION = -7,     /* a move has no room: failure.block, .bytes, .node */
     SSK_ERR_TIME = -8,          /* the next event lies at or beyond SSK_NEVER */
     SSK_ERR_INVARIANT = -9,     /* ssk_sim_verify() found a contradiction */
+    SSK_ERR_TOO_LARGE = -11,    /* blocks of one task: failure.bytes, .node */
     SSK_ERR_ARGUMENT = -10      /* malformed argument or call at the wrong time: failure.flaw */
 };
 
@@ -58,7 +59,9 @@ enum {
     SSK_REASON_IDLE_POOL = 6,    /* on_idle: .group or .instance does not exist */
     SSK_REASON_TIMER_POOL = 7,   /* on_timer: the same */
     SSK_REASON_EXCHANGE = 8,     /* on_timer: .worker and .taker are not two workers */
-    SSK_REASON_KIND = 9          /* the decision is of no kind that the hook may return, or its numbers mean nothing */
+    SSK_REASON_KIND = 9,         /* the decision is of no kind that the hook may return, or its numbers mean nothing */
+    SSK_REASON_IDLE_COPIED = 10, /* on_idle: data are copied, tasks cannot be moved */
+    SSK_REASON_TIMER_COPIED = 11 /* on_timer: the same */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -100,7 +103,7 @@ enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
 enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1, SSK_AS_PLANNED = 2 };
 
 /* What a worker is doing. */
-enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3 };
+enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3, SSK_GATHERING = 4 };
 
 /* Where memory comes from. All three functions are needed; resize(NULL) allocates, release(NULL) does nothing. */
 typedef struct {
@@ -218,6 +221,9 @@ typedef struct {
     ssk_pooling_t pooling;
     const int32_t *home;
     const int32_t *touch_order; /* n_domains x n_allowed */
+    int32_t copies_data;        /* 1: blocks are copied to the node of the worker that uses them */
+    const int32_t *worker_node;
+    const uint8_t *node_is_device;
     ssk_costs_t costs;
     int64_t timer_period_ps; /* 0: no timer */
     ssk_random_t victim, wake;
@@ -246,7 +252,7 @@ typedef struct {
 typedef struct {
     int32_t n_groups, n_steps, n_counter_groups, n_samples;
     const int32_t *group_scope;
-    const uint8_t *group_locked, *group_marks_active;
+    const uint8_t *group_locked, *group_marks_active, *group_prefetches;
     const int32_t *step_group, *step_where, *step_take, *step_when, *step_batch, *step_least;
     const int32_t *step_choice, *step_list; /* list of candidates, SSK_NONE with SSK_UNIFORM */
     int32_t n_lists;
@@ -388,6 +394,8 @@ int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instan
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);
 int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block);
+/* 1 when a block is valid on a node. */
+int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block);
 
 /* Results. */
 ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim);

@@ -17,6 +17,7 @@ static int step(ssk_sim_t *sim, int32_t worker, int action)
     case SSK_ACT_JOIN: return ssk_start_work(sim, worker);
     case SSK_ACT_END: return ssk_end_task(sim, worker);
     case SSK_ACT_COPY: return ssk_next_copy(sim, worker);
+    case SSK_ACT_GATHERED: return ssk_gathered(sim, worker);
     default: return SSK_ERR_INVARIANT;
     }
 }

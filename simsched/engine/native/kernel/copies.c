@@ -1,0 +1,73 @@
+/*
+ * Where blocks are valid: memory of the state that gather.c works on. Invariants: copies.h.
+ */
+#include "copies.h"
+
+int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
+{
+    self->free_waiter = SSK_NONE;
+    if (!problem->copies_data)
+        return SSK_OK;
+    size_t n_nodes = (size_t)problem->n_nodes, n_blocks = (size_t)problem->n_blocks, n_places = n_blocks * n_nodes;
+    self->n_nodes = problem->n_nodes;
+    self->n_blocks = problem->n_blocks;
+    self->valid = ssk_new(allocator, n_blocks, sizeof(*self->valid));
+    self->claims = ssk_new(allocator, n_places, sizeof(*self->claims));
+    self->readers = ssk_new(allocator, n_places, sizeof(*self->readers));
+    self->n_coming = ssk_new(allocator, n_places, sizeof(*self->n_coming));
+    self->last_use = ssk_new(allocator, n_places, sizeof(*self->last_use));
+    self->waiter_of = ssk_new(allocator, n_places, sizeof(*self->waiter_of));
+    self->is_wanted = ssk_new(allocator, n_places, sizeof(*self->is_wanted));
+    self->engine = ssk_new(allocator, 2 * n_nodes, sizeof(*self->engine));
+    self->is_busy = ssk_new(allocator, 2 * n_nodes, sizeof(*self->is_busy));
+    self->saving = ssk_new(allocator, n_nodes, sizeof(*self->saving));
+    self->missing = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->missing));
+    self->turn_next = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->turn_next));
+    self->turn_head = ssk_new(allocator, n_nodes, sizeof(*self->turn_head));
+    self->turn_tail = ssk_new(allocator, n_nodes, sizeof(*self->turn_tail));
+    self->claimed_bytes = ssk_new(allocator, n_nodes, sizeof(*self->claimed_bytes));
+    if (!self->valid || !self->claims || !self->readers || !self->n_coming || !self->last_use || !self->waiter_of ||
+        !self->is_wanted || !self->engine || !self->is_busy || !self->saving || !self->missing ||
+        !self->turn_next || !self->turn_head || !self->turn_tail || !self->claimed_bytes)
+        return SSK_ERR_MEMORY;
+    for (int32_t block = 0; block < problem->n_blocks; block++)
+        if (problem->home[block] >= 0)
+            self->valid[block] = UINT64_C(1) << problem->home[block];
+    for (size_t place = 0; place < n_places; place++)
+        self->waiter_of[place] = SSK_NONE;
+    for (int32_t e = 0; e < 2 * problem->n_nodes; e++)
+        self->engine[e].block = SSK_NONE;
+    for (int32_t node = 0; node < problem->n_nodes; node++)
+        self->saving[node] = self->turn_head[node] = self->turn_tail[node] = SSK_NONE;
+    return SSK_OK;
+}
+
+void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
+{
+    void *const blocks[] = {
+        self->valid,  self->claims, self->readers, self->n_coming, self->last_use, self->waiter_of, self->is_wanted,
+        self->wanted, self->engine, self->is_busy, self->saving,   self->missing,  self->waiters,
+        self->turn_next, self->turn_head, self->turn_tail, self->claimed_bytes,
+    };
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+        ssk_delete(allocator, blocks[i]);
+}
+
+int ssk_copies_verify(const ssk_copies_t *self, const int32_t *home)
+{
+    size_t n_flags = 0, n_places = (size_t)self->n_blocks * (size_t)self->n_nodes;
+    for (int32_t block = 0; block < self->n_blocks; block++) {
+        bool is_home = home[block] >= 0 && (self->valid[block] >> home[block] & 1) != 0;
+        if (is_home != (self->valid[block] != 0))
+            return SSK_ERR_INVARIANT;
+    }
+    for (size_t place = 0; place < n_places; place++) {
+        n_flags += self->is_wanted[place] != 0;
+        if (self->claims[place] < 0 || self->readers[place] < 0 || self->n_coming[place] < 0)
+            return SSK_ERR_INVARIANT;
+    }
+    for (size_t i = 0; i < self->n_wanted; i++)
+        if (!self->is_wanted[self->wanted[i]])
+            return SSK_ERR_INVARIANT;
+    return n_flags == self->n_wanted ? SSK_OK : SSK_ERR_INVARIANT;
+}

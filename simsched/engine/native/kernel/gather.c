@@ -1,0 +1,476 @@
+/*
+ * Bringing the blocks of a task to its worker: claims, wanted copies, room; docs/semantics.md, "Copied data".
+ *
+ * A worker claims the blocks of a body or join, waits for those that are read and not valid on its node, then makes
+ * those that it writes valid there only, computes, and gives its claims back. State: copies.h.
+ */
+#include "sim.h"
+
+static int64_t place_of(const ssk_copies_t *copies, int32_t block, int32_t node)
+{
+    return (int64_t)block * copies->n_nodes + node;
+}
+
+static bool is_valid(const ssk_copies_t *copies, int32_t block, int32_t node)
+{
+    return (copies->valid[block] >> node & 1) != 0;
+}
+
+static bool is_device(const ssk_sim_t *sim, int32_t node)
+{
+    return sim->problem.node_is_device[node] != 0;
+}
+
+static void use(ssk_copies_t *copies, int64_t place)
+{
+    copies->last_use[place] = ++copies->n_uses;
+}
+
+/* Looks at access i of first .. last - 1: false when an earlier one has its block, else what all of them do to it. */
+static bool first_of_block(const ssk_sim_t *sim, int64_t first, int64_t last, int64_t i, bool *reads_ret,
+                           bool *writes_ret)
+{
+    const ssk_graph_t *graph = &sim->graph;
+    int32_t block = graph->access_block[i];
+    for (int64_t j = first; j < i; j++)
+        if (graph->access_block[j] == block)
+            return false;
+    *reads_ret = *writes_ret = false;
+    for (int64_t j = i; j < last; j++) {
+        if (graph->access_block[j] == block) {
+            *reads_ret = *reads_ret || graph->read_bytes[j] > 0;
+            *writes_ret = *writes_ret || graph->written_bytes[j] > 0;
+        }
+    }
+    return true;
+}
+
+/* Forgets the copy of a block on a node. */
+static void drop(ssk_sim_t *sim, int32_t block, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    copies->valid[block] &= ~(UINT64_C(1) << node);
+    ssk_give_memory_back(sim, node, block);
+    if (sim->home[block] != node || copies->valid[block] == 0)
+        return;
+    int32_t home = 0;
+    while (!is_valid(copies, block, home))
+        home++;
+    sim->home[block] = home;
+}
+
+static bool is_coming(const ssk_copies_t *copies, int64_t place)
+{
+    return copies->is_wanted[place] || copies->n_coming[place] > 0;
+}
+
+/* Asks for a block, or only for room for it, if it is not there and not asked for. */
+static int want(ssk_sim_t *sim, int32_t block, int32_t node, int what)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int64_t place = place_of(copies, block, node);
+    if (is_valid(copies, block, node) || is_coming(copies, place))
+        return SSK_OK;
+    int status = ssk_grow(&sim->allocator, &copies->wanted, &copies->wanted_capacity, copies->n_wanted + 1,
+                          sizeof(*copies->wanted));
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    copies->wanted[copies->n_wanted++] = place;
+    copies->is_wanted[place] = (uint8_t)what;
+    return SSK_OK;
+}
+
+/* The first node that is no device, other than `node`; SSK_NONE when there is none. */
+static int32_t host_for(const ssk_sim_t *sim, int32_t node)
+{
+    for (int32_t host = 0; host < sim->problem.n_nodes; host++)
+        if (host != node && !is_device(sim, host))
+            return host;
+    return SSK_NONE;
+}
+
+/* Finds the least recently used block on a node that nobody uses; of those with another copy, or of all. */
+static int32_t least_used(const ssk_sim_t *sim, int32_t node, bool with_other_copy)
+{
+    const ssk_copies_t *copies = &sim->copies;
+    int32_t best = SSK_NONE;
+    int64_t least = INT64_MAX;
+    for (int32_t block = 0; block < copies->n_blocks; block++) {
+        int64_t place = place_of(copies, block, node);
+        uint64_t others = copies->valid[block] & ~(UINT64_C(1) << node);
+        if (!is_valid(copies, block, node) || copies->claims[place] > 0 || copies->readers[place] > 0 ||
+            (with_other_copy && others == 0) || copies->last_use[place] >= least)
+            continue;
+        best = block;
+        least = copies->last_use[place];
+    }
+    return best;
+}
+
+/* Drops least recently used copies until there is room; *has_room_ret says whether there is. */
+static int make_room(ssk_sim_t *sim, int64_t size, int32_t node, bool *has_room_ret)
+{
+    ssk_copies_t *copies = &sim->copies;
+    while (size > sim->problem.node_capacity_bytes[node] - sim->node_used[node]) {
+        int32_t spare = least_used(sim, node, true);
+        if (spare != SSK_NONE) {
+            drop(sim, spare, node);
+            continue;
+        }
+        *has_room_ret = false;
+        int32_t idle = least_used(sim, node, false), host = host_for(sim, node);
+        if (idle == SSK_NONE || copies->saving[node] != SSK_NONE || host == SSK_NONE)
+            return SSK_OK;
+        copies->saving[node] = idle;
+        return want(sim, idle, host, SSK_WANTED_COPY);
+    }
+    *has_room_ret = true;
+    return SSK_OK;
+}
+
+/* The node from which a block would come first if it were alone. */
+static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t best = SSK_NONE;
+    double least = 0.0;
+    for (int32_t node = 0; node < p->n_nodes; node++) {
+        if (!is_valid(&sim->copies, block, node))
+            continue;
+        int32_t path = p->path_copy[node * p->n_nodes + target];
+        double duration = (double)p->path_latency_ps[path] + (double)p->block_bytes[block] / p->path_cap[path * p->n_smt];
+        if (best == SSK_NONE || duration < least) {
+            best = node;
+            least = duration;
+        }
+    }
+    return best;
+}
+
+/* Starts a copy if engines and room are free; *has_started_ret says whether it has. */
+static int try_start(ssk_sim_t *sim, int32_t block, int32_t target, bool *has_started_ret)
+{
+    const ssk_problem_t *p = &sim->problem;
+    ssk_copies_t *copies = &sim->copies;
+    int32_t source = nearest(sim, block, target), in = 2 * target, out = 2 * source + 1;
+    int32_t engine = !is_device(sim, target) && is_device(sim, source) ? out : in;
+    bool has_room = false;
+    *has_started_ret = false;
+    if (copies->engine[engine].block != SSK_NONE || (is_device(sim, target) && copies->is_busy[in]) ||
+        (is_device(sim, source) && copies->is_busy[out]))
+        return SSK_OK;
+    int status = make_room(sim, p->block_bytes[block], target, &has_room);
+    if (status != SSK_OK || !has_room)
+        return status;
+    ssk_take_memory(sim, target, block);
+    copies->engine[engine] = (ssk_copy_t){block, source, target, false};
+    copies->is_busy[in] |= is_device(sim, target);
+    copies->is_busy[out] |= is_device(sim, source);
+    copies->readers[place_of(copies, block, source)]++;
+    copies->n_coming[place_of(copies, block, target)]++;
+    ssk_event(sim, SSK_MIGRATE_START, SSK_NONE, SSK_NONE, block, target);
+    int64_t latency = p->path_latency_ps[p->path_copy[source * p->n_nodes + target]];
+    ssk_timers_set(&sim->timers, p->n_workers + engine, ssk_add_ps(sim->now, latency));
+    *has_started_ret = true;
+    return SSK_OK;
+}
+
+/* Lets a worker wait for a place. */
+static int await(ssk_sim_t *sim, int32_t worker, int64_t place)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t entry = copies->free_waiter;
+    if (entry == SSK_NONE) {
+        int status = ssk_grow(&sim->allocator, &copies->waiters, &copies->waiters_capacity,
+                              (size_t)copies->n_waiters + 1, sizeof(*copies->waiters));
+        if (status != SSK_OK)
+            return ssk_fail(sim, status);
+        entry = copies->n_waiters++;
+    } else {
+        copies->free_waiter = copies->waiters[entry].next;
+    }
+    copies->waiters[entry] = (ssk_waiter_t){worker, copies->waiter_of[place]};
+    copies->waiter_of[place] = entry;
+    copies->missing[worker]++;
+    return SSK_OK;
+}
+
+/* Notes that a worker has one thing less to wait for. */
+static void has_come(ssk_sim_t *sim, int32_t worker)
+{
+    if (--sim->copies.missing[worker] > 0 || sim->workers[worker].state != SSK_GATHERING)
+        return;
+    sim->workers[worker].lag = sim->lag;
+    ssk_timers_set(&sim->timers, worker, sim->now);
+}
+
+/* Makes a block valid on a node and lets workers go on that have waited for it. */
+static void appear(ssk_sim_t *sim, int32_t block, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int64_t place = place_of(copies, block, node);
+    int32_t entry = copies->waiter_of[place];
+    copies->valid[block] |= UINT64_C(1) << node;
+    use(copies, place);
+    copies->waiter_of[place] = SSK_NONE;
+    while (entry != SSK_NONE) {
+        ssk_waiter_t waiter = copies->waiters[entry];
+        copies->waiters[entry].next = copies->free_waiter;
+        copies->free_waiter = entry;
+        has_come(sim, waiter.worker);
+        entry = waiter.next;
+    }
+}
+
+/* Makes a block valid that needs nothing but room; *has_appeared_ret says whether there was any. */
+static int try_room(ssk_sim_t *sim, int32_t block, int32_t node, bool *has_appeared_ret)
+{
+    int64_t size = sim->problem.block_bytes[block];
+    int status = make_room(sim, size, node, has_appeared_ret);
+    if (status != SSK_OK || !*has_appeared_ret)
+        return status;
+    ssk_take_memory(sim, node, block);
+    if (sim->copies.valid[block] == 0) {
+        sim->home[block] = node;
+        ssk_event(sim, SSK_FIRST_TOUCH, SSK_NONE, SSK_NONE, block, node);
+    }
+    appear(sim, block, node);
+    return SSK_OK;
+}
+
+/* Starts the wanted copies that can start, in their order; making room may add to them. */
+static int start(ssk_sim_t *sim)
+{
+    ssk_copies_t *copies = &sim->copies;
+    size_t kept = 0;
+    for (size_t i = 0; i < copies->n_wanted; i++) {
+        int64_t place = copies->wanted[i];
+        int32_t block = (int32_t)(place / copies->n_nodes), node = (int32_t)(place % copies->n_nodes);
+        bool is_done = is_valid(copies, block, node);
+        if (!is_done) {
+            bool is_copy = copies->is_wanted[place] == SSK_WANTED_COPY && copies->valid[block] != 0;
+            int status = (is_copy ? try_start : try_room)(sim, block, node, &is_done);
+            if (status != SSK_OK)
+                return status;
+        }
+        if (is_done)
+            copies->is_wanted[place] = 0;
+        else
+            copies->wanted[kept++] = place;
+    }
+    copies->n_wanted = kept;
+    return SSK_OK;
+}
+
+/* Refuses accesses whose blocks do not fit into a node's memory together. */
+static int check_size(ssk_sim_t *sim, int64_t first, int64_t last, int32_t node)
+{
+    int64_t total = 0;
+    bool reads, writes;
+    for (int64_t i = first; i < last; i++)
+        if (first_of_block(sim, first, last, i, &reads, &writes))
+            total += sim->problem.block_bytes[sim->graph.access_block[i]];
+    if (total <= sim->problem.node_capacity_bytes[node])
+        return SSK_OK;
+    sim->failure.bytes = total;
+    sim->failure.node = node;
+    return ssk_fail(sim, SSK_ERR_TOO_LARGE);
+}
+
+/* Bytes of the blocks that a worker's body or join would claim in addition to those claimed on its node. */
+static int64_t more_claimed(const ssk_sim_t *sim, int32_t worker)
+{
+    const ssk_worker_t *w = &sim->workers[worker];
+    const ssk_copies_t *copies = &sim->copies;
+    int64_t more = 0;
+    bool reads, writes;
+    for (int64_t i = w->access; i < w->access_end; i++) {
+        int32_t block = sim->graph.access_block[i];
+        if (first_of_block(sim, w->access, w->access_end, i, &reads, &writes) &&
+            copies->claims[place_of(copies, block, sim->problem.worker_node[worker])] == 0)
+            more += sim->problem.block_bytes[block];
+    }
+    return more;
+}
+
+/* Claims the blocks of a worker's body or join. */
+static int claim(ssk_sim_t *sim, int32_t worker)
+{
+    const ssk_worker_t *w = &sim->workers[worker];
+    ssk_copies_t *copies = &sim->copies;
+    int32_t node = sim->problem.worker_node[worker];
+    bool reads, writes;
+    copies->claimed_bytes[node] += more_claimed(sim, worker);
+    for (int64_t i = w->access; i < w->access_end; i++) {
+        int32_t block = sim->graph.access_block[i];
+        int64_t place = place_of(copies, block, node);
+        if (!first_of_block(sim, w->access, w->access_end, i, &reads, &writes))
+            continue;
+        copies->claims[place]++;
+        use(copies, place);
+        if (is_valid(copies, block, node))
+            continue;
+        int status = want(sim, block, node, reads && copies->valid[block] != 0 ? SSK_WANTED_COPY : SSK_WANTED_ROOM);
+        if (status == SSK_OK)
+            status = await(sim, worker, place);
+        if (status != SSK_OK)
+            return status;
+    }
+    has_come(sim, worker);
+    return SSK_OK;
+}
+
+/* Lets those whose turn it is claim their blocks, as long as all claimed ones fit. */
+static int admit(ssk_sim_t *sim, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    while (copies->turn_head[node] != SSK_NONE) {
+        int32_t worker = copies->turn_head[node];
+        if (copies->claimed_bytes[node] + more_claimed(sim, worker) > sim->problem.node_capacity_bytes[node])
+            return SSK_OK;
+        copies->turn_head[node] = copies->turn_next[worker];
+        if (copies->turn_head[node] == SSK_NONE)
+            copies->turn_tail[node] = SSK_NONE;
+        int status = claim(sim, worker);
+        if (status != SSK_OK)
+            return status;
+    }
+    return SSK_OK;
+}
+
+/* Puts a worker behind those that wait for their turn to claim. */
+static void queue_up(ssk_copies_t *copies, int32_t worker, int32_t node)
+{
+    copies->missing[worker] = 1;
+    copies->turn_next[worker] = SSK_NONE;
+    if (copies->turn_tail[node] == SSK_NONE)
+        copies->turn_head[node] = worker;
+    else
+        copies->turn_next[copies->turn_tail[node]] = worker;
+    copies->turn_tail[node] = worker;
+}
+
+int ssk_gather(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    const ssk_graph_t *graph = &sim->graph;
+    int32_t node = sim->problem.worker_node[worker];
+    w->start = sim->now;
+    for (int64_t i = w->access; i < w->access_end; i++)
+        sim->requested_bytes += graph->read_bytes[i] + graph->written_bytes[i];
+    int status = check_size(sim, w->access, w->access_end, node);
+    if (status != SSK_OK)
+        return status;
+    queue_up(&sim->copies, worker, node);
+    status = admit(sim, node);
+    if (status == SSK_OK)
+        status = start(sim);
+    if (status != SSK_OK)
+        return status;
+    if (sim->copies.missing[worker] == 0)
+        return SSK_ACT_GATHERED;
+    w->then = SSK_ACT_GATHERED;
+    w->state = SSK_GATHERING;
+    return SSK_WAIT;
+}
+
+/* Makes a block that is written valid on one node, and on those where others use it. */
+static void take_over(ssk_sim_t *sim, int32_t block, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    for (int32_t other = 0; other < copies->n_nodes; other++)
+        if (other != node && is_valid(copies, block, other) && copies->claims[place_of(copies, block, other)] == 0)
+            drop(sim, block, other);
+    sim->home[block] = node;
+    for (int32_t e = 0; e < 2 * copies->n_nodes; e++) {
+        ssk_copy_t *copy = &copies->engine[e];
+        int64_t place = place_of(copies, block, copy->target);
+        if (copy->block != block || copy->is_stale || copies->claims[place] > 0)
+            continue;
+        copy->is_stale = true;
+        copies->n_coming[place]--;
+    }
+}
+
+int ssk_gathered(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    bool reads, writes;
+    w->counters.migrate_ps += sim->now - w->start;
+    w->state = SSK_PAYING;
+    for (int64_t i = w->access; i < w->access_end; i++)
+        if (first_of_block(sim, w->access, w->access_end, i, &reads, &writes) && writes)
+            take_over(sim, sim->graph.access_block[i], sim->problem.worker_node[worker]);
+    w->claimed = w->access;
+    w->access = w->access_end;
+    return ssk_compute(sim, worker);
+}
+
+int ssk_give_back(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    ssk_copies_t *copies = &sim->copies;
+    int32_t node = sim->problem.worker_node[worker];
+    bool reads, writes;
+    for (int64_t i = w->claimed; i < w->access_end; i++) {
+        int32_t block = sim->graph.access_block[i];
+        if (first_of_block(sim, w->claimed, w->access_end, i, &reads, &writes) &&
+            --copies->claims[place_of(copies, block, node)] == 0)
+            copies->claimed_bytes[node] -= sim->problem.block_bytes[block];
+    }
+    w->claimed = w->access_end;
+    int status = admit(sim, node);
+    return status == SSK_OK ? start(sim) : status;
+}
+
+int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker)
+{
+    int64_t first = sim->graph.access_ptr[task], last = sim->graph.join_access[task];
+    bool reads, writes;
+    int status = SSK_OK;
+    for (int64_t i = first; i < last && status == SSK_OK; i++) {
+        int32_t block = sim->graph.access_block[i];
+        if (first_of_block(sim, first, last, i, &reads, &writes) && reads && sim->copies.valid[block] != 0)
+            status = want(sim, block, sim->problem.worker_node[worker], SSK_WANTED_COPY);
+    }
+    return status == SSK_OK ? start(sim) : status;
+}
+
+int ssk_copy_moves(ssk_sim_t *sim, int32_t entity)
+{
+    const ssk_problem_t *p = &sim->problem;
+    const ssk_copy_t *copy = &sim->copies.engine[entity - p->n_workers];
+    if (p->block_bytes[copy->block] == 0)
+        return ssk_copy_arrives(sim, entity);
+    int32_t flow_class = p->path_copy[copy->source * p->n_nodes + copy->target] * p->n_smt;
+    int status = ssk_flows_reserve(&sim->flows, &sim->allocator, flow_class, sim->flows.classes[flow_class].n + 1);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    ssk_flows_start(&sim->flows, entity, flow_class, (double)p->block_bytes[copy->block], sim->now, sim->lag);
+    return SSK_OK;
+}
+
+int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
+{
+    const ssk_problem_t *p = &sim->problem;
+    ssk_copies_t *copies = &sim->copies;
+    int32_t engine = entity - p->n_workers;
+    ssk_copy_t copy = copies->engine[engine];
+    int64_t place = place_of(copies, copy.block, copy.target), size = p->block_bytes[copy.block];
+    copies->engine[engine].block = SSK_NONE;
+    copies->is_busy[2 * copy.target] = copies->is_busy[2 * copy.source + 1] = 0;
+    copies->readers[place_of(copies, copy.block, copy.source)]--;
+    if (copies->saving[copy.source] == copy.block)
+        copies->saving[copy.source] = SSK_NONE;
+    ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target);
+    sim->migrations++;
+    sim->migrated_bytes += size;
+    sim->node_bytes_now[ssk_max(p->node_domain[copy.target], 0) * p->n_nodes + copy.source] += size;
+    if (copy.is_stale) {
+        ssk_give_memory_back(sim, copy.target, copy.block);
+    } else {
+        copies->n_coming[place]--;
+        appear(sim, copy.block, copy.target);
+    }
+    return start(sim);
+}

@@ -1,0 +1,271 @@
+"""Copied data: closed forms, and both engines event for event, also where devices are full."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import Run, simulate
+from simsched.errors import ModelError, PolicyError
+from simsched.machine.model import CoreGroup, Machine
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.policy.base import (
+    AcquireStep,
+    Placement,
+    Plan,
+    Policy,
+    Pool,
+    PoolGroup,
+    Preempt,
+    View,
+)
+from simsched.trace.schema import EventKind
+from simsched.workload.builder import Accesses, adjacency, build_graph
+from simsched.workload.graph import TaskGraph, Workload
+
+MB = 1_000_000
+RATE = 10e9  # bytes per second of every path
+
+
+def device_machine(
+    devices: int = 2, capacity_bytes: int = 100 * MB, latency_ps: int = 5_000_000, cores: int = 2
+) -> Machine:
+    """A host with some cores, and devices with a core each and memory of their own."""
+    machine = make_machine(
+        domains=1 + devices,
+        cores_per_domain=cores,
+        core_cap_bytes_per_s=RATE,
+        dram_bandwidth_bytes_per_s=1e12,
+        remote_latency_ps=latency_ps,
+    )
+    nodes = tuple(
+        replace(node, kind="GPU", capacity_bytes=capacity_bytes) if i > 0 else node
+        for i, node in enumerate(machine.nodes)
+    )
+    groups = (machine.core_groups[0], CoreGroup("device", "gpu", 4e9))
+    group = (machine.core_domain > 0).astype(np.int32)
+    return replace(machine, nodes=nodes, core_groups=groups, core_group=group, copies_data=True)
+
+
+def program(
+    tasks: list[list[tuple[int, int, int]]],
+    edges: list[tuple[int, int]] = [],  # noqa: B006 - never changed
+    ops: float = 1e6,
+    block_bytes: int = 10 * MB,
+) -> Workload:
+    """Tasks with accesses (block, bytes read, bytes written)."""
+    flat = [access for task in tasks for access in task]
+    counts = [len(task) for task in tasks]
+    pick = [np.array([access[i] for access in flat], np.int64) for i in range(3)]
+    owner = np.repeat(np.arange(len(tasks)), counts)
+    from simsched.workload.builder import accesses
+
+    n_blocks = 1 + max((access[0] for access in flat), default=0)
+    accessed: Accesses = accesses(owner, pick[0], pick[1], pick[2], len(tasks))
+    graph = build_graph(
+        np.full((2, len(tasks)), ops),
+        kinds=("cpu", "gpu"),
+        successors=adjacency([e[0] for e in edges], [e[1] for e in edges], len(tasks)),
+        accessed=accessed,
+        block_bytes=np.full(n_blocks, block_bytes, dtype=np.int64),
+    )
+    return Workload("program", graph)
+
+
+class _Assigned(Policy):
+    """Every task on a worker that is named before the run."""
+
+    name = "assigned"
+
+    def __init__(self, worker: list[int], *, prefetches: bool = False, home: int = 0) -> None:
+        object.__setattr__(self, "worker", np.array(worker, np.int32))
+        object.__setattr__(self, "prefetches", prefetches)
+        object.__setattr__(self, "home", home)
+        object.__setattr__(self, "information", "exact")
+
+    def place(self, view: View, state: Any) -> Placement:
+        n = view.workload.graph.n_blocks
+        return Placement(np.full(n, self.home, np.int32), view.machine.touch_order)  # type: ignore[attr-defined]
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),),
+            pool_groups=(PoolGroup("worker", prefetches=self.prefetches),),  # type: ignore[attr-defined]
+            instance_of=self.worker,  # type: ignore[attr-defined]
+        )
+
+
+def both(machine: Machine, workload: Workload, policy: Policy) -> Run:
+    """Return the native run after comparing its events with the reference."""
+    native = simulate(machine, workload, policy, events=True)
+    reference = simulate(machine, workload, policy, backend="simpy", events=True)
+    assert native.trace is not None
+    assert reference.trace is not None
+    for name, column in native.trace.events.items():
+        assert np.array_equal(column, reference.trace.events[name]), name
+    for name, value in vars(native.summary).items():
+        assert np.array_equal(value, getattr(reference.summary, name)), name
+    return native
+
+
+COPY_S = 5e-6 + 10 * MB / RATE
+HOST, FIRST, SECOND = 0, 2, 4  # workers of host, first and second device
+
+
+def test_a_task_waits_for_the_copy_of_what_it_reads() -> None:
+    run = both(device_machine(), program([[(0, MB, 0)]]), _Assigned([FIRST]))
+    assert run.makespan_s == pytest.approx(COPY_S + 1e6 / 4e9, rel=1e-9)
+    assert run.summary.worker_migrate_ps[FIRST] == pytest.approx(COPY_S * 1e12, rel=1e-9)
+    assert run.summary.migrated_bytes == 10 * MB
+
+
+def test_what_is_only_written_is_not_copied() -> None:
+    run = both(device_machine(), program([[(0, 0, MB)]]), _Assigned([FIRST]))
+    assert run.makespan_s == pytest.approx(1e6 / 4e9, rel=1e-9)
+    assert run.summary.migrations == 0
+
+
+def test_a_copy_serves_later_tasks_until_another_node_writes() -> None:
+    tasks = [[(0, MB, 0)], [(0, MB, 0)], [(0, MB, MB)], [(0, MB, 0)]]
+    chain = [(0, 1), (1, 2), (2, 3)]
+    run = both(device_machine(), program(tasks, chain), _Assigned([FIRST, FIRST, HOST, FIRST]))
+    assert run.summary.migrations == 2  # before task 0, and again before task 3
+    assert run.makespan_s == pytest.approx(2 * COPY_S + 3 * 1e6 / 4e9 + 1e6 / 1e9, rel=1e-9)
+
+
+def test_an_engine_carries_out_one_copy_at_a_time_in_each_direction() -> None:
+    inward = both(device_machine(), program([[(0, MB, 0), (1, MB, 0)]]), _Assigned([FIRST]))
+    assert inward.makespan_s == pytest.approx(2 * COPY_S + 1e6 / 4e9, rel=1e-9)
+    # Two devices have an engine each; the host's memory serves both at full speed.
+    apart = both(
+        device_machine(), program([[(0, MB, 0)], [(1, MB, 0)]]), _Assigned([FIRST, SECOND])
+    )
+    assert apart.makespan_s == pytest.approx(COPY_S + 1e6 / 4e9, rel=1e-9)
+
+
+def test_data_come_from_the_node_that_would_be_fastest() -> None:
+    machine = device_machine()
+    far = [list(row) for row in machine.paths]
+    far[2][0] = replace(far[2][0], latency_ps=10**9)  # the host is far from the second device
+    machine = replace(machine, paths=tuple(tuple(row) for row in far))
+    tasks, chain = [[(0, MB, 0)], [(0, MB, 0)]], [(0, 1)]
+    run = both(machine, program(tasks, chain), _Assigned([FIRST, SECOND]))
+    assert run.makespan_s == pytest.approx(2 * COPY_S + 2 * 1e6 / 4e9, rel=1e-9)
+
+
+def test_prefetching_overlaps_copies_with_computation() -> None:
+    tasks = [[(0, MB, 0)], [(1, MB, 0)]]
+    late = both(device_machine(), program(tasks, ops=8e6), _Assigned([FIRST, FIRST]))
+    early = both(
+        device_machine(), program(tasks, ops=8e6), _Assigned([FIRST, FIRST], prefetches=True)
+    )
+    assert late.makespan_s == pytest.approx(2 * COPY_S + 2 * 2e-3, rel=1e-9)
+    assert early.makespan_s == pytest.approx(COPY_S + 2 * 2e-3, rel=1e-9)
+
+
+def test_the_least_recently_used_copy_makes_room() -> None:
+    machine = device_machine(capacity_bytes=20 * MB)
+    tasks = [[(b, MB, 0)] for b in (0, 1, 0, 2, 0, 1)]
+    chain = [(i, i + 1) for i in range(5)]
+    run = both(machine, program(tasks, chain), _Assigned([FIRST] * 6))
+    # Block 2 displaces block 1, which has to come again; block 0 stays.
+    assert run.summary.migrations == 4
+
+
+def test_the_only_copy_is_saved_before_it_makes_room() -> None:
+    machine = device_machine(capacity_bytes=10 * MB)
+    tasks, chain = [[(0, MB, MB)], [(1, MB, 0)], [(0, MB, 0)]], [(0, 1), (1, 2)]
+    run = both(machine, program(tasks, chain), _Assigned([FIRST, FIRST, HOST]))
+    assert run.trace is not None
+    ends = run.trace.events["kind"] == EventKind.MIGRATE_END
+    moved = list(zip(run.trace.events["arg0"][ends], run.trace.events["arg1"][ends], strict=True))
+    assert moved == [(0, 1), (0, 0), (1, 1)]
+
+
+def test_what_cannot_work_is_said() -> None:
+    small = device_machine(capacity_bytes=15 * MB)
+    for backend in ("native", "simpy"):
+        with pytest.raises(ModelError, match="blocks of one task have 20000000 bytes"):
+            simulate(
+                small,
+                program([[(0, MB, 0), (1, MB, 0)]]),
+                _Assigned([FIRST]),
+                backend=backend,
+            )
+        with pytest.raises(PolicyError, match="cannot be moved"):
+            simulate(device_machine(), program([[(0, MB, 0)], []]), _Snatching(), backend=backend)
+
+
+class _Snatching(_Assigned):
+    """Takes the running task off its worker."""
+
+    def __init__(self) -> None:
+        super().__init__([HOST, FIRST])
+
+    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | None:
+        assert view.state is not None
+        return Preempt(HOST, worker) if view.state.running_task(HOST) >= 0 else None
+
+
+class _Scattering(_Assigned):
+    """Sends every ready task to a random worker."""
+
+    def __init__(self, *, prefetches: bool) -> None:
+        super().__init__([], prefetches=prefetches)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),),
+            pool_groups=(PoolGroup("worker", prefetches=self.prefetches),),  # type: ignore[attr-defined]
+        )
+
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+        assert view.state is not None
+        view.state.holds(0, 0)
+        return Pool(0, int(view.rng.integers(view.n_workers)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_engines_agree_on_random_programs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, blocks = int(rng.integers(1, 40)), int(rng.integers(1, 12))
+    tasks = [
+        [
+            (int(rng.integers(blocks)), int(rng.integers(0, 3)) * MB, int(rng.integers(0, 2)) * MB)
+            for _ in range(int(rng.integers(0, 4)))
+        ]
+        for _ in range(n)
+    ]
+    edges = [(a, b) for a in range(n) for b in range(a + 1, n) if rng.random() < 2 / n]
+    size = int(rng.integers(0, 3)) * 5 * MB
+    machine = device_machine(
+        devices=int(rng.integers(1, 4)),
+        capacity_bytes=int(rng.integers(3, 12)) * max(size, MB),
+        latency_ps=int(rng.integers(0, 3)) * 1_000_000,
+        cores=int(rng.integers(1, 3)),
+    )
+    workload = program(tasks, edges, ops=float(rng.integers(0, 5)) * 1e6, block_bytes=size)
+    policy = _Scattering(prefetches=bool(rng.integers(2)))
+    failures = [_failure(machine, workload, policy, name) for name in ("native", "simpy")]
+    assert failures[0] == failures[1]
+    if not failures[0]:
+        both(machine, workload, policy)
+
+
+def _failure(machine: Machine, workload: Workload, policy: Policy, backend: str) -> str:
+    """Return why a run is impossible, nothing when it is possible."""
+    try:
+        simulate(machine, workload, policy, backend=backend)
+    except ModelError as error:
+        return str(error)
+    return ""
+
+
+def test_machines_without_copies_are_not_concerned() -> None:
+    machine = replace(device_machine(), copies_data=False)
+    run = both(machine, program([[(0, MB, 0)]]), make_policy("work_sharing"))
+    assert run.summary.migrations == 0
