@@ -297,6 +297,8 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         np.ones(problem.n_workers, bool) if plan.active_workers is None else plan.active_workers
     )
     monitor, balancing = plan.monitor, plan.balancing
+    if balancing is not None and problem.copies_data:
+        raise PolicyError("plan: balancing: accepted none where data are copied")
     if balancing is not None and problem.touch_order.shape[1] == 0:
         raise PolicyError("plan: balancing: found a touch order without nodes, accepted some")
     return ResolvedPlan(

@@ -122,6 +122,8 @@ class _PolicyHooks:
 
     def on_timer(self) -> list[Decision]:
         decisions = self._policy.on_timer(self._view, self._state)
+        if self._view.machine.copies_data and any(isinstance(d, Exchange) for d in decisions):
+            raise PolicyError("on_timer: found an exchange, accepted none where data are copied")
         return [_as_numbers(decision, "on_timer") for decision in decisions]
 
 

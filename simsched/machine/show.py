@@ -47,6 +47,8 @@ def describe_machine(machine: Machine, width: int = 120) -> str:
         + ", "
         + _counted(len(machine.nodes), "memory node")
     )
+    if machine.copies_data:
+        tree.add("data: copied to the memory of the processor that uses them")
     _add_cores(tree.add("cores"), machine)
     _add_domains(tree.add("domains"), machine)
     if machine.caches:

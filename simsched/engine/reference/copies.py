@@ -30,8 +30,8 @@ class Copy:
 class Copies:
     """Where blocks are valid, what is wanted where, and the engines that copy.
 
-    Engine ``2 node`` copies into a node and ``2 node + 1`` out of it; its flows and timers are those
-    of entity ``n_workers + engine``.
+    Engine ``2 node`` copies into a node and ``2 node + 1`` out of it; its flows and timers are
+    those of entity ``n_workers + engine``.
     """
 
     def __init__(self, sim: SimpyBackend) -> None:

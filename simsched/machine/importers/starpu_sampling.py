@@ -231,7 +231,7 @@ def _sockets(cores: int, groups: list[str], reserve_drivers: bool) -> str:
 
 def _memory(main: str | None, device: str | None, n_devices: int) -> str:
     """Return the memory nodes."""
-    lines = ["memory:"]
+    lines = ["data: copied", "", "memory:"] if n_devices else ["memory:"]
     entries = [("dram", "DRAM", "[0]", main)]
     if n_devices:
         listed = ", ".join(str(i + 1) for i in range(n_devices))
