@@ -345,7 +345,7 @@ class Worker:
             yield from self._segment(Segment(task, ops, self.rate(), self._sim.now, self._sim.now))
 
     def _gather(self, first: int, last: int) -> Waiting:
-        """Wait until the blocks of accesses are on the worker's node; take over the written ones."""
+        """Wait until the blocks of accesses are on the worker's node; take written ones over."""
         sim, graph = self._sim, self._sim.graph
         assert sim.copies is not None
         span, start = slice(first, last), sim.now

@@ -122,7 +122,8 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     CHECK_RANGE(p->node_kind, p->n_nodes, 0, p->n_node_kinds - 1);
     CHECK_RANGE(p->block_bytes, p->n_blocks, 0, MAX_BYTES);
     CHECK_RANGE(p->home, p->n_blocks, SSK_NONE, p->n_nodes - 1);
-    CHECK_RANGE(p->worker_node, p->n_workers, 0, p->n_nodes - 1);
+    if (p->copies_data)
+        CHECK_RANGE(p->worker_node, p->n_workers, 0, p->n_nodes - 1);
     CHECK_RANGE(p->touch_order, (int64_t)p->n_domains * p->n_allowed, 0, p->n_nodes - 1);
     CHECK_RANGE(p->cache_capacity_bytes, p->n_levels, 0, INT64_MAX / 4);
     CHECK_RANGE(p->cache_latency_ps, p->n_levels, 0, SSK_MAX_COST_PS);

@@ -163,7 +163,8 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker)
     ssk_worker_t *w = &sim->workers[worker];
     const ssk_graph_t *graph = &sim->graph;
     if (w->access == w->access_end) {
-        int status = w->claimed < w->access_end ? ssk_give_back(sim, worker) : SSK_OK;
+        bool has_claims = sim->problem.copies_data && w->claimed < w->access_end;
+        int status = has_claims ? ssk_give_back(sim, worker) : SSK_OK;
         if (status != SSK_OK)
             return status;
         if (sim->tasks.phase[w->task] == SSK_TASK_JOIN || !sim->tasks.has_children)

@@ -222,7 +222,7 @@ typedef struct {
     const int32_t *home;
     const int32_t *touch_order; /* n_domains x n_allowed */
     int32_t copies_data;        /* 1: blocks are copied to the node of the worker that uses them */
-    const int32_t *worker_node;
+    const int32_t *worker_node;  /* this and the next: NULL where data are not copied */
     const uint8_t *node_is_device;
     ssk_costs_t costs;
     int64_t timer_period_ps; /* 0: no timer */
