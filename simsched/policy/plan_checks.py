@@ -32,21 +32,8 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
         When a name is unknown, an array has the wrong length, an index is out of range or nobody is
         active.
     """
+    _validate_groups(plan)
     names = [group.name for group in plan.pool_groups]
-    if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
-        raise PolicyError(
-            "plan: pool groups need unique names and the first must have scope 'worker'"
-        )
-    for group in plan.pool_groups:
-        if group.scope not in SCOPES:
-            raise PolicyError(
-                f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}"
-            )
-        if group.prefetches and group.scope != "worker":
-            raise PolicyError(
-                f"plan: pool group {group.name}: found prefetches with scope {group.scope!r}, "
-                "accepted scope 'worker'"
-            )
     scope_of = {group.name: group.scope for group in plan.pool_groups}
     for number, step in enumerate(plan.acquire):
         where = f"plan: acquire step {number}"
@@ -75,6 +62,25 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
     _validate_pools(plan, graph, instances)
     if plan.active_workers is not None and not plan.active_workers.any():
         raise PolicyError("plan: active_workers: no worker is active")
+
+
+def _validate_groups(plan: Plan) -> None:
+    """Check the pool groups."""
+    names = [group.name for group in plan.pool_groups]
+    if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
+        raise PolicyError(
+            "plan: pool groups need unique names and the first must have scope 'worker'"
+        )
+    for group in plan.pool_groups:
+        if group.scope not in SCOPES:
+            raise PolicyError(
+                f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}"
+            )
+        if group.prefetches and group.scope != "worker":
+            raise PolicyError(
+                f"plan: pool group {group.name}: found prefetches with scope {group.scope!r}, "
+                "accepted scope 'worker'"
+            )
 
 
 def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> None:
