@@ -21,6 +21,7 @@ from simsched.policy.base import (
     View,
     param,
 )
+from simsched.policy.blocks import PageBalancing
 from simsched.policy.dataflow_buffers import (
     ALLOCATIONS,
     block_pools,
@@ -35,6 +36,7 @@ from simsched.workload.registry import find_workload, make_workload
 DEQUE, SLOT, PUSHED = 0, 1, 2
 POOL_GROUPS = (PoolGroup("deque"), PoolGroup("slot"), PoolGroup("pushed"))
 STEALINGS = ("random", "hierarchical")
+MIGRATIONS = ("off", "balancenuma")
 CONTROLS = ("parallel", "sequential")
 #: Pushing that can be combined with each allocation.
 LEGAL = {
@@ -79,6 +81,10 @@ class Dataflow(Policy):
         their producer starts, on its node; when their consumer is created, on the node where the
         producer's largest input is; or there are no buffers, only global arrays spread over all
         nodes.
+    page_migration : {"off", "balancenuma"}
+        Whether the operating system moves pages to the node that accesses them.
+    scan_period_s, page_bytes, faults_to_move : float, int, int
+        Of page migration; see :class:`~simsched.policy.blocks.PageBalancing`.
     control : {"parallel", "sequential"}
         Whether tasks create tasks, or the first task creates all.
     threshold_bytes : int
@@ -119,6 +125,11 @@ class Dataflow(Policy):
     arrays are interleaved over all nodes in every version. A task does not wait for the creation of
     its consumers.
 
+    *Page migration.* During initialisation the pages stay where they are interleaved. The study
+    scans the whole address space as often as the kernel is willing to; its period is not stated,
+    and the default is the kernel's usual shortest one. Pages are of 4 KiB by default, as forced in
+    the study for one of its variants.
+
     *Legal combinations.* With `deferred` outputs have no node yet when a task is activated, so only
     `none` and `input_only` go with it; with `interleaved_static` nothing is known of data, so only
     `none`.
@@ -136,6 +147,10 @@ class Dataflow(Policy):
     stealing: str = param("hierarchical", choices=STEALINGS)
     pushing: str = param("none", choices=PUSHINGS)
     allocation: str = param("immediate", choices=ALLOCATIONS)
+    page_migration: str = param("off", choices=MIGRATIONS)
+    scan_period_s: float = param(1.0, low=1e-6, high=1e6)
+    page_bytes: int = param(4096, low=1)
+    faults_to_move: int = param(1, low=1)
     control: str = param("parallel", choices=CONTROLS)
     threshold_bytes: int = param(64 * 1024, low=0)
     input_weight: float = param(1.0, low=0.0, high=1e6)
@@ -150,6 +165,11 @@ class Dataflow(Policy):
             raise ConfigurationError(
                 f"policy {type(self).name}: parameter pushing: found {self.pushing!r} with "
                 f"allocation {self.allocation!r}, accepted {', '.join(legal)}"
+            )
+        if self.page_migration != "off" and self.allocation != "interleaved_static":
+            raise ConfigurationError(
+                f"policy {type(self).name}: parameter page_migration: found "
+                f"{self.page_migration!r} with allocation {self.allocation!r}, accepted off"
             )
 
     def prepare(self, view: View) -> Workload:
@@ -179,6 +199,9 @@ class Dataflow(Policy):
             pool_groups=POOL_GROUPS,
             spawn_order=PARENT_FIRST,
             roots="first",
+            balancing=None
+            if self.page_migration == "off"
+            else PageBalancing(self.scan_period_s, self.page_bytes, self.faults_to_move),
         )
 
     def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
@@ -360,4 +383,11 @@ preset(
     Dataflow,
     "Hierarchical stealing on global arrays that are interleaved over all nodes.",
     allocation="interleaved_static",
+)
+preset(
+    "shm_balancenuma",
+    Dataflow,
+    "Interleaved global arrays with page migration by the operating system.",
+    allocation="interleaved_static",
+    page_migration="balancenuma",
 )

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
+from simsched.policy.blocks import PageBalancing
 from simsched.policy.placement import PlacedPolicy
-from simsched.policy.registry import register
+from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph
 
 
@@ -17,6 +18,13 @@ from simsched.workload.graph import TaskGraph
 @dataclass(frozen=True, kw_only=True)
 class PinnedThreads(PlacedPolicy):
     """Fixed assignment of tasks to workers, as by a program that pins its threads.
+
+    Parameters
+    ----------
+    page_migration : {"off", "balancenuma"}
+        Whether the operating system moves pages to the node that accesses them.
+    scan_period_s, page_bytes, faults_to_move : float, int, int
+        Of page migration; see :class:`~simsched.policy.blocks.PageBalancing`.
 
     Notes
     -----
@@ -30,6 +38,10 @@ class PinnedThreads(PlacedPolicy):
     """
 
     placement: str = param("interleave")
+    page_migration: str = param("off", choices=("off", "balancenuma"))
+    scan_period_s: float = param(1.0, low=1e-6, high=1e6)
+    page_bytes: int = param(4096, low=1)
+    faults_to_move: int = param(1, low=1)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return the assignment; a worker takes only its own tasks."""
@@ -42,4 +54,22 @@ class PinnedThreads(PlacedPolicy):
             acquire=(AcquireStep("worker", "own", "oldest"),),
             spawn_order=PARENT_FIRST,
             instance_of=worker,
+            balancing=None
+            if self.page_migration == "off"
+            else PageBalancing(self.scan_period_s, self.page_bytes, self.faults_to_move),
         )
+
+
+preset(
+    "balancenuma",
+    PinnedThreads,
+    "Pinned threads with page migration by the operating system, pages of 4 KiB.",
+    page_migration="balancenuma",
+)
+preset(
+    "balancenuma_huge",
+    PinnedThreads,
+    "Pinned threads with page migration by the operating system, pages of 2 MiB.",
+    page_migration="balancenuma",
+    page_bytes=2 * 2**20,
+)

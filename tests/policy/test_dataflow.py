@@ -223,23 +223,29 @@ def test_illegal_combinations_are_refused(allocation: str, pushing: str) -> None
         make_policy("dataflow", {"allocation": allocation, "pushing": pushing})
 
 
+def test_migration_needs_static_data() -> None:
+    with pytest.raises(ConfigurationError, match="page_migration: found 'balancenuma'"):
+        make_policy("dsa_base", {"page_migration": "balancenuma"})
+
+
 @pytest.mark.parametrize(
     ("name", "axes"),
     [
-        ("dsa_base", ("hierarchical", "none", "immediate")),
-        ("ewp_input_only", ("hierarchical", "input_only", "immediate")),
-        ("ewp_output_only", ("hierarchical", "output_only", "immediate")),
-        ("ewp_weighted", ("hierarchical", "weighted", "immediate")),
-        ("work_pushing_original", ("hierarchical", "original", "immediate")),
-        ("dfa", ("hierarchical", "none", "deferred")),
-        ("deferred_allocation", ("hierarchical", "none", "deferred")),
-        ("dsa_opt", ("hierarchical", "input_only", "deferred")),
-        ("shm_base", ("hierarchical", "none", "interleaved_static")),
+        ("dsa_base", ("hierarchical", "none", "immediate", "off")),
+        ("ewp_input_only", ("hierarchical", "input_only", "immediate", "off")),
+        ("ewp_output_only", ("hierarchical", "output_only", "immediate", "off")),
+        ("ewp_weighted", ("hierarchical", "weighted", "immediate", "off")),
+        ("work_pushing_original", ("hierarchical", "original", "immediate", "off")),
+        ("dfa", ("hierarchical", "none", "deferred", "off")),
+        ("deferred_allocation", ("hierarchical", "none", "deferred", "off")),
+        ("dsa_opt", ("hierarchical", "input_only", "deferred", "off")),
+        ("shm_base", ("hierarchical", "none", "interleaved_static", "off")),
+        ("shm_balancenuma", ("hierarchical", "none", "interleaved_static", "balancenuma")),
     ],
 )
 def test_presets_are_the_published_configurations(name: str, axes: tuple[str, ...]) -> None:
     policy = make_policy(name).parameters()
-    found = tuple(policy[key] for key in ("stealing", "pushing", "allocation"))
+    found = tuple(policy[key] for key in ("stealing", "pushing", "allocation", "page_migration"))
     assert found == axes
 
 
