@@ -159,6 +159,7 @@ def test_the_report_has_every_claim(simsched: Command, claims: Path, tmp_path: P
     assert "* `wrong`: both run the same tasks" in report
     assert "* `lost`: the figure is lost" in report
     assert "A book about tasks" in report
+    assert "Evaluated: claims." in report
 
 
 def test_a_failing_claim_needs_a_diagnosis(simsched: Command, claims: Path) -> None:
