@@ -267,8 +267,8 @@ def markdown(reproduction: Reproduction) -> str:
     lines = [
         "# Published claims beside simulated values",
         "",
-        "Written by `simsched reproduce --markdown`; [claims.md](claims.md) has the rules. Evaluated: "
-        f"{', '.join(family.name for family in reproduction.families)}.",
+        "Written by `simsched reproduce --markdown`; [claims.md](claims.md) has the rules.",
+        f"Evaluated: {', '.join(family.name for family in reproduction.families)}.",
         "",
         *_md_row("source", "orderings", "figures", "all", "not evaluable", "calibration"),
         *_md_row(*["---"] * 6),
