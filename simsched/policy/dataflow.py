@@ -112,8 +112,9 @@ class Dataflow(Policy):
     what was pushed, newest first, then the slot, then the newest task of the deque, then steals the
     oldest. A task that the worker keeps goes to the slot if that is empty, else to the deque. (In
     the run-time the newest task displaces the one in the slot; here the first of several tasks that
-    become ready together stays there.) Pushed tasks can be stolen at once, in the run-time when
-    their worker has looked at its queue.
+    become ready together stays there.) Of
+    several pushed tasks all but one can be stolen at once, in the run-time when their worker has
+    looked at its queue and put the last one into the slot.
 
     *Hierarchical stealing.* Workers that share the smallest shared cache, then those of the domain,
     until one has work. The run-time makes one attempt each at every hop distance and at the whole
@@ -285,11 +286,17 @@ def search_order(stealing: str, view: View) -> tuple[AcquireStep, ...]:
         return (
             *own,
             AcquireStep("deque", "anywhere", "oldest"),
-            AcquireStep("pushed", "anywhere", "oldest"),
+            AcquireStep("pushed", "anywhere", "oldest", least=2),
         )
     near, far = near_ranks(view), far_weights(view)
-    inside = [AcquireStep(g, "same_domain", "oldest", rank=near) for g in ("deque", "pushed")]
-    outside = [AcquireStep(g, "other_domains", "oldest", weight=far) for g in ("deque", "pushed")]
+    groups = (("deque", 1), ("pushed", 2))
+    inside = [
+        AcquireStep(name, "same_domain", "oldest", rank=near, least=least) for name, least in groups
+    ]
+    outside = [
+        AcquireStep(name, "other_domains", "oldest", weight=far, least=least)
+        for name, least in groups
+    ]
     return (*own, *inside, *outside)
 
 
