@@ -44,6 +44,7 @@ from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
 MAX_DELAY_S = 4000  #: of a transfer
+MAX_PERIOD_S = 1e6  #: of a timer
 MAX_COUNT = 2**31 - 1  #: entries of a transfer
 
 
@@ -238,6 +239,8 @@ def simulate(
     state = policy.start(view)
     placement = _checked_placement(policy.place(view, state), machine, prepared)
     period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
+    if not 0.0 <= period_s <= MAX_PERIOD_S:
+        raise PolicyError(f"timer_period_s: found {period_s}, accepted 0 to {MAX_PERIOD_S:g}")
     problem = make_problem(
         machine, prepared, placement, threads, seed=seed, timer_period_s=period_s
     )

@@ -83,7 +83,7 @@ class ClusterPolicy(PlacedPolicy):
     """
 
     message_s: float = param(1e-4, low=1e-12)
-    period_s: float = param(1e-4, low=1e-12)
+    period_s: float = param(1e-4, low=1e-12, high=1e6)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here

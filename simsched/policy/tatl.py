@@ -80,7 +80,7 @@ class Tatl(PlacedPolicy):
     """
 
     capacity: int = param(64, low=2)
-    period_s: float = param(1e-4, low=1e-12)
+    period_s: float = param(1e-4, low=1e-12, high=1e6)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here

@@ -128,3 +128,18 @@ def test_every_acquisition_is_observed(backend: str, cores: int) -> None:
     assert len(seen) >= 8
     if cores == 1:  # 2 is taken while 3 waits, 3 before 4 and 5, and so on
         assert left == [0, 0, 1, 2, 3, 2, 1, 0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ticking(Spawning):
+    """Has a timer that would never ring."""
+
+    timer_period_s = float("inf")
+
+    def on_timer(self, view: View, state: Any) -> None:
+        return None
+
+
+def test_a_period_without_end_is_refused(backend: str) -> None:
+    with pytest.raises(PolicyError, match="timer_period_s: found inf, accepted 0 to 1e\\+06"):
+        run(backend, Ticking())
