@@ -81,4 +81,4 @@ def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
     names = sorted(accepted)
     close = nearest(name, names)
     hint = f"; did you mean {close!r}?" if close else ";"
-    return f"unknown {what} {name!r}{hint} accepted: {', '.join(names)}"
+    return f"unknown {what} {name!r}{hint} accepted: {', '.join(names) or 'none'}"

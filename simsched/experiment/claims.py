@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.errors import ConfigurationError, nearest
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.claims_judge import Verdict, judge
 from simsched.experiment.claims_plan import Planner
@@ -116,7 +116,12 @@ def load_families(names: Sequence[str], ids: Sequence[str] = ()) -> list[Family]
         everything = [item for found in known.values() for item in found]
         for item in ids:
             if item not in everything:
-                raise ConfigurationError(f"--claim: {unknown_name('claim', item, everything)}")
+                close = nearest(item, everything)
+                hint = f"did you mean {close!r}? " if close else ""
+                raise ConfigurationError(
+                    f"--claim: unknown claim {item!r}; {hint}accepted: the ids that "
+                    "simsched reproduce --list shows"
+                )
         names = [name for name in names if set(ids) & set(known[name])]
     return [load_family(name, ids or None) for name in names]
 

@@ -346,6 +346,10 @@ class Planner:
                 if name not in single and name not in lists:
                     message = unknown_name("metric", name, [*single, *lists])
                     self.document.fail((*loc, key), message)
+        read = [*spec["metric"], *(spec.get("per") or ())]
+        if spec.get("item") is not None and not set(read) & set(lists):
+            message = f"found a position, accepted: none, as {', '.join(read)} is no list"
+            self.document.fail((*loc, "item"), message)
         return Measure(
             tuple(spec["metric"]),
             tuple(spec.get("per") or ()),

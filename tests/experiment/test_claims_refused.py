@@ -27,6 +27,7 @@ from .claim_cases import AT_ONE, SERIES, SIZE, Load
         ),
         ({"policy": "cilk", "value": 1}, "metric: missing"),
         ({**AT_ONE, "metric": "iteration_s", "policy": "cilk", "value": 1}, "item: missing"),
+        ({**AT_ONE, "item": 0, "policy": "cilk", "value": 1}, "item: found a position"),
         ({**AT_ONE, "at": {"leaf": 1.0}, "policy": "cilk", "value": 1}, "unknown swept key 'leaf'"),
         (
             {**AT_ONE, "at": {SIZE: 3.0}, "policy": "cilk", "value": 1},
