@@ -31,6 +31,8 @@ Pair = list[Any]
 ASSUMED_COSTS = {
     "context_switch": ("2 us", "nothing here preempts tasks"),
     "page_migration": ("1.5 us", "1 to 2 us per 4 KiB page"),
+    "page_fault": ("1 us", "a fault without transfer"),
+    "page_move": ("1 us", "beside the copy"),
     "hotness_sample": ("3 us", "as published for Knights Landing (BATS)"),
 }
 

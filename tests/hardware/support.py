@@ -35,7 +35,8 @@ def program_of(workload: Workload, *, task_class: str = "empty", arg: int = 0) -
 
     def named(graph: TaskGraph) -> TaskGraph:
         arrival = np.zeros(graph.n_tasks, np.int64)
-        return replace(graph, class_names=(task_class,), arrival_ps=arrival)
+        # The runtime joins every child.
+        return replace(graph, class_names=(task_class,), arrival_ps=arrival, detached=None)
 
     init = None if workload.init is None else named(workload.init)
     workload = replace(workload, graph=named(workload.graph), init=init)
