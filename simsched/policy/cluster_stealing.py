@@ -276,11 +276,13 @@ class Crs(ClusterPolicy):
 
     Notes
     -----
-    A worker without work asks a random worker of a random other cluster for a task, unless an
-    earlier request of its own has not been answered; meanwhile it steals from random workers of its
-    cluster. The answer is not cancelled if it has found work; the task then waits in its queue. A
-    request finds what the victim has at the time when it is sent. A waiting worker asks again when
-    an answer brings nothing, and every `period_s`; tasks of its cluster wake it.
+    A worker that finds no work in its cluster asks a random worker of a random other cluster for a
+    task, unless an earlier request of its own has not been answered; meanwhile it steals from
+    random workers of its cluster. In the source the request goes out before the first local steal,
+    also where that one succeeds. The answer is not cancelled if it has found work; the task then
+    waits in its queue. A request finds what the victim has at the time when it is sent. A waiting
+    worker asks again when an answer brings nothing, and every `period_s`; tasks of its cluster wake
+    it.
 
     References
     ----------
