@@ -200,6 +200,7 @@ def _relevant(events: dict[str, Any]) -> _Rows:
     kind[len(chosen) :] = _TAKEN
     worker[len(chosen) :] = events["arg1"][taken]
     order = np.lexsort((event, worker))
+    order = order[~_of_batches(kind[order], worker[order])]
     event = event[order]
     return _Rows(
         event,
@@ -212,6 +213,14 @@ def _relevant(events: dict[str, Any]) -> _Rows:
         events["arg1"][event].astype(np.int64),
         int(events["time_ps"].max()) if len(events["time_ps"]) else 0,
     )
+
+
+def _of_batches(kind: NDArray[np.int32], worker: NDArray[np.int32]) -> Mask:
+    """Return the entries that a thief puts into its own pool while it pays for the steal."""
+    ready = kind == EventKind.TASK_READY
+    before = np.maximum.accumulate(np.where(ready, 0, np.arange(len(kind))))
+    batch: Mask = ready & (kind[before] == EventKind.STEAL) & (worker[before] == worker)
+    return batch
 
 
 def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64Array]:
