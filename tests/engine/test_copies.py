@@ -269,3 +269,17 @@ def test_machines_without_copies_are_not_concerned() -> None:
     machine = replace(device_machine(), copies_data=False)
     run = both(machine, program([[(0, MB, 0)]]), make_policy("work_sharing"))
     assert run.summary.migrations == 0
+
+
+def test_saving_that_has_become_needless_does_not_keep_others_waiting() -> None:
+    # The block that was to be saved got to the host otherwise; room was waited for ever after.
+    tasks = [
+        [(4, 0, 1000), (1, 10 * MB, 0)],
+        [(3, 0, 0), (5, 10 * MB, 0), (1, 1000, 10 * MB)],
+        [(2, 0, 0), (4, 0, 0)],
+        [],
+        [(5, 0, 10 * MB), (4, 1000, 0), (0, 0, 0)],
+    ]
+    workload = replace(program(tasks, [(1, 3), (1, 4)]), iterations=3)
+    machine = device_machine(devices=3, capacity_bytes=35 * MB, cores=1)
+    assert both(machine, workload, make_policy("laws")).summary.n_tasks == 15

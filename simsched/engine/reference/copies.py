@@ -161,8 +161,6 @@ class Copies:
         size = int(problem.block_bytes[block])
         self._busy -= {2 * copy.target, 2 * copy.source + 1}
         self._readers[block, copy.source] -= 1
-        if self._saving.get(copy.source) == block:
-            del self._saving[copy.source]
         sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, block, copy.target)
         sim.record.migrations += 1
         sim.record.migrated_bytes += size
@@ -266,7 +264,9 @@ class Copies:
             if spare:
                 self._drop(spare[0], node)
                 continue
-            if idle and node not in self._saving and (host := self._host(node)) != NONE:
+            host = self._host(node)
+            is_saving = node in self._saving and self._is_coming((self._saving[node], host))
+            if idle and host != NONE and not is_saving:
                 self._saving[node] = idle[0]
                 self._want(idle[0], host, is_copy=True)
             return False

@@ -42,7 +42,7 @@ typedef struct {
     size_t n_wanted, wanted_capacity;
     ssk_copy_t *engine; /* 2 n_nodes */
     uint8_t *is_busy;   /* 2 n_nodes: engines of devices */
-    int32_t *saving;    /* per node: block that is copied away to make room, -1 */
+    int32_t *saving;    /* per node: block that was last copied away to make room, -1 */
     int32_t *missing;   /* per worker: blocks that it waits for, and 1 for its turn to claim */
     int32_t *turn_next; /* per worker: who is next to claim on its node, -1 */
     int32_t *turn_head, *turn_tail; /* per node: workers that wait for their turn, -1 */

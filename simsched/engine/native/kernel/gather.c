@@ -119,7 +119,9 @@ static int make_room(ssk_sim_t *sim, int64_t size, int32_t node, bool *has_room_
         }
         *has_room_ret = false;
         int32_t idle = least_used(sim, node, false), host = host_for(sim, node);
-        if (idle == SSK_NONE || copies->saving[node] != SSK_NONE || host == SSK_NONE)
+        bool is_saving = copies->saving[node] != SSK_NONE && host != SSK_NONE &&
+                         is_coming(copies, place_of(copies, copies->saving[node], host));
+        if (idle == SSK_NONE || is_saving || host == SSK_NONE)
             return SSK_OK;
         copies->saving[node] = idle;
         return want(sim, idle, host, SSK_WANTED_COPY);
@@ -460,8 +462,6 @@ int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
     copies->engine[engine].block = SSK_NONE;
     copies->is_busy[2 * copy.target] = copies->is_busy[2 * copy.source + 1] = 0;
     copies->readers[place_of(copies, copy.block, copy.source)]--;
-    if (copies->saving[copy.source] == copy.block)
-        copies->saving[copy.source] = SSK_NONE;
     ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target);
     sim->migrations++;
     sim->migrated_bytes += size;
