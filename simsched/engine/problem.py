@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.paths import PER_PS, Paths, held, make_paths
 from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
 from simsched.engine.victims import Homes, VictimLists, list_victims
 from simsched.errors import ModelError, PolicyError, unknown_name
@@ -24,48 +25,10 @@ Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-PER_PS = 1e-12  #: converts a rate per second into a rate per picosecond
-
 
 def random_stream(seed: int, purpose: str) -> np.random.PCG64:
     """Return the bit generator of one purpose; see docs/semantics.md."""
     return np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]))
-
-
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """Ways for bytes: from each domain to each node, through memory-side caches, and between nodes.
-
-    Ways with the same latency, caps and loads are one path. Flow class c is
-    ``path * n_smt + (k - 1)`` for k busy threads on the core of the flow.
-
-    Parameters
-    ----------
-    latency_ps : ndarray of int64, shape (n_paths,)
-    cap : ndarray of float64, shape (n_paths, n_smt)
-        Bytes per ps of one thread when k threads of its core are busy.
-    resource_ptr, resource, weight : CSR over paths
-        Resources crossed (ascending) and the load per byte on each.
-    access : ndarray of int32, shape (n_domains, n_nodes)
-        Path of accesses (of misses, where the node has a memory-side cache).
-    hit : ndarray of int32, shape (n_domains, n_nodes)
-        Path of memory-side cache hits; -1 where the node has none.
-    write : ndarray of int32, shape (n_domains, n_nodes)
-        Path of written bytes that `hit` does not take; equal to `access` where writes cost what
-        reads cost.
-    copy : ndarray of int32, shape (n_nodes, n_nodes)
-        Path of migrations from the first to the second node.
-    """
-
-    latency_ps: Int64Array
-    cap: FloatArray
-    resource_ptr: Int32Array
-    resource: Int32Array
-    weight: FloatArray
-    access: Int32Array
-    hit: Int32Array
-    write: Int32Array
-    copy: Int32Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,7 +354,7 @@ def make_problem(
         worker_rate=worker_rate,
         domain_hops=np.ascontiguousarray(machine.domain_hops, np.int32),
         domain_socket=np.ascontiguousarray(machine.domain_socket, np.int32),
-        paths=_paths(machine, n_smt),
+        paths=make_paths(machine, n_smt),
         resource_capacity=capacity,
         curve_ptr=curve_ptr,
         curve=curve,
@@ -443,15 +406,10 @@ def _speeds(
                 f"{machine.name} are missing; {unknown_name('kind', group.kind, kinds)}"
             )
     rates = [
-        [g.ops_per_s * PER_PS * _held(g.smt_throughput, k) / (k + 1) for k in range(n_smt)]
+        [g.ops_per_s * PER_PS * held(g.smt_throughput, k) / (k + 1) for k in range(n_smt)]
         for g in groups
     ]
     return np.array([kinds.index(g.kind) for g in groups], np.int32), np.array(rates)
-
-
-def _held(table: tuple[float, ...], index: int) -> float:
-    """Return the table's entry; the last one holds beyond its end."""
-    return table[min(index, len(table) - 1)]
 
 
 def _resources(machine: Machine) -> tuple[FloatArray, Int32Array, FloatArray]:
@@ -469,84 +427,6 @@ def _resources(machine: Machine) -> tuple[FloatArray, Int32Array, FloatArray]:
     np.cumsum([len(curve) for curve in curves], out=ptr[1:])
     flat = [value * PER_PS for curve in curves for value in curve]
     return np.array(rates, np.float64) * PER_PS, ptr, np.array(flat, np.float64)
-
-
-def _paths(machine: Machine, n_smt: int) -> Paths:
-    """Return all paths: accesses (misses), memory-side hits, copies."""
-    n_domains, n_nodes = machine.n_domains, len(machine.nodes)
-    with_cache = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
-    cache_resource = {node: n_nodes + i for i, node in enumerate(with_cache)}
-    first_link = n_nodes + len(with_cache)
-    latency: list[int] = []
-    cap: list[list[float]] = []
-    loads: list[list[tuple[int, float]]] = []
-
-    known: dict[tuple[object, ...], int] = {}  # like paths are one: fewer classes, same rates
-
-    def add(latency_ps: int, caps: list[float], load: list[tuple[int, float]]) -> int:
-        merged: dict[int, float] = {}
-        for resource, weight in load:
-            merged[resource] = merged.get(resource, 0.0) + weight
-        path = (latency_ps, tuple(caps), tuple(sorted(merged.items())))
-        if path not in known:
-            known[path] = len(latency)
-            latency.append(latency_ps)
-            cap.append(caps)
-            loads.append(sorted(merged.items()))
-        return known[path]
-
-    access = np.zeros((n_domains, n_nodes), np.int32)
-    hit = np.full((n_domains, n_nodes), -1, np.int32)
-    write = np.zeros((n_domains, n_nodes), np.int32)
-    for domain in range(n_domains):
-        for node in range(n_nodes):
-            path = machine.paths[domain][node]
-            caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
-            write_caps = _shared_caps(path.write_core_cap, n_smt)
-            links = [(first_link + link, 1.0) for link in path.links]
-            own = [(node, path.node_weight)]
-            cache = machine.nodes[node].memory_side_cache
-            if cache is None:
-                access[domain, node] = add(path.latency_ps, caps, own + links)
-                write[domain, node] = add(path.write_latency, write_caps, own + links)
-            else:
-                front = [(cache_resource[node], path.node_weight)]
-                access[domain, node] = add(cache.miss_latency_ps, caps, own + front + links)
-                hit[domain, node] = add(cache.hit_latency_ps, caps, front + links)
-                write[domain, node] = add(cache.miss_latency_ps, write_caps, own + front + links)
-    copy = np.zeros((n_nodes, n_nodes), np.int32)
-    page_ps = machine.costs.page_migration_ps
-    for source in range(n_nodes):
-        for target in range(n_nodes):
-            near = machine.nodes[target].domain
-            crossed = () if near is None else machine.paths[near][source].links
-            page = machine.nodes[source].page_bytes
-            rate = page / page_ps if page_ps > 0 else float("inf")
-            load = [(source, 1.0), (target, 1.0)] + [(first_link + link, 1.0) for link in crossed]
-            if machine.copies_data and near is not None:
-                path = machine.paths[near][source]
-                caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
-                copy[source, target] = add(path.latency_ps, caps, load)
-            else:
-                copy[source, target] = add(0, [rate] * n_smt, load)
-    ptr = np.zeros(len(loads) + 1, np.int32)
-    np.cumsum([len(load) for load in loads], out=ptr[1:])
-    return Paths(
-        latency_ps=np.array(latency, np.int64),
-        cap=np.array(cap, np.float64),
-        resource_ptr=ptr,
-        resource=np.array([resource for load in loads for resource, _ in load], np.int32),
-        weight=np.array([weight for load in loads for _, weight in load], np.float64),
-        access=access,
-        hit=hit,
-        write=write,
-        copy=copy,
-    )
-
-
-def _shared_caps(table: tuple[float, ...], n_smt: int) -> list[float]:
-    """Return what one thread moves at most with 1, 2, ... busy threads, in bytes per ps."""
-    return [_held(table, k) * PER_PS / (k + 1) for k in range(n_smt)]
 
 
 def _transfers(machine: Machine) -> dict[str, Any]:

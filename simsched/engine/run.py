@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.backend import EXCHANGE, NOBODY, PREEMPT, TRANSFER, Backend, Decision
+from simsched.engine.paths import PER_PS
 from simsched.engine.problem import (
-    PER_PS,
     Problem,
     ResolvedPlan,
     make_problem,

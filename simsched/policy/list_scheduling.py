@@ -132,7 +132,7 @@ def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = Tru
     choice = EARLIEST_FINISH
     if algorithm == "peft":
         tail = optimistic_costs(estimates, edge)
-        priority = tail.mean(axis=1)
+        priority = sum(tail.T, start=np.zeros(estimates.n_tasks)) / tail.shape[1]
     else:
         priority = upward_ranks(estimates, mean, edge)
     if algorithm == "cpop":
@@ -166,7 +166,8 @@ def _critical_path(
         following = estimates.succ[first:last]
         task = int(following[np.argmax(priority[following])])
         path.append(task)
-    total = estimates.cost_s[:, path].sum(axis=1)[estimates.worker_row]
+    total = sum(estimates.cost_s[:, path].T, start=np.zeros(len(estimates.cost_s)))
+    total = total[estimates.worker_row]
     if np.isfinite(total).any():
         pinned[path] = int(np.argmin(total))
     return priority, pinned

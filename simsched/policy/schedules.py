@@ -71,8 +71,14 @@ class Estimates:
         n = len(self.worker_node)
         per_node = np.bincount(self.worker_node, minlength=len(self.latency_s)).astype(np.float64)
         pairs = np.outer(per_node, per_node) / max(1, n * (n - 1))
-        latency = float((pairs * self.latency_s).sum())
-        return latency + n_bytes * float((pairs * self.byte_time_s).sum())
+        latency = byte_time = 0.0  # in the order of indices: other orders round differently
+        columns = (pairs, self.latency_s, self.byte_time_s)
+        for share, delay, each in zip(
+            *(column.ravel().tolist() for column in columns), strict=True
+        ):
+            latency += share * delay
+            byte_time += share * each
+        return latency + n_bytes * byte_time
 
     def reversed(self) -> Estimates:
         """Return the same with all edges turned round."""

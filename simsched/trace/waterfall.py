@@ -62,7 +62,7 @@ class _Segments:
 
     Parameters
     ----------
-    worker, task, block, position : ndarray of int64, shape (n,)
+    worker, task, position : ndarray of int64, shape (n,)
         `position` is the place of the access among those of its task in this iteration.
     length_ps : ndarray of float64, shape (n,)
         From the start of the access to what the worker did next.
@@ -122,7 +122,7 @@ class _Model:
 def _local_paths(problem: Problem, node: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return for every path the one that leads to a like node next to the core."""
     local = np.arange(len(node), dtype=np.int32)
-    for table in (problem.paths.access, problem.paths.hit):
+    for table in (problem.paths.access, problem.paths.hit, problem.paths.write):
         for domain in range(table.shape[0]):
             near = np.flatnonzero(problem.node_domain == domain)
             for target in range(table.shape[1]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from simsched.engine.run import Run, simulate
@@ -22,8 +23,6 @@ MB = 1_000_000
 
 def reading(tasks: int, block_bytes: int = MB, ops: float = 0.0) -> Workload:
     """Independent tasks that each read a block of their own."""
-    import numpy as np
-
     number = np.arange(tasks, dtype=np.int64)
     graph = build_graph(
         np.full(tasks, ops),
@@ -155,3 +154,21 @@ def test_copies_are_migration_and_waiting_for_them_is_between_iterations() -> No
     assert parts.seconds["migration"] == pytest.approx(copying)
     between = int(run.summary.iteration_overhead_ps.sum()) * 1e-12
     assert parts.seconds["between iterations"] == pytest.approx(between - copying)
+
+
+def test_what_writes_cost_more_far_away_is_remote_too() -> None:
+    machine = make_machine(domains=2, cores_per_domain=1, core_cap_bytes_per_s=10e9)
+    paths = tuple(
+        tuple(
+            replace(path, write_core_cap_bytes_per_s=(8e9 if domain == node else 4e9,))
+            for node, path in enumerate(row)
+        )
+        for domain, row in enumerate(machine.paths)
+    )
+    number = np.arange(4, dtype=np.int64)
+    accessed = accesses(number, number, np.zeros(4, np.int64), np.full(4, MB), 4)
+    graph = build_graph(np.zeros(4), accessed=accessed, block_bytes=np.full(4, MB))
+    workload = Workload("writing", graph)
+    parts = parts_of(replace(machine, paths=paths), workload, 1, placement="interleave")
+    assert parts.seconds["memory"] == pytest.approx(4 * MB / 8e9)
+    assert parts.seconds["remote"] == pytest.approx(2 * (MB / 4e9 - MB / 8e9))
