@@ -19,7 +19,8 @@ NOBODY = -1  #: worker argument of hooks when no worker is concerned
 PREEMPT, TRANSFER, EXCHANGE = range(3)  #: kinds of decisions
 
 #: (PREEMPT, victim, taker or NOBODY), (TRANSFER, group, instance, to_group, to_instance, count,
-#: delay_ps, index of the end in TAKES) or (EXCHANGE, worker, other)
+#: delay_ps, index of the end in TAKES or its length for one entry, that entry) or (EXCHANGE,
+#: worker, other)
 Decision = tuple[int, ...]
 
 

@@ -152,7 +152,9 @@ def _as_numbers(decision: Preempt | Transfer | Exchange, hook: str) -> Decision:
         )
     pools = decision.group, decision.instance, decision.to_group, decision.to_instance
     delay_ps = max(1, round(decision.delay_s / PER_PS))
-    return TRANSFER, *pools, min(decision.count, MAX_COUNT), delay_ps, TAKES.index(decision.take)
+    end = TAKES.index(decision.take) if decision.task is None else len(TAKES)
+    entry = NOBODY if decision.task is None else decision.task
+    return TRANSFER, *pools, min(decision.count, MAX_COUNT), delay_ps, end, entry
 
 
 def make_backend(

@@ -293,6 +293,9 @@ class Transfer:
         pool.
     take : {"oldest", "newest"}
         End of the pool that they leave, one after the other.
+    task : int, optional
+        The only entry that leaves, wherever it is in the pool, instead of `count` entries from an
+        end; none does if the pool does not hold it.
     """
 
     group: int
@@ -302,6 +305,7 @@ class Transfer:
     count: int
     delay_s: float
     take: str = "oldest"
+    task: int | None = None
 
 
 @dataclass(frozen=True)

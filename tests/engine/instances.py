@@ -383,7 +383,8 @@ class HookPolicy(RandomPolicy):
         source, target = state.integers(0, view.n_workers, 2).tolist()
         end = str(state.choice(["oldest", "newest"]))
         delay_s = float(state.choice([1e-9, 1e-6, 1e-5]))
-        return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_s, end)
+        task = int(state.integers(view.workload.graph.n_tasks)) if state.integers(2) else None
+        return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_s, end, task)
 
     @staticmethod
     def _preempt(view: View, state: Any, to: int | None) -> Preempt | None:

@@ -115,6 +115,20 @@ def test_entries_arrive_in_the_order_in_which_they_left(
     assert [row for row in ready if row[0] > 0] == [(landing, -1, task, 1) for task in moved]
 
 
+@pytest.mark.parametrize(("task", "moved"), [(1, [1]), (3, [3]), (4, [4]), (0, []), (99, [])])
+def test_a_named_entry_leaves_from_wherever_it_is(
+    backend: str, task: int, moved: list[int]
+) -> None:
+    # Task 0 is running, so that no pool holds it.
+    policy = OwnersOnly(instance=(0,) * 5, at_us=((2, Transfer(0, 0, 0, 1, 9, 1e-6, task=task)),))
+    result = run(backend, policy, [20, 1, 1, 1, 1])
+    began = starts(result)
+    assert [t for t in range(5) if began[t][0] == 1] == moved
+    stayed = [t for t in range(5) if t not in moved]
+    assert sorted(stayed, key=lambda t: began[t][1]) == stayed
+    assert [row[0] for row in rows(result, EventKind.TRANSFER, "arg1")] == [len(moved)]
+
+
 def test_on_their_way_entries_are_in_no_pool(backend: str) -> None:
     seen: list[Any] = []
 

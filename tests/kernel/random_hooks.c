@@ -57,7 +57,8 @@ static ssk_decision_t random_transfer(random_hooks_t *state)
     d.to_group = rng_below(&state->rng, plan->n_groups);
     d.to_instance = rng_below(&state->rng, n_instances[plan->group_scope[d.to_group]]);
     d.count = 1 + rng_below(&state->rng, 3);
-    d.take = rng_below(&state->rng, 2);
+    d.take = rng_below(&state->rng, 3);
+    d.entry = rng_below(&state->rng, state->scenario->graph.n_tasks);
     d.delay_ps = rng_pick(&state->rng, DELAYS, 4);
     return d;
 }

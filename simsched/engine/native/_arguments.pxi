@@ -249,7 +249,8 @@ cdef int _fill_decision(ssk_decision_t *d, tuple chosen) except -1:
     memset(d, 0, sizeof(d[0]))
     d.kind, rest = chosen[0], chosen[1:]
     if d.kind == SSK_DECIDE_TRANSFER:
-        d.group, d.instance, d.to_group, d.to_instance, d.count, d.delay_ps, d.take = rest
+        d.group, d.instance, d.to_group, d.to_instance = rest[:4]
+        d.count, d.delay_ps, d.take, d.entry = rest[4:]
     else:
         d.worker, d.other = rest
     return 0

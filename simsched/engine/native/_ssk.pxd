@@ -21,7 +21,7 @@ cdef extern from "ssk.h" nogil:
         uint64_t (*next64)(void *state) noexcept nogil
 
     ctypedef struct ssk_decision_t:
-        int32_t kind, worker, other, group, instance, to_group, to_instance, count, take
+        int32_t kind, worker, other, group, instance, to_group, to_instance, count, take, entry
         int64_t delay_ps
 
     ctypedef struct ssk_hooks_t:

@@ -18,7 +18,7 @@ from simsched.engine.backend import EXCHANGE, NOBODY, TRANSFER, Decision, Hooks,
 from simsched.engine.problem import Problem, ResolvedPlan
 from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.flights import Flight, Flights
-from simsched.engine.reference.pools import NEWEST, Pools, draw_below, held
+from simsched.engine.reference.pools import Pools, draw_below, held
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.seats import own_seats, swap_seats
 from simsched.engine.reference.segments import Memory, Remaining, Segment
@@ -460,15 +460,11 @@ class SimpyBackend:
 
     def _transfer(self, decision: Decision, asker: int | None, hook: str) -> None:
         """Let entries leave a pool for another one."""
-        _, group, instance, to_group, to_instance, count, delay_ps, take = decision
+        _, group, instance, to_group, to_instance, count, delay_ps, take, entry = decision
         for g, i in ((group, instance), (to_group, to_instance)):
             if not self.pools.exists(g, i):
                 raise PolicyError(f"{hook}: no pool with group {g}, instance {i}")
-        content = self.pools.content[group][instance]
-        entries = tuple(
-            content.pop() if take == NEWEST else content.popleft()
-            for _ in range(min(count, len(content)))
-        )
+        entries = self.pools.leave(group, instance, count, take, entry)
         pool = (group << 32) + instance
         worker = NONE if asker is None else asker
         self.record.event(self.now, EventKind.TRANSFER, worker, NONE, pool, len(entries))

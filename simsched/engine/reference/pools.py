@@ -82,6 +82,21 @@ class Pools:
         """Return whether there is such a pool."""
         return 0 <= group < len(self.content) and 0 <= instance < len(self.content[group])
 
+    def leave(
+        self, group: int, instance: int, count: int, take: int, entry: int
+    ) -> tuple[int, ...]:
+        """Take up to `count` entries from an end, or `entry` if `take` is no end, out of a pool."""
+        content = self.content[group][instance]
+        if take >= len(TAKES):
+            if entry not in content:
+                return ()
+            content.remove(entry)
+            return (entry,)
+        return tuple(
+            content.pop() if take == NEWEST else content.popleft()
+            for _ in range(min(count, len(content)))
+        )
+
     def lock(self, group: int, instance: int, at: int) -> int:
         """Wait for a pool's lock from time `at` on and hold it; return when it is free again."""
         start = max(at, self._lock_free[group][instance])

@@ -71,6 +71,20 @@ int ssk_pool_grow(ssk_pool_t *pool, const ssk_allocator_t *allocator)
     return SSK_OK;
 }
 
+bool ssk_pools_remove(ssk_pools_t *self, int32_t group, ssk_pool_t *pool, int32_t task)
+{
+    uint32_t place = 0, mask = pool->capacity - 1;
+    while (place < pool->count && pool->ring[(pool->head + place) & mask] != task)
+        place++;
+    if (place == pool->count)
+        return false;
+    for (; place + 1 < pool->count; place++)
+        pool->ring[(pool->head + place) & mask] = pool->ring[(pool->head + place + 1) & mask];
+    if (--pool->count == 0)
+        ssk_pools_count(self, group, pool, -1);
+    return true;
+}
+
 int ssk_pools_verify(const ssk_pools_t *self)
 {
     for (int32_t group = 0; group < self->n_groups; group++) {

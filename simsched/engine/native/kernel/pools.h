@@ -1,9 +1,9 @@
 /*
  * Task pools: a ring of task numbers per pool instance.
  *
- * Tasks are kept in the order of their push; they leave at either end. Instances of group g are pools base[g] to
- * base[g + 1] - 1. Per group and domain the number of instances that are candidates for stealing and not empty is kept,
- * so that a search learns in O(1) that there is nothing to find.
+ * Tasks are kept in the order of their push; they leave at either end, or from between in time that grows with the
+ * pool. Instances of group g are pools base[g] to base[g + 1] - 1. Per group and domain the number of instances that are
+ * candidates for stealing and not empty is kept, so that a search learns in O(1) that there is nothing to find.
  *
  * Invariants: filled[g * n_domains + d] counts the candidate instances of group g in domain d with count > 0;
  * filled_total[g] is its sum; a ring has a capacity of a power of two, or none.
@@ -43,6 +43,9 @@ int ssk_pools_add_group(ssk_pools_t *self, const ssk_allocator_t *allocator, int
                         int32_t n_instances) SSK_CHECK_RESULT;
 
 int ssk_pool_grow(ssk_pool_t *pool, const ssk_allocator_t *allocator) SSK_CHECK_RESULT;
+
+/* Removes a task from a pool, the others keeping their order; returns whether it was there. */
+bool ssk_pools_remove(ssk_pools_t *self, int32_t group, ssk_pool_t *pool, int32_t task) SSK_CHECK_RESULT;
 
 static inline ssk_pool_t *ssk_pools_at(const ssk_pools_t *self, int32_t group, int32_t instance)
 {

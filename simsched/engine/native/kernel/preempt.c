@@ -78,7 +78,9 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         .time = ssk_add_ps(sim->now, d->delay_ps), .group = d->to_group, .instance = d->to_instance, .asker = asker,
     };
     ssk_pool_t *pool = ssk_pools_at(&sim->pools, d->group, d->instance);
-    while (flight.n_entries < d->count && pool->count > 0) {
+    if (d->take == SSK_ENTRY && ssk_pools_remove(&sim->pools, d->group, pool, d->entry))
+        ssk_flights_load(&sim->flights, &flight, d->entry);
+    while (d->take != SSK_ENTRY && flight.n_entries < d->count && pool->count > 0) {
         int32_t task = ssk_pools_take(&sim->pools, d->group, pool, d->take == SSK_NEWEST);
         ssk_flights_load(&sim->flights, &flight, task);
     }

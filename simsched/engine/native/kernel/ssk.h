@@ -96,7 +96,7 @@ enum {
 /* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
 enum { SSK_SCOPE_WORKER = 0, SSK_SCOPE_DOMAIN = 1, SSK_SCOPE_SOCKET = 2, SSK_SCOPE_MACHINE = 3, SSK_N_SCOPES = 4 };
 enum { SSK_OWN = 0, SSK_SAME_DOMAIN = 1, SSK_OTHER_DOMAINS = 2, SSK_ANYWHERE = 3 };
-enum { SSK_NEWEST = 0, SSK_OLDEST = 1 };
+enum { SSK_NEWEST = 0, SSK_OLDEST = 1, SSK_ENTRY = 2 }; /* the last one in decisions only */
 enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
 /* How a step chooses among its candidates; see simsched/engine/victims.py. */
 enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
@@ -125,13 +125,14 @@ enum { SSK_DECIDE_PREEMPT = 0, SSK_DECIDE_TRANSFER = 1, SSK_DECIDE_EXCHANGE = 2 
 /*
  * A decision of on_idle or on_timer.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
- * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`.
+ * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`; with SSK_ENTRY as
+ * `take` only `entry` does, if the pool holds it.
  * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads; of on_timer only.
  */
 typedef struct {
     int32_t kind;
     int32_t worker, other;
-    int32_t group, instance, to_group, to_instance, count, take;
+    int32_t group, instance, to_group, to_instance, count, take, entry;
     int64_t delay_ps;
 } ssk_decision_t;
 
