@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import EXCHANGE, NOBODY, PREEMPT, TRANSFER, Backend, Decision
+from simsched.engine.backend import (
+    EXCHANGE,
+    NOBODY,
+    PREEMPT,
+    TRANSFER,
+    Backend,
+    Decision,
+    IterationCounters,
+)
+from simsched.engine.division import Account, account_of
 from simsched.engine.paths import PER_PS
 from simsched.engine.problem import (
     Problem,
@@ -86,17 +95,20 @@ class Run:
 class _PolicyHooks:
     """The policy's fine hooks as backends call them."""
 
-    def __init__(self, policy: Policy, view: View, state: Any) -> None:
+    def __init__(self, policy: Policy, view: View, state: Any, account: Account | None) -> None:
         self._policy, self._view, self._state = policy, view, state
+        self._account = account
+        self._finishes = policy.overrides("on_finish")
         self.wants_on_spawn = policy.overrides("on_spawn")
         self.wants_on_ready = policy.overrides("on_ready")
         self.wants_on_acquire = policy.overrides("on_acquire")
         self.wants_on_idle = policy.overrides("on_idle")
-        self.wants_on_finish = policy.overrides("on_finish")
+        self.wants_on_finish = self._finishes or account is not None
         self.wants_on_timer = policy.overrides("on_timer")
 
     def attach(self, state: EngineState) -> None:
         self._view = replace(self._view, state=state)
+        self._engine = state
 
     def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
         order = self._policy.on_spawn(self._view, self._state, parent, child, worker)
@@ -119,7 +131,10 @@ class _PolicyHooks:
         return None if decision is None else _as_numbers(decision, "on_idle")
 
     def on_finish(self, task: int, worker: int) -> None:
-        self._policy.on_finish(self._view, self._state, task, worker)
+        if self._account is not None:
+            self._account.note_end(task, self._engine.now_ps())
+        if self._finishes:
+            self._policy.on_finish(self._view, self._state, task, worker)
 
     def on_timer(self) -> list[Decision]:
         decisions = self._policy.on_timer(self._view, self._state)
@@ -246,9 +261,16 @@ def simulate(
     problem = make_problem(
         machine, prepared, placement, threads, seed=seed, timer_period_s=period_s
     )
-    engine = make_backend(backend, problem, _PolicyHooks(policy, view, state), events=events)
-    _iterate(engine, problem, policy, view, state, progress)
-    return Run(machine, prepared, policy, backend, seed, threads, engine.summary(), engine.trace())
+    account = account_of(prepared, divides=policy.overrides("divide"))
+    hooks = _PolicyHooks(policy, view, state, account)
+    engine = make_backend(backend, problem, hooks, events=events)
+    if account is None:
+        _iterate(engine, problem, policy, view, state, progress)
+        summary = engine.summary()
+    else:
+        _divide(engine, problem, policy, view, state, account, progress)
+        summary = account.complete(engine.summary())
+    return Run(machine, prepared, policy, backend, seed, threads, summary, engine.trace())
 
 
 def _checked_placement(placement: Placement, machine: Machine, workload: Workload) -> Placement:
@@ -308,7 +330,7 @@ def _iterate(
             progress(done + 1, total)
         if last or not policy.overrides("on_iteration"):
             continue
-        update = policy.on_iteration(view, state, _counters(engine, number))
+        update = policy.on_iteration(view, state, _counters(engine.counters(), number))
         if update is None:
             continue
         # The update's plan is for the next graph; after the initialisation that is the iteration
@@ -318,9 +340,45 @@ def _iterate(
         _migrate(engine, problem, update)
 
 
-def _counters(engine: Backend, number: int) -> Counters:
+def _divide(
+    engine: Backend,
+    problem: Problem,
+    policy: Policy,
+    view: View,
+    state: Any,
+    account: Account,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Run iterations until the policy has given out all work."""
+    total, number = account.remaining, 0
+    plan = resolve_plan(policy.plan(view, state, account.graph), account.graph, problem)
+    counters: Counters | None = None
+    while account.remaining > 0:
+        graph = account.give(policy.divide(view, state, account.remaining, counters))
+        number += 1
+        engine.run_iteration(number, graph, plan, last=account.remaining == 0)
+        measured = engine.counters()
+        account.close(measured.start_ps)
+        if progress is not None:
+            progress(total - account.remaining, total)
+        if account.remaining == 0:
+            return
+        counters = _counters(measured, number, account)
+        if not policy.overrides("on_iteration"):
+            continue
+        update = policy.on_iteration(view, state, counters)
+        if update is None:
+            continue
+        if update.plan is not None:
+            plan = resolve_plan(update.plan, account.graph, problem)
+        _migrate(engine, problem, update)
+
+
+def _counters(measured: IterationCounters, number: int, account: Account | None = None) -> Counters:
     """Return an iteration's counters as the policy sees them."""
-    measured = engine.counters()
+    parts: dict[str, Any] = {}
+    if account is not None:
+        parts = {"part_units": account.units[-1], "part_s": account.part_s}
     return Counters(
         iteration=number,
         duration_s=(measured.end_ps - measured.start_ps) * PER_PS,
@@ -330,6 +388,7 @@ def _counters(engine: Backend, number: int) -> Counters:
         block_home=measured.block_home,
         node_used_bytes=measured.node_used_bytes,
         executed_by=measured.executed_by,
+        **parts,
     )
 
 

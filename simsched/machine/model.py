@@ -228,7 +228,8 @@ class RuntimeCosts:
 
     `page_migration_ps` is the time of copying one page of a node. When pages follow accesses,
     `page_fault_ps` is what handling one fault costs, and `page_move_ps` what each page that is
-    moved costs besides copying its bytes.
+    moved costs besides copying its bytes. `kernel_launch_ps` is what starting a kernel on a device
+    and waiting for its end cost; policies that port programs to devices read it.
     """
 
     spawn_child_first_ps: int = 0
@@ -244,6 +245,7 @@ class RuntimeCosts:
     page_fault_ps: int = 0
     page_move_ps: int = 0
     hotness_sample_ps: int = 0
+    kernel_launch_ps: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -328,6 +328,7 @@ class Costs(Section):
     page_fault: Sourced[Time] | None = None
     page_move: Sourced[Time] | None = None
     hotness_sample: Sourced[Time] | None = None
+    kernel_launch: Sourced[Time] | None = None
 
 
 class MachineFile(Section):

@@ -8,7 +8,7 @@ decisions:
    blocks) and :meth:`Policy.plan` (a :class:`Plan`: pools, spawn order, acquire order), which
    either backend executes by itself.
 2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an
-:class:`Update`.
+:class:`Update`; :meth:`Policy.divide` says how much divisible work each part of the program gets.
 3. Fine hooks (`on_spawn`, `on_ready`, `on_acquire`, `on_idle`, `on_finish`, `on_timer`), called
 only when a class overrides them.
 
@@ -215,6 +215,10 @@ class Counters:
         Bytes of blocks on each node.
     executed_by : ndarray of int32, shape (n_tasks,)
         Worker on which each task ended.
+    part_units : ndarray of int64, shape (n_parts,)
+        Units that each part had of work that the policy divides; empty for other programs.
+    part_s : ndarray of float64, shape (n_parts,)
+        Time from the start of the iteration to the end of the last task of each part.
     """
 
     iteration: int
@@ -225,6 +229,8 @@ class Counters:
     block_home: Int32Array
     node_used_bytes: Int64Array
     executed_by: Int32Array
+    part_units: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
+    part_s: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,6 +471,32 @@ class Policy:
     def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
         """Return what changes before the next iteration; called after each one except the last."""
         return None
+
+    def divide(
+        self, view: View, state: Any, remaining: int, counters: Counters | None
+    ) -> Int64Array:
+        """Return how many units of divisible work each part gets in the next iteration.
+
+        Asked before each iteration of a program with a division, after `on_iteration`, of classes
+        that define it. A run ends when all units have been given out.
+
+        Parameters
+        ----------
+        view : View
+            What the policy knows.
+        state : object
+            The policy's own.
+        remaining : int
+            Units that no iteration has had yet, 1 or more.
+        counters : Counters or None
+            Of the iteration that has just ended; None before the first one.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_parts,)
+            0 or more each, 1 to `remaining` together.
+        """
+        raise NotImplementedError
 
     def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
         """Return `CHILD_FIRST` or `PARENT_FIRST` for a child of `worker`; None follows the plan.

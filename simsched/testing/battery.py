@@ -102,7 +102,7 @@ def check_decisions(policy: Policy, case: Case) -> None:
     first, second = (_rehearsed(policy, case) for _ in range(2))
     after = _digest(case.machine), _digest(case.workload), policy.parameters()
     assert before == after, f"{case.name}: machine, workload or policy was changed"
-    decisions = [(run.placement, run.plans, run.updates) for run in (first, second)]
+    decisions = [(run.placement, run.plans, run.updates, run.divisions) for run in (first, second)]
     assert _digest(decisions[0]) == _digest(decisions[1]), (
         f"{case.name}: the same seed gives different decisions"
     )

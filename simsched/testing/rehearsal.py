@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from simsched.engine.division import checked_units
 from simsched.engine.problem import random_stream
 from simsched.machine.model import Machine
 from simsched.policy.base import (
@@ -35,12 +38,15 @@ class Rehearsal:
         The plan of every iteration, in order.
     updates : tuple of Update or None
         What followed every iteration except the last.
+    divisions : tuple of ndarray of int64, each of shape (n_parts,)
+        Units of the parts in every iteration, where the policy divides the work.
     """
 
     workload: Workload
     placement: Placement
     plans: tuple[Plan, ...]
     updates: tuple[Update | None, ...]
+    divisions: tuple[NDArray[np.int64], ...] = ()
 
 
 def rehearse(
@@ -77,6 +83,8 @@ def rehearse(
     state = policy.start(view)
     placement = policy.place(view, state)
     _check_placement(placement, machine, program.graph)
+    if program.division is not None and policy.overrides("divide"):
+        return _rehearse_division(policy, view, state, placement, seed)
     graphs = [] if program.init is None else [program.init]
     graphs += [program.graph] * program.iterations
     dice = np.random.Generator(random_stream(seed, "counters"))
@@ -105,6 +113,36 @@ def rehearse(
                 plans.append(update.plan)
                 planned = program.graph
     return Rehearsal(program, placement, tuple(plans), tuple(updates))
+
+
+def _rehearse_division(
+    policy: Policy, view: View, state: Any, placement: Placement, seed: int
+) -> Rehearsal:
+    """Return the decisions of a policy that divides the work of a program."""
+    program, division = view.workload, view.workload.division
+    assert division is not None
+    dice = np.random.Generator(random_stream(seed, "counters"))
+    home, remaining = _touched(placement, dice), division.units
+    plan = policy.plan(view, state, program.graph)
+    plans, updates, divisions = [plan], [], []
+    counters: Counters | None = None
+    while True:
+        validate_plan(plan, program.graph, _instances(view.machine, view.n_workers), view.n_workers)
+        units = policy.divide(view, state, remaining, counters)
+        divisions.append(checked_units(units, division.n_parts, remaining))
+        remaining -= int(divisions[-1].sum())
+        if remaining == 0:
+            break
+        measured = _counters(len(divisions), program.graph, plan, view, home, dice)
+        times = dice.uniform(1e-4, 1e-3, division.n_parts)
+        counters = replace(measured, part_units=divisions[-1], part_s=times)
+        update = policy.on_iteration(view, state, counters)
+        updates.append(update)
+        if update is not None:
+            _check_update(update, view.machine, program.graph.n_blocks)
+            plan = plan if update.plan is None else update.plan
+        plans.append(plan)
+    return Rehearsal(program, placement, tuple(plans), tuple(updates), tuple(divisions))
 
 
 def _instances(machine: Machine, n_workers: int) -> dict[str, int]:

@@ -21,6 +21,9 @@ Bandwidth
     must come from memory is decided conservatively: an access whose footprint exceeds every cache
     moves all of its bytes; every other block that an iteration touches is loaded once, as far as
     its smallest access reaches, except for as many bytes as all caches together can have kept.
+
+Work that a policy may divide over iterations as it likes is bounded as a whole
+(:func:`division_bound`).
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from numpy.typing import NDArray
 
 from simsched.machine.model import Machine, MemoryNode
 from simsched.trace.schema import Summary
+from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
 SMALL_FRONTIER = 32
@@ -155,6 +159,9 @@ def lower_bounds(machine: Machine, workload: Workload, worker_thread: NDArray[np
         Hardware thread of each worker.
     """
     able = capability(machine, worker_thread)
+    if workload.division is not None:
+        work = division_bound(workload.division, workload.graph.kinds, able)
+        return Bounds(0.0, work, 0.0, work)
     parts = [(workload.graph, workload.iterations)]
     if workload.init is not None:
         parts.append((workload.init, 1))
@@ -163,6 +170,40 @@ def lower_bounds(machine: Machine, workload: Workload, worker_thread: NDArray[np
         three = iteration_bounds(graph, able)
         sums += times * np.array([*three, max(three)])
     return Bounds(*sums.tolist())
+
+
+def division_bound(division: Division, kinds: tuple[str, ...], able: Capability) -> float:
+    """Return a bound in seconds that holds however divisible work is divided.
+
+    Of every part one task counts, the one that takes longest on the processors that suit it best.
+    Parts that work all the time, each on one processor, finish ``sum_p 1 / time_p`` units a second;
+    all processors together, with the cheapest part for each kind, ``sum_k speed_k / min_p ops_kp``.
+
+    Parameters
+    ----------
+    division : Division
+        The work.
+    kinds : tuple of str
+        Processor kinds of its costs.
+    able : Capability
+        Limits of the machine.
+    """
+    rows = [row for row, kind in enumerate(kinds) if kind in able.worker_ops_per_s]
+    if not rows:
+        return 0.0
+    can_run = np.isfinite(division.fixed_ops[rows])
+    ops = np.where(can_run, division.unit_ops[rows], np.inf)
+    speed = np.array([able.worker_ops_per_s[kinds[row]] for row in rows])
+    total = np.array([able.total_ops_per_s[kinds[row]] for row in rows])
+    time = (ops / speed[:, None]).min(axis=0)
+    parts = [np.flatnonzero(division.part == part) for part in range(division.n_parts)]
+    heaviest = [int(tasks[np.argmax(time[tasks])]) for tasks in parts]
+    least = ops[:, heaviest].min(axis=1)
+    if not bool((time[heaviest] > 0).all()) or not bool((least > 0).all()):
+        return 0.0
+    by_part, by_kind = float((1 / time[heaviest]).sum()), float((total / least).sum())
+    rate = min(by_part, by_kind)
+    return division.units / rate if rate > 0 else 0.0
 
 
 def iteration_bounds(graph: TaskGraph, able: Capability) -> tuple[float, float, float]:

@@ -33,6 +33,7 @@ SERIES = (
     "domain_local_bytes",
     "domain_remote_bytes",
     "node_footprint_bytes",
+    "iteration_partition_variance",
 )
 
 #: Bytes of a cache line, which turn bytes into what hardware counts: misses and memory accesses.
@@ -91,12 +92,21 @@ def run_metrics(
     of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
     without such blocks. The footprint includes memory that waits in pools.
 
+    Where a policy divides the work, `profiled_percent` is the part of it done before the last
+    iteration. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the parts with
+    work take, `imbalance_degree` in the last iteration, `imbalance_degree_sum` of the times added
+    up over all iterations. `iteration_partition_variance` has the sample variance of the share of
+    the parts after the first between each iteration and the next [3]_. All are 0 or empty for other
+    programs.
+
     References
     ----------
     .. [1] Chen, Guo, Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket Multi-core
        Architectures*, ICS 2014, section 5.
     .. [2] Drebes et al., *Scalable Task Parallelism for NUMA: A Uniform Abstraction for Coordinated
        Scheduling and Memory Management*, PACT 2016, section 5.
+    .. [3] Chen, Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+       Eq. 6.5 and section 6.5.4.
     """
     return {
         **_times(summary, machine),
@@ -106,6 +116,7 @@ def run_metrics(
         **_straggler(summary, machine),
         **_footprint(summary),
         **_scheduling(summary),
+        **_division(summary),
         **_bounds(summary, machine, workload, worker_thread),
         "bound_own_traffic_s": traffic_bound_s(summary, machine, moved=moved),
     }
@@ -116,6 +127,8 @@ def metric_names(machine: Machine) -> list[str]:
     shapes = {
         "node_bytes": (1, machine.n_domains, len(machine.nodes)),
         "managed_bytes": (2,),
+        "part_units": (0, 0),
+        "part_ps": (0, 0),
         **dict.fromkeys(CACHE_COUNTS, (1, machine.n_domains, len(machine.caches))),
     }
     values: dict[str, Any] = {
@@ -131,6 +144,7 @@ def metric_names(machine: Machine) -> list[str]:
         **_straggler(nothing, machine),
         **_footprint(nothing),
         **_scheduling(nothing),
+        **_division(nothing),
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
     return [*names, *_BOUNDS]
@@ -341,6 +355,29 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "page_faults": summary.page_faults,
         "page_fault_s": summary.page_fault_ps * PS,
     }
+
+
+def _division(summary: Summary) -> dict[str, Any]:
+    """Return how divided work was divided."""
+    units, times = summary.part_units, summary.part_ps
+    if units.ndim < 2 or not units.size:
+        names = ("profiled_percent", "imbalance_degree", "imbalance_degree_sum")
+        return {**dict.fromkeys(names, 0.0), "iteration_partition_variance": []}
+    share = units[:, 1:].sum(axis=1) / units.sum(axis=1)
+    return {
+        "profiled_percent": 100.0 * int(units[:-1].sum()) / int(units.sum()),
+        "imbalance_degree": _imbalance(times[-1][units[-1] > 0]),
+        "imbalance_degree_sum": _imbalance(
+            np.where(units > 0, times, 0).sum(axis=0)[units.any(axis=0)]
+        ),
+        "iteration_partition_variance": (np.diff(share) ** 2 / 2).tolist(),
+    }
+
+
+def _imbalance(times: NDArray[np.int64]) -> float:
+    """Return the difference of the longest and the shortest time, relative to the longest."""
+    longest = int(times.max())
+    return (longest - int(times.min())) / longest if longest > 0 else 0.0
 
 
 def _bounds(

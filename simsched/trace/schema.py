@@ -6,7 +6,7 @@ the run. The meaning of `arg0` and `arg1` depends on the kind and is given besid
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -136,6 +136,9 @@ class Summary:
         Time after each iteration that went into the barrier, policy work and migrations.
     n_tasks, n_events : int
         Tasks ended and trace events produced (counted even when not kept).
+    part_units, part_ps : ndarray of int64, shape (I, P)
+        Where the policy divides the work: units that each of P parts had, and the time from the
+        start of the iteration to the end of the part's last task; otherwise of shape (0, 0).
     """
 
     makespan_ps: int
@@ -168,3 +171,5 @@ class Summary:
     page_fault_ps: int
     n_tasks: int
     n_events: int
+    part_units: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    part_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import GraphError
+from simsched.workload.division import Division
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -200,6 +201,9 @@ class Workload:
         Initialisation, run once before as iteration 0. It uses the same blocks as `graph`.
     parameters : dict
         What the generator or importer was called with, for provenance.
+    division : Division, optional
+        Work of `graph` that a policy may divide otherwise, over as many iterations as it likes. The
+        graph then has all of the work, `iterations` is 1, and there is no initialisation.
     """
 
     name: str
@@ -207,6 +211,7 @@ class Workload:
     iterations: int = 1
     init: TaskGraph | None = None
     parameters: dict[str, object] = field(default_factory=dict)
+    division: Division | None = field(default=None, kw_only=True)
 
     def validate(self) -> None:
         """Check both graphs and that they share their blocks.
@@ -214,13 +219,21 @@ class Workload:
         Raises
         ------
         GraphError
-            As :meth:`TaskGraph.validate`; also for fewer than one iteration or different blocks.
+            As :meth:`TaskGraph.validate`; also for fewer than one iteration, different blocks, or a
+            division that does not fit.
         """
         if self.iterations < 1:
             raise GraphError(
                 f"workload {self.name}: iterations: found {self.iterations}, accepted 1 or more"
             )
         self.graph.validate()
+        if self.division is not None:
+            if self.iterations > 1 or self.init is not None:
+                raise GraphError(
+                    f"workload {self.name}: division: found an initialisation or several "
+                    "iterations, accepted neither"
+                )
+            self.division.validate(self.graph)
         if self.init is not None:
             self.init.validate()
             if not np.array_equal(self.init.block_bytes, self.graph.block_bytes):

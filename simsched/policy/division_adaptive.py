@@ -1,0 +1,81 @@
+"""Quick and split scheduling: one profiling step, or a new division after every chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simsched.policy.base import Counters, View, param
+from simsched.policy.division import DivisionState, Int64Array, MeasuringPolicy
+from simsched.policy.registry import register
+
+
+@register("quick")
+@dataclass(frozen=True, kw_only=True)
+class Quick(MeasuringPolicy):
+    """Quick scheduling: a small step is profiled, the rest is divided by its speeds.
+
+    Parameters
+    ----------
+    initial_fraction : float
+        The profiled part of the loop.
+
+    Notes
+    -----
+    Two steps. The speed of a device is taken not to depend on the size of its work; it is measured
+    at a small size. Speeds are iterations per time of each part, its copies and launches included;
+    the source writes instructions per cycle and measures times.
+
+    A program without divisible work runs from a central queue.
+
+    References
+    ----------
+    T. R. W. Scogland et al., *Heterogeneous task scheduling for accelerated OpenMP*, IPDPS 2012. Q.
+    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 6.2.2, Eq. 6.2.
+    """
+
+    initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
+
+    def divide(
+        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+    ) -> Int64Array:
+        """Return the profiling step, then everything."""
+        if counters is None:
+            first = max(1, round(self.initial_fraction * remaining))
+            return self.give(state, min(first, remaining))
+        state.shares = self.follow(view, state, counters)
+        return self.give(state, remaining)
+
+
+@register("split")
+@dataclass(frozen=True, kw_only=True)
+class Split(MeasuringPolicy):
+    """Split scheduling: equal chunks, each divided by the speeds of the chunk before.
+
+    Parameters
+    ----------
+    chunk_units : int
+        Iterations in a chunk.
+
+    Notes
+    -----
+    One step per chunk, the last one with what remains.
+
+    A program without divisible work runs from a central queue.
+
+    References
+    ----------
+    T. R. W. Scogland et al., *Heterogeneous task scheduling for accelerated OpenMP*, IPDPS 2012. Q.
+    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 6.2.3.
+    """
+
+    chunk_units: int = param(1024, low=1)
+
+    def divide(
+        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+    ) -> Int64Array:
+        """Return the next chunk."""
+        if counters is not None:
+            state.shares = self.follow(view, state, counters)
+        return self.give(state, min(self.chunk_units, remaining))

@@ -1,0 +1,139 @@
+"""Work that is divided while a program runs, such as the independent iterations of a loop.
+
+A :class:`Division` says how the costs of a graph's tasks follow from the units that the *parts* of
+the program get. :func:`divided` returns the graph of one iteration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import GraphError
+
+if TYPE_CHECKING:
+    from simsched.workload.graph import TaskGraph
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Units of work, and what tasks cost by the number of units that their parts get.
+
+    With u units, a task of a part has ``fixed_ops + unit_ops * max(u, least_units)`` operations in
+    its body, and an access ``floor(unit_bytes * u)`` bytes; with none it has no operations and no
+    bytes. Tasks of no part cost what the graph says.
+
+    Parameters
+    ----------
+    units : int
+        Units of work in all.
+    part : ndarray of int32, shape (n_tasks,)
+        Part of each task, numbered from 0; -1 for tasks whose costs do not depend on the division.
+    fixed_ops, unit_ops : ndarray of float64, shape (n_kinds, n_tasks)
+        Operations that a task has whatever it gets, and per unit; a fixed infinity where the task
+        cannot run.
+    unit_read_bytes, unit_written_bytes : ndarray of float64, shape (n_accesses,)
+        Bytes per unit.
+    least_units : ndarray of float64, shape (n_kinds, n_tasks)
+        Fewer units take as long as these: what keeps a device busy as a whole.
+    """
+
+    units: int
+    part: Int32Array
+    fixed_ops: FloatArray
+    unit_ops: FloatArray
+    unit_read_bytes: FloatArray
+    unit_written_bytes: FloatArray
+    least_units: FloatArray
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            while isinstance(value, np.ndarray):
+                value.flags.writeable = False
+                value = value.base
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return int(self.part.max(initial=-1)) + 1
+
+    def equal_shares(self) -> Int64Array:
+        """Return all units in equal shares, the first parts one more; shape (n_parts,)."""
+        share, rest = divmod(self.units, self.n_parts)
+        return share + (np.arange(self.n_parts, dtype=np.int64) < rest)
+
+    def validate(self, graph: TaskGraph) -> None:
+        """Check that the division fits a graph.
+
+        Raises
+        ------
+        GraphError
+            Wrong lengths, no units, an empty part, or costs that are negative or not numbers.
+        """
+        by_kind, accesses = graph.ops.shape, graph.access_block.shape
+        for name, shape in (
+            ("part", (graph.n_tasks,)),
+            ("least_units", by_kind),
+            ("fixed_ops", by_kind),
+            ("unit_ops", by_kind),
+            ("unit_read_bytes", accesses),
+            ("unit_written_bytes", accesses),
+        ):
+            array = getattr(self, name)
+            if array.shape != shape:
+                raise GraphError(f"division: {name}: found shape {array.shape}, accepted {shape}")
+            finite = name in ("part", "fixed_ops") or bool(np.isfinite(array).all())
+            if name != "part" and (not finite or not bool((array >= 0).all())):
+                raise GraphError(f"division: {name}: accepted numbers of 0 or more")
+        if not 1 <= self.units <= 2**50:
+            raise GraphError(f"division: units: found {self.units}, accepted 1 to 2**50")
+        used = np.unique(self.part)
+        if not len(used) or used[-1] < 0 or used[0] < -1 or len(used[used >= 0]) != self.n_parts:
+            raise GraphError("division: part: accepted -1 and all numbers from 0 on")
+
+
+def divided(graph: TaskGraph, division: Division, units: Int64Array) -> TaskGraph:
+    """Return the graph of an iteration in which the parts get some units.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The program.
+    division : Division
+        What its tasks cost.
+    units : ndarray of int64, shape (n_parts,)
+        Units of each part.
+
+    Examples
+    --------
+    >>> from simsched.workload.registry import make_workload
+    >>> loop = make_workload("divisible", {"units": 100, "cpu_ops": 3.0, "chunks": 2})
+    >>> divided(loop.graph, loop.division, np.array([10, 0])).ops[0].tolist()
+    [30.0, 0.0]
+    """
+    mine = division.part >= 0
+    count = np.where(mine, units[division.part], 0).astype(np.float64)
+    ops = division.fixed_ops + division.unit_ops * np.maximum(count, division.least_units)
+    idle = (count == 0) & np.isfinite(division.fixed_ops)
+    owner = np.repeat(np.arange(len(count)), np.diff(graph.access_ptr))
+    read, written = (
+        np.where(mine[owner], np.floor(each * count[owner]), given).astype(np.int64)
+        for each, given in (
+            (division.unit_read_bytes, graph.read_bytes),
+            (division.unit_written_bytes, graph.written_bytes),
+        )
+    )
+    return replace(
+        graph,
+        ops=np.where(mine, np.where(idle, 0.0, ops), graph.ops),
+        read_bytes=read,
+        written_bytes=written,
+    )
