@@ -16,11 +16,11 @@ from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
-PREEMPT, TRANSFER, EXCHANGE = range(3)  #: kinds of decisions
+PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL = range(5)  #: kinds of decisions
 
 #: (PREEMPT, victim, taker or NOBODY), (TRANSFER, group, instance, to_group, to_instance, count,
-#: delay_ps, index of the end in TAKES or its length for one entry, that entry) or (EXCHANGE,
-#: worker, other)
+#: delay_ps, index of the end in TAKES or its length for one entry, that entry), (EXCHANGE, worker,
+#: other), (DUPLICATE, worker, taker) or (KILL, worker, NOBODY)
 Decision = tuple[int, ...]
 
 

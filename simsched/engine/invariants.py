@@ -19,6 +19,9 @@ Row = tuple[int, int, int, int, int, int, int]
 #: Kinds that a worker records for the task it is in.
 ACTING = (EventKind.ACCESS, EventKind.FLOW_END, EventKind.TASK_END, EventKind.SPAWN)
 
+#: Kinds after which the worker is in no task.
+LEAVING = (EventKind.TASK_END, EventKind.TASK_SUSPEND, EventKind.PREEMPT, EventKind.KILL)
+
 
 def trace_violations(run: Run) -> list[str]:
     """Return a sentence for every broken rule; an empty list for a sound trace.
@@ -75,9 +78,14 @@ def _order_violations(graph: TaskGraph, rows: list[Row]) -> list[str]:
     kinds = (EventKind.TASK_START, EventKind.TASK_END)
     positions: dict[int, dict[int, int]] = {kind: {} for kind in kinds}
     created: dict[int, int] = {}
+    again: Counter[int] = Counter()  # how often each task may start once more
     for position, (_, kind, _, task, _, arg0, _) in enumerate(rows):
         if kind == EventKind.SPAWN:
             created[arg0] = position
+        elif kind in (EventKind.DUPLICATE, EventKind.KILL):
+            again[task] += 1
+        elif kind == EventKind.TASK_START and again[task] > 0 and task in positions[kind]:
+            again[task] -= 1
         elif kind in kinds:
             if task in positions[kind]:
                 return [f"task {task} starts or ends twice"]
@@ -103,6 +111,7 @@ def _order_violations(graph: TaskGraph, rows: list[Row]) -> list[str]:
 def _occupancy_violations(rows: list[Row]) -> list[str]:
     """Return where a worker is in two tasks, or a task on two workers."""
     on_worker: dict[int, int] = {}
+    duplicated: set[tuple[int, int]] = set()  # (worker, task)
     found = []
     for time, kind, worker, task, *_ in rows:
         if kind in (EventKind.TASK_START, EventKind.TASK_RESUME):
@@ -110,12 +119,14 @@ def _occupancy_violations(rows: list[Row]) -> list[str]:
                 found.append(
                     f"at {time} ps worker {worker} is in task {on_worker[worker]} and {task}"
                 )
-            if task in on_worker.values():
+            if task in on_worker.values() and (worker, task) not in duplicated:
                 found.append(f"at {time} ps task {task} is on two workers")
             on_worker[worker] = task
         elif kind in ACTING and on_worker.get(worker) != task:
             found.append(f"at {time} ps worker {worker} acts for task {task}, which it is not in")
-        if kind in (EventKind.TASK_END, EventKind.TASK_SUSPEND, EventKind.PREEMPT):
+        if kind == EventKind.DUPLICATE:
+            duplicated.add((worker, task))
+        if kind in LEAVING:
             on_worker.pop(worker, None)
         elif kind == EventKind.TASK_READY and on_worker.get(worker) == task:
             on_worker.pop(worker)  # its continuation has entered a pool
@@ -126,7 +137,9 @@ def _flow_violations(run: Run, rows: list[Row]) -> list[str]:
     """Return where bytes are lost or a node is faster than it can be."""
     wanted: Counter[int] = Counter()
     delivered: Counter[int] = Counter()
-    preempted = Counter(task for _, kind, _, task, *_ in rows if kind == EventKind.PREEMPT)
+    preempted = Counter(
+        task for _, kind, _, task, *_ in rows if kind in (EventKind.PREEMPT, EventKind.KILL)
+    )
     for _, kind, _, task, _, _, arg1 in rows:
         if kind == EventKind.ACCESS:
             wanted[task] += arg1

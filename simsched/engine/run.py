@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.backend import (
+    DUPLICATE,
     EXCHANGE,
+    KILL,
     NOBODY,
     PREEMPT,
     TRANSFER,
@@ -47,6 +49,7 @@ from simsched.policy.base import (
     View,
 )
 from simsched.policy.blocks import check_pools
+from simsched.policy.executions import Duplicate, Kill
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph, Workload
@@ -143,7 +146,7 @@ class _PolicyHooks:
         return [_as_numbers(decision, "on_timer") for decision in decisions]
 
 
-def _as_numbers(decision: Preempt | Transfer | Exchange, hook: str) -> Decision:
+def _as_numbers(decision: object, hook: str) -> Decision:
     """Return a decision as backends take it.
 
     Raises
@@ -153,10 +156,16 @@ def _as_numbers(decision: Preempt | Transfer | Exchange, hook: str) -> Decision:
     """
     if isinstance(decision, Preempt):
         return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
+    if isinstance(decision, Duplicate):
+        return DUPLICATE, decision.worker, decision.to
     if isinstance(decision, Exchange) and hook == "on_timer":
         return EXCHANGE, decision.worker, decision.other
+    if isinstance(decision, Kill) and hook == "on_timer":
+        return KILL, decision.worker, NOBODY
     if not isinstance(decision, Transfer):
-        accepted = "Preempt or Transfer" if hook == "on_idle" else "Preempt, Transfer or Exchange"
+        accepted = "Preempt, Duplicate or Transfer"
+        if hook == "on_timer":
+            accepted = "Preempt, Duplicate, Kill, Transfer or Exchange"
         raise PolicyError(f"{hook}: found {decision!r}, accepted {accepted}")
     if decision.take not in TAKES:
         raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")

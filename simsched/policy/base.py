@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
 from simsched.policy.blocks import BlockPools, PageBalancing
+from simsched.policy.executions import Duplicate, Kill, Progress
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -346,6 +347,9 @@ class EngineState(Protocol):
     def is_waiting(self, worker: int) -> bool:
         """Return whether the worker is parked."""
 
+    def progress(self, worker: int) -> Progress | None:
+        """Return how far the worker is with the task that it executes, None when it does not."""
+
     def block_home(self, block: int) -> int:
         """Return the memory node of a block, -1 when it has none yet."""
 
@@ -517,18 +521,20 @@ class Policy:
         The rest of a batch is not reported before it is taken from the worker's own pool.
         """
 
-    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Transfer | None:
-        """Return a task to snatch for a worker that found nothing, or what it sends for.
+    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Duplicate | Transfer | None:
+        """Return a task to snatch or duplicate for an idle worker, or what it sends for.
 
-        None lets it wait. After a transfer it waits too, at the latest until the transfer arrives;
-        then it looks for work again.
+        The worker has found nothing; None lets it wait. After a transfer it waits too, at the
+        latest until the transfer arrives; then it looks for work again.
         """
         return None
 
     def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
         """Observe the end of a task."""
 
-    def on_timer(self, view: View, state: Any) -> tuple[Preempt | Transfer | Exchange, ...]:
+    def on_timer(
+        self, view: View, state: Any
+    ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange, ...]:
         """Return what happens now, in this order; called every `timer_period_s`."""
         return ()
 

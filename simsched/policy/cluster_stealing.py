@@ -101,7 +101,7 @@ class ClusterPolicy(PlacedPolicy):
         live = _live(view)
         waiting = [w for w in range(view.n_workers) if live.is_waiting(w)]
         found = [self.on_idle(view, state, w) for w in waiting]
-        return tuple(request for request in found if request is not None)
+        return tuple(request for request in found if isinstance(request, (Preempt, Transfer)))
 
     def _plan(self, *steps: AcquireStep) -> Plan:
         """Return the plan with some steps."""
@@ -251,7 +251,7 @@ class Cls(ClusterPolicy):
         live = _live(view)
         state.load = {w: live.queue_length(0, w) for w in range(view.n_workers)}
         found = [self._request(view, state, cluster) for cluster in range(len(state.members))]
-        return tuple(request for request in found if request is not None)
+        return tuple(request for request in found if isinstance(request, (Preempt, Transfer)))
 
     def _request(self, view: View, state: Clusters, cluster: int) -> Transfer | None:
         """Return the request of a cluster's coordinator, None when it has load enough."""

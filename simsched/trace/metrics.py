@@ -341,7 +341,7 @@ def _straggler(summary: Summary, machine: Machine) -> dict[str, Any]:
 
 
 def _scheduling(summary: Summary) -> dict[str, Any]:
-    """Return steals, probes and migrations."""
+    """Return steals, probes, migrations and what executions without result have taken."""
     steals = summary.steals.tolist()
     return {
         "steals": sum(steals),
@@ -354,6 +354,9 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "migrated_bytes": summary.migrated_bytes,
         "page_faults": summary.page_faults,
         "page_fault_s": summary.page_fault_ps * PS,
+        "duplicates": summary.duplicates,
+        "kills": summary.kills,
+        "wasted_s": summary.wasted_ps * PS,
     }
 
 

@@ -43,6 +43,16 @@ class EventKind(IntEnum):
     EXCHANGE = 22  #: two workers swap hardware threads: (one worker, the other)
     PAGE_FAULT = 23  #: an access finds marked pages: (block, pages)
     PAGE_MOVE = 24  #: the block moves to the worker that accesses it: (block, destination node)
+    DUPLICATE = 25  #: the worker takes a running task to start it once more: (who executes it, 0)
+    KILL = 26  #: the worker loses a task without result: (`Loss`, ps since it began it or -1)
+
+
+class Loss(IntEnum):
+    """Why a worker loses a task without result."""
+
+    ENDED = 0  #: another one has ended the task
+    KILLED = 1  #: the policy has decided it
+    FAILED = 2  #: the worker has failed
 
 
 #: Columns of the event table and their dtypes.
@@ -132,6 +142,12 @@ class Summary:
         Accesses to pages that a scan had marked.
     page_fault_ps : int
         Time for which accesses waited for these faults and for pages to move.
+    duplicates : int
+        Executions of tasks that somebody was executing already.
+    kills : int
+        Executions that have ended without result, duplicates that had not begun included.
+    wasted_ps : int
+        Time that workers spent in such executions since they began or resumed them.
     iteration_overhead_ps : ndarray of int64, shape (I,)
         Time after each iteration that went into the barrier, policy work and migrations.
     n_tasks, n_events : int
@@ -169,6 +185,9 @@ class Summary:
     managed_bytes: NDArray[np.int64]
     page_faults: int
     page_fault_ps: int
+    duplicates: int
+    kills: int
+    wasted_ps: int
     n_tasks: int
     n_events: int
     part_units: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

@@ -12,7 +12,13 @@ from simsched.trace.schema import EventKind, Trace
 PS = 1e-12
 
 _OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
-_CLOSING = (EventKind.SPAWN, EventKind.TASK_SUSPEND, EventKind.TASK_END, EventKind.PREEMPT)
+_CLOSING = (
+    EventKind.SPAWN,
+    EventKind.TASK_SUSPEND,
+    EventKind.TASK_END,
+    EventKind.PREEMPT,
+    EventKind.KILL,
+)
 
 
 @dataclass(frozen=True)

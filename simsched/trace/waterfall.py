@@ -187,7 +187,7 @@ def _segments(events: dict[str, NDArray[np.int64]]) -> _Segments:
     return _Segments(
         worker=worker[access].astype(np.int64),
         task=task[access].astype(np.int64),
-        position=_positions(task[access], order[access]),
+        position=_positions(task[access], _executions(kind, task)[access], order[access]),
         length_ps=length.astype(np.float64),
         flow_segment=owner,
         flow_path=events["arg0"][order][flows].astype(np.int64),
@@ -196,10 +196,22 @@ def _segments(events: dict[str, NDArray[np.int64]]) -> _Segments:
     )
 
 
-def _positions(task: NDArray[np.int64], when: IntArray) -> IntArray:
-    """Return the place of each access among those of its task, in the order of the trace."""
-    order = np.lexsort((when, task))
-    starts = np.append(True, task[order][1:] != task[order][:-1]) if len(task) else np.ones(0, bool)
+def _executions(kind: NDArray[np.int64], task: NDArray[np.int64]) -> IntArray:
+    """Return to which execution each row belongs, as far as tasks have several; else -1.
+
+    The rows are in the order of workers, then of time; an execution is known by its start.
+    """
+    starts = kind == EventKind.TASK_START
+    begun = np.maximum.accumulate(np.where(starts, np.arange(len(kind)), 0))
+    several = np.bincount(task[starts], minlength=int(task.max(initial=0)) + 1) > 1
+    return np.where((task >= 0) & several[np.maximum(task, 0)], begun, -1)
+
+
+def _positions(task: NDArray[np.int64], execution: NDArray[np.int64], when: IntArray) -> IntArray:
+    """Return the place of each access among those of its execution, in the order of the trace."""
+    order = np.lexsort((when, execution, task))
+    changes = (np.diff(task[order]) != 0) | (np.diff(execution[order]) != 0)
+    starts = np.append(True, changes) if len(task) else np.ones(0, bool)
     first = np.maximum.accumulate(np.where(starts, np.arange(len(task)), 0))
     position = np.empty(len(task), np.int64)
     position[order] = np.arange(len(task)) - first

@@ -215,7 +215,7 @@ def test_an_unanswered_request_ends_with_the_iteration(backend: str) -> None:
         (Transfer(0, 0, 0, 1, 1, 1e9), "accepted 1 or more and more than 0 to 4000 s"),
         (Transfer(0, 0, 0, 1, 1, float("nan")), "accepted 1 or more and more than 0 to 4000 s"),
         (Transfer(0, 0, 0, 1, 1, 1e-6, "old"), "on_timer: transfer: .*'old'.*oldest"),
-        ((0, 0), r"on_timer: found \(0, 0\), accepted Preempt, Transfer or Exchange"),
+        ((0, 0), r"on_timer: found \(0, 0\), accepted Preempt, Duplicate, Kill, Transfer"),
     ],
 )
 def test_transfers_that_cannot_be_are_refused(backend: str, decision: Any, message: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import EXCHANGE, PREEMPT, TRANSFER, Decision
+from simsched.engine.backend import DUPLICATE, EXCHANGE, KILL, PREEMPT, TRANSFER, Decision
 from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
 from simsched.errors import SimschedError
 from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
@@ -74,6 +74,7 @@ class RandomHooks:
         workers = range(self.n_workers)
         running = [self.state.running_task(w) for w in workers]
         waiting = [self.state.is_waiting(w) for w in workers]
+        running += [number for w in workers for number in self.state.progress(w) or ()]
         queues = [
             self.state.queue_length(g, i) for g, n in enumerate(self.group_sizes) for i in range(n)
         ]
@@ -134,8 +135,11 @@ class RandomHooks:
             taker = -1
             if waiting and self._rng.random() < 0.5:
                 taker = waiting.pop(int(self._rng.integers(len(waiting))))
-            decisions.append((PREEMPT, victim, taker))
-            if taker < 0:
+            kind = self._rng.choice([PREEMPT, PREEMPT, DUPLICATE, KILL])  # leaves or not
+            if kind == DUPLICATE and taker < 0:
+                continue
+            decisions.append((int(kind), victim, taker))
+            if taker < 0 or kind == KILL:
                 break  # its push may wake one of the waiting workers
         return decisions
 

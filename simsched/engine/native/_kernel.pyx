@@ -9,6 +9,7 @@ import numpy as np
 from simsched.engine.backend import IterationCounters
 from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.errors import KernelError, ModelError, PolicyError, StalledError
+from simsched.policy.executions import Progress
 from simsched.trace.schema import Summary
 from simsched.trace.sink import KeptEvents, make_columns, make_sink
 
@@ -368,6 +369,9 @@ cdef class NativeBackend:
             recycled_blocks=s.recycled_blocks,
             page_faults=s.page_faults,
             page_fault_ps=s.page_fault_ps,
+            duplicates=s.duplicates,
+            kills=s.kills,
+            wasted_ps=s.wasted_ps,
             managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
             n_tasks=s.n_tasks,
             n_events=s.n_events,
@@ -392,6 +396,13 @@ cdef class NativeBackend:
     def running_task(self, int32_t worker):
         """Return the task whose segments the worker is executing, -1 when there is none."""
         return ssk_sim_running_task(self.sim, worker)
+
+    def progress(self, int32_t worker):
+        """Return how far the worker is with the task that it executes, None when it does not."""
+        cdef ssk_progress_t p
+        if not ssk_sim_progress(self.sim, worker, &p):
+            return None
+        return Progress(p.task, p.began_ps, p.phase, p.fraction)
 
     def holds(self, int32_t node, int32_t block):
         """Return whether a block is valid on a memory node."""
@@ -456,7 +467,12 @@ cdef str _describe_decision(ssk_failure_t f):
         return f"on_idle: worker {f.worker} asked, found a task for {f.taker}"
     if f.reason == SSK_REASON_TIMER_TAKER:
         return f"on_timer: worker {f.taker} cannot take a task: it is not waiting"
-    hook = "on_idle" if f.reason in (SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_COPIED) else "on_timer"
+    of_idle = (SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_COPIED, SSK_REASON_IDLE_SPAWNS, SSK_REASON_IDLE_SEVERAL)
+    hook = "on_idle" if f.reason in of_idle else "on_timer"
+    if f.reason in (SSK_REASON_IDLE_SPAWNS, SSK_REASON_TIMER_SPAWNS):
+        return f"{hook}: task {f.task} spawns others, it cannot start over"
+    if f.reason in (SSK_REASON_IDLE_SEVERAL, SSK_REASON_TIMER_SEVERAL):
+        return f"{hook}: task {f.task} is executed by several workers"
     if f.reason in (SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED):
         return f"{hook}: tasks whose data are copied cannot be moved"
     return f"{hook}: worker {f.worker} is not executing a task"

@@ -11,6 +11,7 @@ cdef extern from "ssk.h" nogil:
     int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER, SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL
     int SSK_REASON_EXCHANGE, SSK_REASON_KIND
     int SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED
+    int SSK_REASON_IDLE_SPAWNS, SSK_REASON_TIMER_SPAWNS, SSK_REASON_IDLE_SEVERAL, SSK_REASON_TIMER_SEVERAL
     int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER
 
     ctypedef struct ssk_allocator_t:
@@ -190,6 +191,7 @@ cdef extern from "ssk.h" nogil:
         int64_t peak_bytes, recycled_blocks, page_faults, page_fault_ps
         int64_t managed_bytes[2]
         int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
+        int64_t duplicates, kills, wasted_ps
 
     ctypedef struct ssk_measured_t:
         int32_t n_tasks, n_counter_groups, n_samples
@@ -207,6 +209,11 @@ cdef extern from "ssk.h" nogil:
         uint8_t *started
         int32_t *pool_group
         int32_t *pool_instance
+
+    ctypedef struct ssk_progress_t:
+        int32_t task
+        int64_t began_ps, phase
+        double fraction
 
     ctypedef struct ssk_sim_t:
         pass
@@ -231,6 +238,7 @@ cdef extern from "ssk.h" nogil:
     int32_t ssk_sim_running_task(const ssk_sim_t *, int32_t)
     int ssk_sim_is_waiting(const ssk_sim_t *, int32_t)
     int32_t ssk_sim_block_home(const ssk_sim_t *, int32_t)
+    int ssk_sim_progress(const ssk_sim_t *, int32_t, ssk_progress_t *)
     int ssk_sim_holds(const ssk_sim_t *, int32_t, int32_t)
     ssk_summary_t ssk_sim_summary(const ssk_sim_t *)
     ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *, int32_t)

@@ -14,9 +14,19 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from simsched.engine.backend import EXCHANGE, NOBODY, TRANSFER, Decision, Hooks, IterationCounters
+from simsched.engine.backend import (
+    DUPLICATE,
+    EXCHANGE,
+    KILL,
+    NOBODY,
+    TRANSFER,
+    Decision,
+    Hooks,
+    IterationCounters,
+)
 from simsched.engine.problem import Problem, ResolvedPlan
 from simsched.engine.reference.copies import Copies
+from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flight, Flights
 from simsched.engine.reference.pools import Pools, draw_below, held
 from simsched.engine.reference.record import Record
@@ -26,6 +36,7 @@ from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.reference.worker import Worker
 from simsched.engine.stall import ENDED, NOT_STARTED, TOO_LONG, explain_stall
 from simsched.errors import ModelError, PolicyError, StalledError
+from simsched.policy.executions import Progress
 from simsched.trace.schema import NONE, EventKind, Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
@@ -87,6 +98,7 @@ class SimpyBackend:
         self.memory = Memory(problem, self.record)
         self.sharing = Sharing(problem)
         self.copies = Copies(self) if problem.copies_data else None
+        self.executions = Executions(self)
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
@@ -393,6 +405,10 @@ class SimpyBackend:
         segment = self.workers[worker].segment
         return NONE if segment is None else segment.task
 
+    def progress(self, worker: int) -> Progress | None:
+        """Return how far the worker is with the task that it executes, None when it does not."""
+        return self.executions.progress(worker)
+
     def holds(self, node: int, block: int) -> bool:
         """Return whether a block is valid on a node."""
         if self.copies is None:
@@ -429,10 +445,10 @@ class SimpyBackend:
         if decision[0] == TRANSFER:
             self._transfer(decision, worker.index, "on_idle")
             return None
-        _, victim, taker = decision
+        kind, victim, taker = decision
         if taker != worker.index:
             raise PolicyError(f"on_idle: worker {worker.index} asked, found a task for {taker}")
-        return self._preempt(victim, taker, "on_idle")
+        return self._hand_over(kind, victim, taker, "on_idle")
 
     def _fire_policy_timer(self) -> None:
         """Carry out what the policy's timer decides."""
@@ -445,14 +461,17 @@ class SimpyBackend:
             if decision[0] == EXCHANGE:
                 self._exchange(*decision[1:])
                 continue
-            _, victim, taker = decision
-            if taker == NOBODY:
+            kind, victim, taker = decision
+            if kind == KILL:
+                self.executions.kill(victim, "on_timer")
+                continue
+            if taker == NOBODY and kind != DUPLICATE:
                 self._preempt(victim, taker, "on_timer")
                 continue
             if not (0 <= taker < len(self.workers) and self.is_waiting(taker)):
                 raise PolicyError(f"on_timer: worker {taker} cannot take a task: it is not waiting")
             worker = self.workers[taker]
-            worker.gift = gift = self._preempt(victim, taker, "on_timer")
+            worker.gift = gift = self._hand_over(kind, victim, taker, "on_timer")
             worker.parked = False
             worker.lag = self.lag
             self.record.acquire_ps[taker] += gift[1]
@@ -505,12 +524,28 @@ class SimpyBackend:
             if worker.segment is not None:
                 worker.continue_segment(n_bytes)
 
-    def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
-        """Take the running task off a worker; return it and what it costs the taker."""
-        if not (0 <= victim < len(self.workers)) or self.workers[victim].segment is None:
-            raise PolicyError(f"{hook}: worker {victim} is not executing a task")
+    def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:
+        """Let a worker take a running task or a duplicate of it; return it and its cost."""
+        if kind == DUPLICATE:
+            return self.executions.duplicate(victim, taker, hook)
+        return self._preempt(victim, taker, hook)
+
+    def is_leaf(self, task: int) -> bool:
+        """Return whether a task spawns nothing."""
+        return bool(self.graph.child_ptr[task] == self.graph.child_ptr[task + 1])
+
+    def executed_task(self, worker: int, hook: str) -> int:
+        """Return the task that a worker executes, which a decision is about."""
+        segment = self.workers[worker].segment if 0 <= worker < len(self.workers) else None
+        if segment is None:
+            raise PolicyError(f"{hook}: worker {worker} is not executing a task")
         if self.copies is not None:
             raise PolicyError(f"{hook}: tasks whose data are copied cannot be moved")
+        return segment.task
+
+    def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
+        """Take the running task off a worker; return it and what it costs the taker."""
+        self.executions.refuse_several(self.executed_task(victim, hook), hook)
         task = self.workers[victim].take_away()
         self.record.event(self.now, EventKind.PREEMPT, victim, task, 0, taker)
         if taker == NOBODY:

@@ -46,6 +46,9 @@ class Record:
         self.recycled_blocks = 0
         self.page_faults = 0
         self.page_fault_ps = 0
+        self.duplicates = 0
+        self.kills = 0
+        self.wasted_ps = 0
         self.managed_bytes = [0, 0]
 
     def event(
@@ -134,6 +137,9 @@ class Record:
             recycled_blocks=self.recycled_blocks,
             page_faults=self.page_faults,
             page_fault_ps=self.page_fault_ps,
+            duplicates=self.duplicates,
+            kills=self.kills,
+            wasted_ps=self.wasted_ps,
             managed_bytes=np.array(self.managed_bytes, np.int64),
             n_tasks=sum(self.tasks),
             n_events=self.n_events,

@@ -32,7 +32,8 @@ class Segment:
 
     `ops_left` operations remain at time `since` and go on at `rate`; `flows` are the memory flows
     still to be run, the first one running while `flowing`; after them the segment lasts at least
-    until `tail_end_ps`.
+    until `tail_end_ps`. It is number `phase` of its body or join and has `n_bytes` and
+    `total_ops` in all.
     """
 
     task: int
@@ -45,11 +46,21 @@ class Segment:
     flowing: bool = False
     tail_end_ps: int = 0
     since_lag: float = 0.0
+    phase: int = 0
+    n_bytes: int = 0
+    total_ops: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total_ops = self.ops_left
+
+    def left_at(self, now: int, lag: float) -> float:
+        """Return the operations that remain at `now - lag`."""
+        done = self.rate * ((now - self.since) + (self.since_lag - lag))
+        return max(0.0, self.ops_left - done)
 
     def settle(self, now: int, lag: float) -> None:
         """Subtract the operations done until `now - lag` since the last change of rate."""
-        done = self.rate * ((now - self.since) + (self.since_lag - lag))
-        self.ops_left = max(0.0, self.ops_left - done)
+        self.ops_left = self.left_at(now, lag)
         self.since, self.since_lag = now, lag
 
     def compute_end_ps(self) -> int:

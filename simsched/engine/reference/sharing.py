@@ -100,11 +100,16 @@ class Sharing:
         cls.since, cls.since_lag = now, lag
         del cls.keys[worker]
 
+    def left(self, worker: int, now: int, lag: float) -> float:
+        """Return the bytes that remain of a worker's flow at time `now - lag`."""
+        cls = self._classes[self._class_of[worker]]
+        return max(cls.keys[worker] - cls.virtual_at(now, lag), 0.0)
+
     def stop(self, worker: int, now: int, lag: float) -> float:
         """Remove a worker's flow at time `now - lag` and return its remaining bytes."""
-        cls = self._classes[self._class_of.pop(worker)]
-        left = cls.keys.pop(worker) - cls.virtual_at(now, lag)
-        return max(left, 0.0)
+        left = self.left(worker, now, lag)
+        del self._classes[self._class_of.pop(worker)].keys[worker]
+        return left
 
     def lag(self, worker: int, now: int) -> float:
         """Return how long before now a worker's flow has ended whose end is noticed now."""

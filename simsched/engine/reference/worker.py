@@ -21,7 +21,7 @@ Waiting = Generator[simpy.Event, None, None]
 
 
 class TakenAwayError(Exception):
-    """The worker's task has been preempted; raised inside the worker's process."""
+    """The worker has lost its task; raised inside the worker's process."""
 
 
 class Worker:
@@ -40,7 +40,7 @@ class Worker:
     called_to : (int, int) or None
         Pool (group, instance) whose push has woken it.
     gift : (int, int) or None
-        A preempted task handed to it while parked, and what taking it costs.
+        A running task or a duplicate handed to it while parked, and what taking it costs.
     home : int
         The domain in which it has started; pools and conditions go by it.
     lag : float
@@ -48,6 +48,8 @@ class Worker:
         really ended.
     copies : bool
         It has been chosen to carry out migrations.
+    began_ps : int
+        When it has started or resumed its task; -1 while it pays for a duplicate.
     """
 
     def __init__(self, sim: SimpyBackend, index: int) -> None:
@@ -62,6 +64,8 @@ class Worker:
         self.gift: tuple[int, int] | None = None
         self.lag = 0.0
         self.copies = False
+        self.began_ps = 0
+        self._rest: Remaining | None = None  # what follows the present access
         self._taken_away = False
         self._signal = sim.env.event()
         sim.env.process(self._life())
@@ -106,15 +110,15 @@ class Worker:
         while True:
             if self.copies:
                 yield from self._copy_blocks()
-            elif (task := (yield from self._acquire())) is not None:
-                try:
-                    following: int | None = task
-                    while following is not None:
-                        following = yield from self._advance(following)
-                except TakenAwayError:
-                    pass  # the context switch has been paid: look for work
-                continue
             else:
+                try:
+                    if (task := (yield from self._acquire())) is not None:
+                        following: int | None = task
+                        while following is not None:
+                            following = yield from self._advance(following)
+                        continue
+                except TakenAwayError:
+                    continue  # the context switch has been paid: look for work
                 self._park()
             yield from self._wait()
 
@@ -222,10 +226,11 @@ class Worker:
         """Start or resume a task; return the task with which the worker goes on, or None."""
         sim, tasks, graph = self._sim, self._sim.tasks, self._sim.graph
         saved = tasks.saved.pop(task, None)
-        fresh = tasks.started[task] == NOT_STARTED
+        fresh = tasks.started[task] == NOT_STARTED or (saved is None and sim.is_leaf(task))
         sim.record.event(
             sim.now, EventKind.TASK_START if fresh else EventKind.TASK_RESUME, self.index, task
         )
+        self.began_ps = sim.now
         if fresh:
             tasks.started[task] = STARTED
         if saved is not None:
@@ -301,6 +306,7 @@ class Worker:
         sim.record.event(sim.now, EventKind.TASK_END, self.index, task)
         sim.record.tasks[self.index] += 1
         parent = tasks.end(task, self.index)
+        sim.executions.end(task, self.index)
         sim.after_end(task, self.index)
         at = sim.now
         for successor in sim.graph.succ[
@@ -367,18 +373,19 @@ class Worker:
                 else rest.ops / rest.count
             )
             segment = Segment(task, ops, self.rate(), sim.now, sim.now)
-            sim.tasks.remaining[task] = replace(rest, access=access + 1)
+            segment.phase, segment.n_bytes = access - (rest.last - rest.count), n_bytes
+            self._rest = replace(rest, access=access + 1)
             sim.memory.begin(graph, segment, access, self.index, sim.now)
             yield from self._segment(segment)
-        sim.tasks.remaining.pop(task, None)
+        self._rest = None
 
     def _finish_saved(self, task: int, saved: Segment) -> Waiting:
         """Continue a preempted segment, then the accesses that follow it."""
         saved.rate, saved.since, saved.start_ps = self.rate(), self._sim.now, self._sim.now
+        self._rest = self._sim.tasks.remaining.pop(task, None)
         yield from self._segment(saved)
-        rest = self._sim.tasks.remaining.get(task)
-        if rest is not None:
-            yield from self._access(task, rest)
+        if self._rest is not None:
+            yield from self._access(task, self._rest)
 
     def _segment(self, segment: Segment) -> Waiting:
         """Run the flows of a segment one after the other beside its computation."""
@@ -414,15 +421,43 @@ class Worker:
             segment.flowing = False
         else:
             segment.tail_ps = max(0, segment.tail_end_ps - sim.now)
-        sim.record.busy_ps[self.index] += sim.now - segment.start_ps
         sim.tasks.saved[segment.task] = segment
-        self.segment = None
+        if self._rest is not None:
+            sim.tasks.remaining[segment.task] = self._rest
+        self._leave(segment)
+        return segment.task
+
+    def lose(self) -> int:
+        """Give up the task that it executes or pays for; return for how long it has executed it.
+
+        -1 if it has not begun.
+        """
+        sim, segment = self._sim, self.segment
+        spent, is_parked = NONE, self.gift is not None  # handed to it by the policy's timer
+        if segment is None:
+            self.gift = None
+            sim.record.acquire_ps[self.index] -= sim.timers[self.index] - sim.now
+        else:
+            spent = sim.now - self.began_ps
+            for node, _, size in segment.flows:  # what they have not moved
+                left = sim.sharing.stop(self.index, sim.now, sim.lag) if segment.flowing else size
+                segment.flowing = False
+                sim.record.node_bytes[-1][self.domain, node] -= math.floor(left)
+        self._leave(segment)
+        self._taken_away = not is_parked
+        return spent
+
+    def _leave(self, segment: Segment | None) -> None:
+        """Stop executing or paying, switch to looking for work."""
+        sim = self._sim
+        if segment is not None:
+            sim.record.busy_ps[self.index] += sim.now - segment.start_ps
+        self.segment, self._rest = None, None
         self.lag = sim.lag
         self._taken_away = True
         cost = sim.problem.costs.context_switch_ps
         sim.record.acquire_ps[self.index] += cost
         sim.timers[self.index] = sim.now + cost
-        return segment.task
 
     # -------------------------------------------------------------------------------------------
     # migration

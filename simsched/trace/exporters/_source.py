@@ -21,6 +21,7 @@ _OF_TASKS = (
     EventKind.TASK_SUSPEND,
     EventKind.TASK_END,
     EventKind.PREEMPT,
+    EventKind.KILL,
     EventKind.SPAWN,
 )
 

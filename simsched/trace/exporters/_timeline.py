@@ -40,7 +40,7 @@ class Activity(IntEnum):
 
 
 _OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
-_CLOSING = (EventKind.TASK_END, EventKind.TASK_SUSPEND, EventKind.PREEMPT)
+_CLOSING = (EventKind.TASK_END, EventKind.TASK_SUSPEND, EventKind.PREEMPT, EventKind.KILL)
 _RELEVANT = (
     *_OPENING,
     *_CLOSING,
@@ -311,7 +311,7 @@ def _other_costs(rows: _Rows) -> list[Intervals]:
     beyond = np.append(np.minimum.accumulate(numbers[::-1])[::-1], n)  # first row that is no push
     ended = np.flatnonzero(rows.kind == EventKind.TASK_END)
     ended = ended[rows.kind_at(ended, ended + 1) == EventKind.TASK_READY]
-    left = np.flatnonzero(rows.kind == EventKind.PREEMPT)
+    left = np.flatnonzero(np.isin(rows.kind, (EventKind.PREEMPT, EventKind.KILL)))
     taken = np.flatnonzero(rows.kind == _TAKEN)
     taken = taken[np.isin(rows.kind_at(taken, taken + 1), _OPENING)]
     copied = np.flatnonzero(rows.kind == EventKind.MIGRATE_START)

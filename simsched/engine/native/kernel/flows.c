@@ -204,13 +204,19 @@ void ssk_flows_end(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
     remove_flow(self, worker);
 }
 
-double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
+double ssk_flows_left(const ssk_flows_t *self, int32_t worker, int64_t now, double lag)
 {
     assert(self->class_of[worker] != SSK_NONE);
     const ssk_class_t *cls = &self->classes[self->class_of[worker]];
     double left = cls->heap[self->place_of[worker]].key - virtual_at(cls, now, lag);
-    remove_flow(self, worker);
     return left > 0.0 ? left : 0.0;
+}
+
+double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag)
+{
+    double left = ssk_flows_left(self, worker, now, lag);
+    remove_flow(self, worker);
+    return left;
 }
 
 /* Enters when the end of the first flow of a class is noticed at its present rate, not before now. */

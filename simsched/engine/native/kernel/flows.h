@@ -110,7 +110,10 @@ void ssk_flows_start(ssk_flows_t *self, int32_t worker, int32_t flow_class, doub
 /* Removes a worker's flow that has ended at time `now - lag`. */
 void ssk_flows_end(ssk_flows_t *self, int32_t worker, int64_t now, double lag);
 
-/* Removes a worker's flow at time `now - lag` and returns its remaining bytes, not below 0. */
+/* Returns the remaining bytes of a worker's flow at time `now - lag`, not below 0. */
+double ssk_flows_left(const ssk_flows_t *self, int32_t worker, int64_t now, double lag);
+
+/* The same, and removes the flow. */
 double ssk_flows_stop(ssk_flows_t *self, int32_t worker, int64_t now, double lag);
 
 /*

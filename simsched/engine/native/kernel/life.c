@@ -8,7 +8,8 @@ int ssk_begin_task(ssk_sim_t *sim, int32_t worker)
     int32_t task = sim->workers[worker].task;
     ssk_tasks_t *tasks = &sim->tasks;
     ssk_saved_t saved;
-    bool is_new = tasks->phase[task] == SSK_TASK_NEW;
+    bool is_new = tasks->phase[task] == SSK_TASK_NEW || ssk_tasks_starts_over(tasks, task);
+    sim->workers[worker].began = sim->now;
     ssk_event(sim, is_new ? SSK_TASK_START : SSK_TASK_RESUME, worker, task, 0, 0);
     if (is_new) {
         tasks->phase[task] = SSK_TASK_BODY;
@@ -104,6 +105,7 @@ int ssk_sync(ssk_sim_t *sim, int32_t worker)
     int32_t task = sim->workers[worker].task;
     if (sim->tasks.outstanding[task] > 0) {
         suspend(sim, worker, task);
+        sim->workers[worker].task = SSK_NONE;
         return SSK_ACT_SEARCH;
     }
     if (!sim->tasks.has_joins || sim->graph.child_ptr[task] == sim->graph.child_ptr[task + 1])
@@ -144,6 +146,8 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     w->task = SSK_NONE;
     if (parent >= 0)
         tasks->outstanding[parent]--;
+    if (sim->n_duplicates > 0)
+        ssk_end_duplicates(sim, task);
     if (sim->is_pooling) {
         int status = ssk_free_after(sim, task, worker);
         if (status != SSK_OK)

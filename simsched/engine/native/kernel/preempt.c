@@ -3,11 +3,7 @@
  */
 #include "sim.h"
 
-/*
- * Takes the running task off `victim`, which pays a context switch and looks for work; what follows for the task is up
- * to the caller. `reason` is that of the failure when the victim is not executing.
- */
-static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int reason, int32_t *task_ret)
+int ssk_check_executing(ssk_sim_t *sim, int32_t victim, int reason)
 {
     if (victim < 0 || victim >= sim->problem.n_workers || sim->workers[victim].state != SSK_EXECUTING) {
         sim->failure.reason = reason;
@@ -18,10 +14,27 @@ static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int reason, 
         sim->failure.reason = reason == SSK_REASON_IDLE_VICTIM ? SSK_REASON_IDLE_COPIED : SSK_REASON_TIMER_COPIED;
         return ssk_fail(sim, SSK_ERR_DECISION);
     }
+    return SSK_OK;
+}
+
+/*
+ * Takes the running task off `victim`, which pays a context switch and looks for work; what follows for the task is up
+ * to the caller. `reason` is that of the failure when the victim is not executing.
+ */
+static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int reason, int32_t *task_ret)
+{
+    int status = ssk_check_executing(sim, victim, reason);
+    if (status != SSK_OK)
+        return status;
     ssk_worker_t *v = &sim->workers[victim];
+    if (ssk_has_duplicates(sim, victim)) {
+        sim->failure.reason = reason == SSK_REASON_IDLE_VICTIM ? SSK_REASON_IDLE_SEVERAL : SSK_REASON_TIMER_SEVERAL;
+        sim->failure.task = v->task;
+        return ssk_fail(sim, SSK_ERR_DECISION);
+    }
     int64_t cost = sim->problem.costs.context_switch_ps;
     int32_t task = v->task;
-    int status = ssk_save_segment(sim, victim);
+    status = ssk_save_segment(sim, victim);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     v->task = SSK_NONE;
@@ -130,15 +143,22 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
         return SSK_WAIT;
     if (decision.kind == SSK_DECIDE_TRANSFER)
         return transfer(sim, &decision, worker, SSK_REASON_IDLE_POOL);
-    if (decision.kind != SSK_DECIDE_PREEMPT)
+    if (decision.kind != SSK_DECIDE_PREEMPT && decision.kind != SSK_DECIDE_DUPLICATE)
         return refuse_kind(sim);
     if (decision.other != worker)
         return refuse_taker(sim, SSK_REASON_IDLE_TAKER, worker, decision.other);
-    int status = take_away(sim, decision.worker, worker, SSK_REASON_IDLE_VICTIM, &task);
+    int64_t cost = 0;
+    int status;
+    if (decision.kind == SSK_DECIDE_DUPLICATE)
+        status = ssk_duplicate(sim, decision.worker, worker, true, &cost);
+    else
+        status = take_away(sim, decision.worker, worker, SSK_REASON_IDLE_VICTIM, &task);
     if (status != SSK_OK)
         return status;
+    if (decision.kind == SSK_DECIDE_PREEMPT)
+        cost = give(sim, worker, decision.worker, task);
     *has_snatched_ret = true;
-    return ssk_pay(sim, worker, give(sim, worker, decision.worker, task), SSK_ACT_BEGIN);
+    return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);
 }
 
 /* Carries out one decision of the policy's timer. */
@@ -154,21 +174,28 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
         ssk_exchange(sim, victim, taker);
         return SSK_OK;
     }
-    if (decision->kind != SSK_DECIDE_PREEMPT)
+    if (decision->kind == SSK_DECIDE_KILL)
+        return ssk_kill(sim, victim);
+    bool is_duplicate = decision->kind == SSK_DECIDE_DUPLICATE;
+    if (decision->kind != SSK_DECIDE_PREEMPT && !is_duplicate)
         return refuse_kind(sim);
-    if (taker != SSK_NONE && !ssk_sim_is_waiting(sim, taker))
+    if ((taker != SSK_NONE || is_duplicate) && !ssk_sim_is_waiting(sim, taker))
         return refuse_taker(sim, SSK_REASON_TIMER_TAKER, SSK_NONE, taker);
-    int status = take_away(sim, victim, taker, SSK_REASON_TIMER_VICTIM, &task);
+    int64_t cost = 0;
+    int status = is_duplicate ? ssk_duplicate(sim, victim, taker, false, &cost)
+                              : take_away(sim, victim, taker, SSK_REASON_TIMER_VICTIM, &task);
     if (status != SSK_OK)
         return status;
     if (taker == SSK_NONE) {
         int64_t clock = sim->now;
         return ssk_push(sim, task, victim, false, &clock);
     }
+    if (!is_duplicate)
+        cost = give(sim, taker, victim, task);
     ssk_set_parked(sim, taker, false);
     sim->workers[taker].lag = sim->lag;
     sim->workers[taker].then = SSK_ACT_BEGIN;
-    ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, give(sim, taker, victim, task)));
+    ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, cost));
     return SSK_OK;
 }
 

@@ -173,12 +173,7 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker)
         return SSK_ACT_SPAWN;
     }
     int64_t access = w->access++;
-    if (w->total_bytes > 0) {
-        int64_t n_bytes = graph->read_bytes[access] + graph->written_bytes[access];
-        w->ops_left = w->ops * ((double)n_bytes / (double)w->total_bytes);
-    } else {
-        w->ops_left = w->ops / (double)w->n_accesses;
-    }
+    w->ops_left = ssk_ops_of_access(graph, w, access);
     w->rate = ssk_rate(sim, worker);
     w->since = w->start = sim->now;
     w->since_lag = w->lag;

@@ -11,6 +11,7 @@
  * homes.c    first touch, pools of memory         gather.c     copies of data for tasks
  * run.c      order of events                      sim.c        allocation, verification
  * results.c  what is read from outside            balancing.c  pages that follow accesses
+ * executions.c  duplicates, kills, progress
  */
 #ifndef SSK_SIM_H
 #define SSK_SIM_H
@@ -68,6 +69,7 @@ typedef struct {
     double since_lag;      /* operations are known for the time since - since_lag */
     double end_lag;        /* lag with which the segment ends, once its flows are over */
     int64_t since, start;
+    int64_t began; /* when it has started or resumed its task */
     int64_t tail, tail_end;
     int64_t flow_bytes[SSK_N_WAYS];
     int32_t flow_path;     /* of the running flow */
@@ -156,6 +158,8 @@ struct ssk_sim {
     int64_t *steals, *failed_probes;
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
     int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
+    int64_t duplicates, kills, wasted_ps;
+    int32_t n_duplicates; /* executions of tasks beyond one each, at present */
     bool has_failed;
 };
 
@@ -268,7 +272,28 @@ int ssk_create(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *clock) SSK
 int ssk_sync(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_end_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 
+/* The share of the operations of a body or join that belongs to one of its accesses. */
+static inline double ssk_ops_of_access(const ssk_graph_t *graph, const ssk_worker_t *w, int64_t access)
+{
+    if (w->total_bytes > 0) {
+        int64_t n_bytes = graph->read_bytes[access] + graph->written_bytes[access];
+        return w->ops * ((double)n_bytes / (double)w->total_bytes);
+    }
+    return w->ops / (double)w->n_accesses;
+}
+
+/* executions.c */
+/* Tells whether others execute the worker's task too. */
+bool ssk_has_duplicates(const ssk_sim_t *sim, int32_t worker);
+/* Lets `taker` take the task that a worker executes; *cost_ret is what that costs. */
+int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, bool is_idle, int64_t *cost_ret) SSK_CHECK_RESULT;
+int ssk_kill(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+/* Kills all executions of a task that has ended. */
+void ssk_end_duplicates(ssk_sim_t *sim, int32_t task);
+
 /* preempt.c */
+/* Refuses a decision about a worker that is not executing, or where data are copied. */
+int ssk_check_executing(ssk_sim_t *sim, int32_t worker, int reason) SSK_CHECK_RESULT;
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret) SSK_CHECK_RESULT;
 int ssk_fire_policy_timer(ssk_sim_t *sim) SSK_CHECK_RESULT;
 int ssk_land(ssk_sim_t *sim) SSK_CHECK_RESULT;

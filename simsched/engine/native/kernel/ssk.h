@@ -61,7 +61,11 @@ enum {
     SSK_REASON_EXCHANGE = 8,     /* on_timer: .worker and .taker are not two workers */
     SSK_REASON_KIND = 9,         /* the decision is of no kind that the hook may return, or its numbers mean nothing */
     SSK_REASON_IDLE_COPIED = 10, /* on_idle: data are copied, tasks cannot be moved */
-    SSK_REASON_TIMER_COPIED = 11 /* on_timer: the same */
+    SSK_REASON_TIMER_COPIED = 11, /* on_timer: the same */
+    SSK_REASON_IDLE_SPAWNS = 12,  /* on_idle: .task is no leaf, it cannot start over */
+    SSK_REASON_TIMER_SPAWNS = 13, /* on_timer: the same */
+    SSK_REASON_IDLE_SEVERAL = 14, /* on_idle: several workers execute .task, it cannot be moved */
+    SSK_REASON_TIMER_SEVERAL = 15 /* on_timer: the same */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -90,8 +94,13 @@ enum {
     SSK_FREE = 21,
     SSK_EXCHANGE = 22,
     SSK_PAGE_FAULT = 23,
-    SSK_PAGE_MOVE = 24
+    SSK_PAGE_MOVE = 24,
+    SSK_DUPLICATE = 25,
+    SSK_KILL = 26
 };
+
+/* Why a worker loses a task without result; see simsched/trace/schema.py. */
+enum { SSK_LOSS_ENDED = 0, SSK_LOSS_KILLED = 1, SSK_LOSS_FAILED = 2 };
 
 /* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
 enum { SSK_SCOPE_WORKER = 0, SSK_SCOPE_DOMAIN = 1, SSK_SCOPE_SOCKET = 2, SSK_SCOPE_MACHINE = 3, SSK_N_SCOPES = 4 };
@@ -120,7 +129,13 @@ typedef struct {
 } ssk_random_t;
 
 /* Kinds of decisions. */
-enum { SSK_DECIDE_PREEMPT = 0, SSK_DECIDE_TRANSFER = 1, SSK_DECIDE_EXCHANGE = 2 };
+enum {
+    SSK_DECIDE_PREEMPT = 0,
+    SSK_DECIDE_TRANSFER = 1,
+    SSK_DECIDE_EXCHANGE = 2,
+    SSK_DECIDE_DUPLICATE = 3,
+    SSK_DECIDE_KILL = 4
+};
 
 /*
  * A decision of on_idle or on_timer.
@@ -128,6 +143,8 @@ enum { SSK_DECIDE_PREEMPT = 0, SSK_DECIDE_TRANSFER = 1, SSK_DECIDE_EXCHANGE = 2 
  * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`; with SSK_ENTRY as
  * `take` only `entry` does, if the pool holds it.
  * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads; of on_timer only.
+ * SSK_DECIDE_DUPLICATE: `other` starts the task that `worker` executes once more.
+ * SSK_DECIDE_KILL: `worker` loses the task that it executes; of on_timer only.
  */
 typedef struct {
     int32_t kind;
@@ -312,6 +329,7 @@ typedef struct {
     const int64_t *node_peak_bytes;        /* n_nodes */
     int64_t peak_bytes, recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
+    int64_t duplicates, kills, wasted_ps;
 } ssk_summary_t;
 
 /* Counters of the present (or last) iteration. Arrays belong to the simulation, as above. */
@@ -332,6 +350,13 @@ typedef struct {
     uint8_t *started;
     int32_t *pool_group, *pool_instance;
 } ssk_waiting_t;
+
+/* See simsched.policy.executions.Progress. */
+typedef struct {
+    int32_t task;
+    int64_t began_ps, phase;
+    double fraction;
+} ssk_progress_t;
 
 typedef struct ssk_sim ssk_sim_t;
 
@@ -395,6 +420,8 @@ int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instan
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);
 int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block);
+/* 1 when a worker is inside a segment: *progress_ret then says how far it is; otherwise 0. */
+int ssk_sim_progress(const ssk_sim_t *sim, int32_t worker, ssk_progress_t *progress_ret);
 /* 1 when a block is valid on a node. */
 int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block);
 

@@ -74,6 +74,12 @@ ssk_saved_t *ssk_tasks_save(ssk_tasks_t *self, const ssk_allocator_t *allocator,
 /* Takes the preempted segment of a task out; false when it has none. */
 bool ssk_tasks_restore(ssk_tasks_t *self, int32_t task, ssk_saved_t *saved_ret);
 
+/* Tells whether a task has begun and has nothing to resume: only a duplicate of a leaf is like that. */
+static inline bool ssk_tasks_starts_over(const ssk_tasks_t *self, int32_t task)
+{
+    return self->phase[task] == SSK_TASK_BODY && (self->saved_of == NULL || self->saved_of[task] < 0);
+}
+
 int ssk_tasks_verify(const ssk_tasks_t *self) SSK_CHECK_RESULT;
 
 static inline int32_t ssk_tasks_parent(const ssk_tasks_t *self, int32_t task)

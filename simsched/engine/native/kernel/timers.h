@@ -53,6 +53,12 @@ static inline bool ssk_timers_has(const ssk_timers_t *self, int32_t worker)
     return self->time[self->size + worker] != SSK_NO_TIMER || worker == self->front;
 }
 
+/* When a worker's timer fires; it has one. */
+static inline int64_t ssk_timers_time(const ssk_timers_t *self, int32_t worker)
+{
+    return worker == self->front ? self->front_time : self->time[self->size + worker];
+}
+
 static inline bool ssk_timers_is_before(int64_t time, int32_t worker, int64_t other_time, int32_t other)
 {
     return time < other_time || (time == other_time && worker < other);

@@ -1,0 +1,109 @@
+"""Duplicates of running tasks, kills, progress; docs/semantics.md, "Duplicates and kills"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simsched.engine.reference.pools import held
+from simsched.engine.stall import NOT_STARTED
+from simsched.errors import PolicyError
+from simsched.policy.executions import Progress
+from simsched.trace.schema import EventKind, Loss
+
+if TYPE_CHECKING:
+    from simsched.engine.reference.backend import SimpyBackend
+    from simsched.engine.reference.segments import Segment
+    from simsched.engine.reference.worker import Worker
+
+
+class Executions:
+    """Who executes tasks that several workers execute."""
+
+    def __init__(self, sim: SimpyBackend) -> None:
+        self._sim = sim
+        self._workers: dict[int, set[int]] = {}  # of tasks with several executions
+
+    def refuse_several(self, task: int, hook: str) -> None:
+        """Raise PolicyError for a task with several executions, which cannot be moved."""
+        if task in self._workers:
+            raise PolicyError(f"{hook}: task {task} is executed by several workers")
+
+    def duplicate(self, worker: int, taker: int, hook: str) -> tuple[int, int]:
+        """Let a worker take a task that another one executes; return it and what that costs."""
+        sim = self._sim
+        task = self._leaf_of(worker, hook)
+        self._workers.setdefault(task, {worker}).add(taker)
+        sim.workers[taker].become_busy()
+        sim.record.event(sim.now, EventKind.DUPLICATE, taker, task, worker)
+        sim.record.duplicates += 1
+        distance = sim.pools.distance(taker, 0, worker)
+        return task, held(sim.problem.costs.steal_ps, distance)
+
+    def kill(self, worker: int, hook: str) -> None:
+        """Let a worker lose its task by decision; if nobody else executes it, it starts over."""
+        sim = self._sim
+        task = self._leaf_of(worker, hook)
+        self._lose(sim.workers[worker], task, Loss.KILLED)
+        if self._leave(task, worker):
+            sim.push(task, sim.workers[worker], at=sim.now)
+
+    def end(self, task: int, worker: int) -> None:
+        """Kill the other executions of a task that a worker has ended."""
+        for other in sorted(self._workers.pop(task, set()) - {worker}):
+            self._lose(self._sim.workers[other], task, Loss.ENDED)
+
+    def _leave(self, task: int, worker: int) -> bool:
+        """Note that a worker has lost a task; return whether nobody executes it any more."""
+        left = self._workers.pop(task, {worker}) - {worker}
+        if len(left) > 1:
+            self._workers[task] = left
+        if left:
+            return False
+        self._sim.tasks.started[task] = NOT_STARTED
+        return True
+
+    def _lose(self, worker: Worker, task: int, loss: Loss) -> None:
+        """Take a task away from a worker for good."""
+        sim = self._sim
+        spent = worker.lose()
+        sim.record.event(sim.now, EventKind.KILL, worker.index, task, loss, spent)
+        sim.record.kills += 1
+        sim.record.wasted_ps += max(0, spent)
+
+    def _leaf_of(self, worker: int, hook: str) -> int:
+        """Return the leaf task that a worker executes."""
+        sim = self._sim
+        task = sim.executed_task(worker, hook)
+        if not sim.is_leaf(task):
+            raise PolicyError(f"{hook}: task {task} spawns others, it cannot start over")
+        return task
+
+    # -------------------------------------------------------------------------------------------
+    # what policies see
+
+    def progress(self, worker: int) -> Progress | None:
+        """Return how far a worker is with the task that it executes."""
+        w = self._sim.workers[worker]
+        segment = w.segment
+        if segment is None:
+            return None
+        done = min(self._operations_done(segment), self._bytes_done(worker, segment))
+        return Progress(segment.task, w.began_ps, segment.phase, done)
+
+    def _operations_done(self, segment: Segment) -> float:
+        """Return the part of the segment's operations that is done."""
+        if segment.total_ops <= 0.0:
+            return 1.0
+        left = segment.left_at(self._sim.now, self._sim.lag)
+        return max(0.0, 1.0 - left / segment.total_ops)
+
+    def _bytes_done(self, worker: int, segment: Segment) -> float:
+        """Return the part of the access's bytes that has been moved or was in a cache."""
+        sim = self._sim
+        if segment.n_bytes <= 0:
+            return 1.0
+        left = 0.0
+        for place, (_, _, size) in enumerate(segment.flows):
+            is_running = place == 0 and segment.flowing
+            left += sim.sharing.left(worker, sim.now, sim.lag) if is_running else size
+        return max(0.0, 1.0 - left / segment.n_bytes)
