@@ -103,7 +103,7 @@ class RandomHooks:
         if self._rng.random() < 0.002:
             pools[3] += 1000
         count, delay = int(self._rng.integers(1, 4)), int(self._rng.choice([1, 100, 5000, 90_000]))
-        return TRANSFER, *pools, count, delay, int(self._rng.integers(2))
+        return TRANSFER, *pools, count, delay, int(self._rng.integers(2)), -1
 
     def on_idle(self, worker: int) -> Decision | None:
         self._look("idle", worker)
