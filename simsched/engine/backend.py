@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,12 @@ from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
-PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL = range(5)  #: kinds of decisions
+PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL, ORDER = range(6)  #: kinds of decisions
 
 #: (PREEMPT, victim, taker or NOBODY), (TRANSFER, group, instance, to_group, to_instance, count,
 #: delay_ps, index of the end in TAKES or its length for one entry, that entry), (EXCHANGE, worker,
-#: other), (DUPLICATE, worker, taker) or (KILL, worker, NOBODY)
-Decision = tuple[int, ...]
+#: other, cost_ps), (DUPLICATE, worker, taker), (KILL, worker, NOBODY) or (ORDER, resolved plan)
+Decision = tuple[Any, ...]
 
 
 class Hooks(Protocol):
@@ -71,6 +71,7 @@ class IterationCounters:
     block_home: NDArray[np.int32]
     node_used_bytes: NDArray[np.int64]
     executed_by: NDArray[np.int32]
+    executed_ps: NDArray[np.int64]
 
 
 class Backend(Protocol):

@@ -6,7 +6,7 @@ Names are resolved here, once; backends see indices only. Rates are per picoseco
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from simsched.engine.victims import Homes, VictimLists, list_victims
 from simsched.errors import ModelError, PolicyError, unknown_name
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
 from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, Placement, Plan
-from simsched.policy.plan_checks import validate_plan
+from simsched.policy.plan_checks import validate_acquire, validate_plan
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -82,6 +82,8 @@ class Problem:
     costs : RuntimeCosts
     timer_period_ps : int
         Period of the policy's timer; 0 for none.
+    n_classes : int
+        Number of pools of a group with scope "class": of the workload's task classes.
     copies_data : bool
         Whether blocks are copied to the node of the worker that uses them.
     worker_node : ndarray of int32, shape (n_workers,)
@@ -123,6 +125,7 @@ class Problem:
     touch_order: Int32Array
     costs: RuntimeCosts
     timer_period_ps: int
+    n_classes: int
     copies_data: bool
     worker_node: Int32Array
     node_is_device: NDArray[np.uint8]
@@ -157,6 +160,7 @@ class Problem:
             "domain": self.n_domains,
             "socket": n_sockets,
             "machine": 1,
+            "class": self.n_classes,
         }
 
     def homes(self) -> Homes:
@@ -169,12 +173,14 @@ class Problem:
                 "domain": self.worker_domain,
                 "socket": self.domain_socket[self.worker_domain],
                 "machine": np.zeros(self.n_workers, np.int32),
+                "class": np.full(self.n_workers, -1, np.int32),
             },
             domain={
                 "worker": self.worker_domain,
                 "domain": np.arange(self.n_domains),
                 "socket": np.array([sockets.index(s) for s in range(max(sockets) + 1)]),
                 "machine": np.zeros(1, np.int32),
+                "class": np.zeros(self.n_classes, np.int32),
             },
         )
 
@@ -210,6 +216,7 @@ class ResolvedPlan:
     sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
     balance_period_ps, balance_page_bytes, balance_faults : int
         Page balancing; the period is 0 without.
+    times_tasks : bool
     """
 
     group_scope: Int32Array
@@ -237,6 +244,7 @@ class ResolvedPlan:
     balance_period_ps: int
     balance_page_bytes: int
     balance_faults: int
+    times_tasks: bool
 
 
 def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan:
@@ -249,7 +257,6 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
     """
     validate_plan(plan, graph, problem.instances(), problem.n_workers)
     n = graph.n_tasks
-    names = [group.name for group in plan.pool_groups]
     order = plan.spawn_order
     counter_group = (
         np.full(n, -1, np.int32)
@@ -269,24 +276,12 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         group_locked=np.array([group.locked for group in plan.pool_groups], np.uint8),
         group_marks_active=np.array([group.marks_active for group in plan.pool_groups], np.uint8),
         group_prefetches=np.array([group.prefetches for group in plan.pool_groups], np.uint8),
-        step_group=np.array([names.index(step.group) for step in plan.acquire], np.int32),
-        step_where=np.array([WHERES.index(step.where) for step in plan.acquire], np.int32),
-        step_take=np.array([TAKES.index(step.take) for step in plan.acquire], np.int32),
-        step_when=np.array(
-            [sum(1 << CONDITIONS.index(c) for c in step.when) for step in plan.acquire], np.int32
-        ),
-        step_batch=np.array([step.batch for step in plan.acquire], np.int32),
-        step_least=np.array([step.least for step in plan.acquire], np.int32),
-        step_rank=tuple(_int32(step.rank) for step in plan.acquire),
-        step_weight=tuple(_int32(step.weight) for step in plan.acquire),
-        victims=list_victims(plan, problem.homes(), active),
+        **_steps(plan, problem, active),
         spawn_order=np.full(n, order, np.uint8)
         if isinstance(order, int)
         else order.astype(np.uint8),
         group_of=np.zeros(n, np.int8) if plan.group_of is None else plan.group_of.astype(np.int8),
-        instance_of=np.full(n, -1, np.int32)
-        if plan.instance_of is None
-        else plan.instance_of.astype(np.int32),
+        instance_of=_instance_of(plan, graph),
         counter_group=counter_group,
         n_counter_groups=int(counter_group.max(initial=-1)) + 1,
         active=active.astype(np.uint8),
@@ -298,7 +293,51 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         balance_period_ps=0 if balancing is None else round(balancing.scan_period_s / PER_PS),
         balance_page_bytes=1 if balancing is None else balancing.page_bytes,
         balance_faults=1 if balancing is None else balancing.faults_to_move,
+        times_tasks=plan.times_tasks,
     )
+
+
+def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> ResolvedPlan:
+    """Return a resolved plan with the acquire order of another plan that has the same pools.
+
+    Raises
+    ------
+    PolicyError
+        When the order does not fit the pools or the machine.
+    """
+    validate_acquire(plan, problem.instances(), problem.n_workers)
+    return replace(resolved, **_steps(plan, problem, resolved.active.astype(bool)))
+
+
+def _steps(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the fields of a resolved plan that describe its acquire order."""
+    names, steps = [group.name for group in plan.pool_groups], plan.acquire
+    when = [sum(1 << CONDITIONS.index(c) for c in step.when) for step in steps]
+    return {
+        "step_group": np.array([names.index(step.group) for step in steps], np.int32),
+        "step_where": np.array([WHERES.index(step.where) for step in steps], np.int32),
+        "step_take": np.array([TAKES.index(step.take) for step in steps], np.int32),
+        "step_when": np.array(when, np.int32),
+        "step_batch": np.array([step.batch for step in steps], np.int32),
+        "step_least": np.array([step.least for step in steps], np.int32),
+        "step_rank": tuple(_int32(step.rank) for step in steps),
+        "step_weight": tuple(_int32(step.weight) for step in steps),
+        "victims": list_victims(plan, problem.homes(), active),
+    }
+
+
+def _instance_of(plan: Plan, graph: TaskGraph) -> Int32Array:
+    """Return the pool instance of each task: what the plan says, or its class's."""
+    n = graph.n_tasks
+    instance = np.full(n, -1, np.int32)
+    if plan.instance_of is not None:
+        instance = plan.instance_of.astype(np.int32)
+    by_class = np.array([group.scope == "class" for group in plan.pool_groups])
+    if by_class.any():
+        group_of = np.zeros(n, np.int8) if plan.group_of is None else plan.group_of
+        open_ = by_class[group_of] & (instance < 0)
+        instance[open_] = graph.task_class[open_]
+    return instance
 
 
 def _int32(array: Int32Array | None) -> Int32Array | None:
@@ -383,6 +422,7 @@ def make_problem(
         touch_order=np.ascontiguousarray(placement.touch_order, np.int32),
         costs=machine.costs,
         timer_period_ps=round(timer_period_s / PER_PS),
+        n_classes=_n_classes(workload),
         copies_data=machine.copies_data,
         worker_node=np.array(
             [machine.own_node(int(machine.core_domain[core])) for core in core_of_worker], np.int32
@@ -391,6 +431,12 @@ def make_problem(
         victim_stream=random_stream(seed, "victim"),
         wake_stream=random_stream(seed, "wake"),
     )
+
+
+def _n_classes(workload: Workload) -> int:
+    """Return the number of task classes of a workload, at least 1."""
+    graphs = [workload.graph] if workload.init is None else [workload.init, workload.graph]
+    return max(1, *(len(graph.class_names) for graph in graphs))
 
 
 def _speeds(

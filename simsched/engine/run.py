@@ -17,6 +17,7 @@ from simsched.engine.backend import (
     EXCHANGE,
     KILL,
     NOBODY,
+    ORDER,
     PREEMPT,
     TRANSFER,
     Backend,
@@ -30,6 +31,7 @@ from simsched.engine.problem import (
     ResolvedPlan,
     make_problem,
     random_stream,
+    resolve_order,
     resolve_plan,
 )
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
@@ -38,10 +40,12 @@ from simsched.policy.base import (
     CHILD_FIRST,
     PARENT_FIRST,
     TAKES,
+    AcquireOrder,
     Counters,
     EngineState,
     Exchange,
     Placement,
+    Plan,
     Policy,
     Preempt,
     Transfer,
@@ -58,6 +62,7 @@ BACKENDS = ("native", "simpy")
 MAX_DELAY_S = 4000  #: of a transfer
 MAX_PERIOD_S = 1e6  #: of a timer
 MAX_COUNT = 2**31 - 1  #: entries of a transfer
+MAX_EXCHANGE_S = 1000  #: what an exchange costs
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +107,7 @@ class _PolicyHooks:
         self._policy, self._view, self._state = policy, view, state
         self._account = account
         self._finishes = policy.overrides("on_finish")
+        self._resolve_order: Callable[[AcquireOrder], ResolvedPlan] | None = None
         self.wants_on_spawn = policy.overrides("on_spawn")
         self.wants_on_ready = policy.overrides("on_ready")
         self.wants_on_acquire = policy.overrides("on_acquire")
@@ -112,6 +118,12 @@ class _PolicyHooks:
     def attach(self, state: EngineState) -> None:
         self._view = replace(self._view, state=state)
         self._engine = state
+
+    def begin_iteration(self, plan: Plan, resolved: ResolvedPlan, problem: Problem) -> None:
+        """Receive the plan to whose pools acquire orders refer."""
+        self._resolve_order = lambda decision: resolve_order(
+            replace(plan, acquire=decision.acquire), resolved, problem
+        )
 
     def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
         order = self._policy.on_spawn(self._view, self._state, parent, child, worker)
@@ -143,7 +155,14 @@ class _PolicyHooks:
         decisions = self._policy.on_timer(self._view, self._state)
         if self._view.machine.copies_data and any(isinstance(d, Exchange) for d in decisions):
             raise PolicyError("on_timer: found an exchange, accepted none where data are copied")
-        return [_as_numbers(decision, "on_timer") for decision in decisions]
+        return [self._timed(decision) for decision in decisions]
+
+    def _timed(self, decision: object) -> Decision:
+        """Return a decision of the timer as backends take it."""
+        if isinstance(decision, AcquireOrder):
+            assert self._resolve_order is not None
+            return ORDER, self._resolve_order(decision)
+        return _as_numbers(decision, "on_timer")
 
 
 def _as_numbers(decision: object, hook: str) -> Decision:
@@ -159,13 +178,18 @@ def _as_numbers(decision: object, hook: str) -> Decision:
     if isinstance(decision, Duplicate):
         return DUPLICATE, decision.worker, decision.to
     if isinstance(decision, Exchange) and hook == "on_timer":
-        return EXCHANGE, decision.worker, decision.other
+        if not 0.0 <= decision.cost_s <= MAX_EXCHANGE_S:
+            raise PolicyError(
+                f"{hook}: found an exchange that costs {decision.cost_s} s, "
+                f"accepted 0 to {MAX_EXCHANGE_S} s"
+            )
+        return EXCHANGE, decision.worker, decision.other, round(decision.cost_s / PER_PS)
     if isinstance(decision, Kill) and hook == "on_timer":
         return KILL, decision.worker, NOBODY
     if not isinstance(decision, Transfer):
         accepted = "Preempt, Duplicate or Transfer"
         if hook == "on_timer":
-            accepted = "Preempt, Duplicate, Kill, Transfer or Exchange"
+            accepted = "Preempt, Duplicate, Kill, Transfer, Exchange or AcquireOrder"
         raise PolicyError(f"{hook}: found {decision!r}, accepted {accepted}")
     if decision.take not in TAKES:
         raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
@@ -274,10 +298,10 @@ def simulate(
     hooks = _PolicyHooks(policy, view, state, account)
     engine = make_backend(backend, problem, hooks, events=events)
     if account is None:
-        _iterate(engine, problem, policy, view, state, progress)
+        _iterate(engine, problem, policy, view, state, hooks, progress)
         summary = engine.summary()
     else:
-        _divide(engine, problem, policy, view, state, account, progress)
+        _divide(engine, problem, policy, view, state, hooks, account, progress)
         summary = account.complete(engine.summary())
     return Run(machine, prepared, policy, backend, seed, threads, summary, engine.trace())
 
@@ -316,25 +340,29 @@ def _iterate(
     policy: Policy,
     view: View,
     state: Any,
+    hooks: _PolicyHooks,
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """Run all iterations, with the policy's changes in between."""
     workload = view.workload
     graphs = [(0, workload.init)] if workload.init is not None else []
     total = len(graphs) + workload.iterations
-    plan: ResolvedPlan | None = None
+    plan: Plan | None = None
+    resolved: ResolvedPlan | None = None
     planned: TaskGraph | None = None
     for done in range(total):
         number, graph = (
             graphs[done] if done < len(graphs) else (done + 1 - len(graphs), workload.graph)
         )
         assert graph is not None
-        if plan is None or planned is not graph:
-            plan, planned = resolve_plan(policy.plan(view, state, graph), graph, problem), graph
+        if plan is None or resolved is None or planned is not graph:
+            plan, planned = policy.plan(view, state, graph), graph
+            resolved = resolve_plan(plan, graph, problem)
         if done > 0 and not graph.is_fixed:
             graph.validate()
         last = done == total - 1
-        engine.run_iteration(number, graph, plan, last=last)
+        hooks.begin_iteration(plan, resolved, problem)
+        engine.run_iteration(number, graph, resolved, last=last)
         if progress is not None:
             progress(done + 1, total)
         if last or not policy.overrides("on_iteration"):
@@ -345,7 +373,8 @@ def _iterate(
         # The update's plan is for the next graph; after the initialisation that is the iteration
         # graph.
         if update.plan is not None:
-            plan, planned = resolve_plan(update.plan, workload.graph, problem), workload.graph
+            plan, planned = update.plan, workload.graph
+            resolved = resolve_plan(plan, workload.graph, problem)
         _migrate(engine, problem, update)
 
 
@@ -355,17 +384,20 @@ def _divide(
     policy: Policy,
     view: View,
     state: Any,
+    hooks: _PolicyHooks,
     account: Account,
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """Run iterations until the policy has given out all work."""
     total, number = account.remaining, 0
-    plan = resolve_plan(policy.plan(view, state, account.graph), account.graph, problem)
+    plan = policy.plan(view, state, account.graph)
+    resolved = resolve_plan(plan, account.graph, problem)
     counters: Counters | None = None
     while account.remaining > 0:
         graph = account.give(policy.divide(view, state, account.remaining, counters))
         number += 1
-        engine.run_iteration(number, graph, plan, last=account.remaining == 0)
+        hooks.begin_iteration(plan, resolved, problem)
+        engine.run_iteration(number, graph, resolved, last=account.remaining == 0)
         measured = engine.counters()
         account.close(measured.start_ps)
         if progress is not None:
@@ -379,7 +411,7 @@ def _divide(
         if update is None:
             continue
         if update.plan is not None:
-            plan = resolve_plan(update.plan, account.graph, problem)
+            plan, resolved = update.plan, resolve_plan(update.plan, account.graph, problem)
         _migrate(engine, problem, update)
 
 
@@ -397,6 +429,7 @@ def _counters(measured: IterationCounters, number: int, account: Account | None 
         block_home=measured.block_home,
         node_used_bytes=measured.node_used_bytes,
         executed_by=measured.executed_by,
+        executed_ps=measured.executed_ps,
         **parts,
     )
 

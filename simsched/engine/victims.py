@@ -25,7 +25,7 @@ class Homes:
     worker_domain : ndarray of int, shape (n_workers,)
         Domain of each worker.
     own : dict of str to ndarray of int, shape (n_workers,)
-        For each scope, the instance that belongs to each worker.
+        For each scope, the instance that belongs to each worker; -1 for none.
     domain : dict of str to ndarray of int, shape (n_instances,)
         For each scope, the (first) domain of each instance.
     """
@@ -106,7 +106,8 @@ def _list(
     assert given is not None
     workers = np.arange(len(given))
     is_candidate = given > 0 if step.rank is None else given >= 0
-    is_candidate[workers, homes.own[scope]] = False
+    has_own = homes.own[scope] >= 0
+    is_candidate[workers[has_own], homes.own[scope][has_own]] = False
     is_near = homes.worker_domain[:, None] == domain[None, :]
     if step.where != "anywhere":
         is_candidate &= is_near if step.where == "same_domain" else ~is_near

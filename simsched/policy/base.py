@@ -40,7 +40,7 @@ from simsched.workload.graph import TaskGraph, Workload
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 
-SCOPES = ("worker", "domain", "socket", "machine")
+SCOPES = ("worker", "domain", "socket", "machine", "class")
 WHERES = ("own", "same_domain", "other_domains", "anywhere")
 TAKES = ("newest", "oldest")
 CONDITIONS = ("head_worker", "domain_inactive", "not_head_worker")
@@ -49,14 +49,16 @@ CHILD_FIRST, PARENT_FIRST = 0, 1
 
 @dataclass(frozen=True)
 class PoolGroup:
-    """A family of task pools, one instance per worker, domain, socket or for the whole machine.
+    """A family of task pools: one instance per worker, domain, socket or task class, or one in all.
 
     Parameters
     ----------
     name : str
         Unique in the plan.
-    scope : {"worker", "domain", "socket", "machine"}
-        What owns an instance. Instances are numbered like their owners.
+    scope : {"worker", "domain", "socket", "machine", "class"}
+        What owns an instance. Instances are numbered like their owners. Pools of task classes are
+        nobody's own: every worker reaches all of them, by steps that look "anywhere" and take one
+        task at a time, and a task without an instance enters that of its class.
     locked : bool
         Whether every push and pop holds the pool's lock; otherwise only steals do.
     marks_active : bool
@@ -158,6 +160,9 @@ class Plan:
         Page sampling.
     balancing : PageBalancing, optional
         Pages that follow accesses; none by default.
+    times_tasks : bool
+        Whether the time that each task has been executed is measured: `Counters.executed_ps`,
+        `EngineState.executed_ps`.
     """
 
     acquire: tuple[AcquireStep, ...]
@@ -170,6 +175,7 @@ class Plan:
     counter_group: Int32Array | None = None
     monitor: Monitor | None = None
     balancing: PageBalancing | None = None
+    times_tasks: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +222,9 @@ class Counters:
         Bytes of blocks on each node.
     executed_by : ndarray of int32, shape (n_tasks,)
         Worker on which each task ended.
+    executed_ps : ndarray of int64, shape (n_tasks,) or (0,)
+        Time that each task has been executed, on whatever cores; empty unless the plan asks for it.
+        What it waited for, and what its worker paid for, is not part of it.
     part_units : ndarray of int64, shape (n_parts,)
         Units that each part had of work that the policy divides; empty for other programs.
     part_s : ndarray of float64, shape (n_parts,)
@@ -230,6 +239,7 @@ class Counters:
     block_home: Int32Array
     node_used_bytes: Int64Array
     executed_by: Int32Array
+    executed_ps: Int64Array
     part_units: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
     part_s: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
@@ -326,10 +336,26 @@ class Exchange:
     ----------
     worker, other : int
         The two workers.
+    cost_s : float
+        Time from 0 to 1000 s that whatever the two are executing waits on its new thread.
     """
 
     worker: int
     other: int
+    cost_s: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class AcquireOrder:
+    """Decision of `on_timer`: workers look for work in another order until the iteration ends.
+
+    Parameters
+    ----------
+    acquire : tuple of AcquireStep
+        Steps over the pools of the present plan; all parked workers try them at once.
+    """
+
+    acquire: tuple[AcquireStep, ...]
 
 
 class EngineState(Protocol):
@@ -355,6 +381,12 @@ class EngineState(Protocol):
 
     def holds(self, node: int, block: int) -> bool:
         """Return whether a block is valid on a memory node."""
+
+    def executed_ps(self, task: int) -> int:
+        """Return how long a task has been executed, up to the last segment that is over or left.
+
+        0 unless the plan times tasks.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -534,7 +566,7 @@ class Policy:
 
     def on_timer(
         self, view: View, state: Any
-    ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange, ...]:
+    ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange | AcquireOrder, ...]:
         """Return what happens now, in this order; called every `timer_period_s`."""
         return ()
 

@@ -33,19 +33,7 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
         active.
     """
     _validate_groups(plan)
-    names = [group.name for group in plan.pool_groups]
-    scope_of = {group.name: group.scope for group in plan.pool_groups}
-    for number, step in enumerate(plan.acquire):
-        where = f"plan: acquire step {number}"
-        for what, value, accepted in (
-            ("pool group", step.group, names),
-            ("where", step.where, WHERES),
-            ("take", step.take, TAKES),
-            *(("condition", condition, CONDITIONS) for condition in step.when),
-        ):
-            if value not in accepted:
-                raise PolicyError(f"{where}: {unknown_name(what, value, accepted)}")
-        _validate_victims(where, step, (n_workers, instances[scope_of[step.group]]))
+    validate_acquire(plan, instances, n_workers)
     if plan.balancing is not None:
         check_balancing(plan.balancing)
     if plan.roots not in ("first", "round_robin"):
@@ -62,6 +50,29 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
     _validate_pools(plan, graph, instances)
     if plan.active_workers is not None and not plan.active_workers.any():
         raise PolicyError("plan: active_workers: no worker is active")
+
+
+def validate_acquire(plan: Plan, instances: dict[str, int], n_workers: int) -> None:
+    """Check the acquire order of a plan; parameters and errors as for `validate_plan`."""
+    names = [group.name for group in plan.pool_groups]
+    scope_of = {group.name: group.scope for group in plan.pool_groups}
+    for number, step in enumerate(plan.acquire):
+        where = f"plan: acquire step {number}"
+        for what, value, accepted in (
+            ("pool group", step.group, names),
+            ("where", step.where, WHERES),
+            ("take", step.take, TAKES),
+            *(("condition", condition, CONDITIONS) for condition in step.when),
+        ):
+            if value not in accepted:
+                raise PolicyError(f"{where}: {unknown_name(what, value, accepted)}")
+        scope = scope_of[step.group]
+        if scope == "class" and (step.where != "anywhere" or step.batch != 1):
+            raise PolicyError(
+                f"{where}: found where {step.where!r} and batch {step.batch!r} for a group with "
+                "scope 'class', accepted 'anywhere' and 1"
+            )
+        _validate_victims(where, step, (n_workers, instances[scope]))
 
 
 def _validate_groups(plan: Plan) -> None:

@@ -99,7 +99,7 @@ def rehearse(
         elif len(plans) == turn:
             plans.append(plans[-1])
         plan = plans[turn]
-        validate_plan(plan, graph, _instances(machine, view.n_workers), view.n_workers)
+        validate_plan(plan, graph, _instances(machine, view.n_workers, graphs), view.n_workers)
         if turn == len(graphs) - 1:
             break
         number = turn if program.init is not None else turn + 1
@@ -127,7 +127,8 @@ def _rehearse_division(
     plans, updates, divisions = [plan], [], []
     counters: Counters | None = None
     while True:
-        validate_plan(plan, program.graph, _instances(view.machine, view.n_workers), view.n_workers)
+        instances = _instances(view.machine, view.n_workers, [program.graph])
+        validate_plan(plan, program.graph, instances, view.n_workers)
         units = policy.divide(view, state, remaining, counters)
         divisions.append(checked_units(units, division.n_parts, remaining))
         remaining -= int(divisions[-1].sum())
@@ -145,13 +146,14 @@ def _rehearse_division(
     return Rehearsal(program, placement, tuple(plans), tuple(updates), tuple(divisions))
 
 
-def _instances(machine: Machine, n_workers: int) -> dict[str, int]:
+def _instances(machine: Machine, n_workers: int, graphs: list[TaskGraph]) -> dict[str, int]:
     """Return the number of pool instances of each scope."""
     return {
         "worker": n_workers,
         "domain": machine.n_domains,
         "socket": machine.n_sockets,
         "machine": 1,
+        "class": max(1, *(len(graph.class_names) for graph in graphs)),
     }
 
 
@@ -212,4 +214,5 @@ def _counters(
         block_home=home.copy(),
         node_used_bytes=used,
         executed_by=dice.integers(0, view.n_workers, graph.n_tasks).astype(np.int32),
+        executed_ps=dice.integers(0, 10**6, graph.n_tasks if plan.times_tasks else 0),
     )

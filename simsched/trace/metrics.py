@@ -357,6 +357,7 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "duplicates": summary.duplicates,
         "kills": summary.kills,
         "wasted_s": summary.wasted_ps * PS,
+        "exchanges": summary.exchanges,
     }
 
 

@@ -45,6 +45,7 @@ class EventKind(IntEnum):
     PAGE_MOVE = 24  #: the block moves to the worker that accesses it: (block, destination node)
     DUPLICATE = 25  #: the worker takes a running task to start it once more: (who executes it, 0)
     KILL = 26  #: the worker loses a task without result: (`Loss`, ps since it began it or -1)
+    ACQUIRE_ORDER = 27  #: workers look for work in another order from now on: (0, 0)
 
 
 class Loss(IntEnum):
@@ -140,6 +141,8 @@ class Summary:
         Bytes that tasks asked for in blocks of pools, local (0) and remote (1), hits included.
     page_faults : int
         Accesses to pages that a scan had marked.
+    exchanges : int
+        How often two workers have swapped hardware threads.
     page_fault_ps : int
         Time for which accesses waited for these faults and for pages to move.
     duplicates : int
@@ -188,6 +191,7 @@ class Summary:
     duplicates: int
     kills: int
     wasted_ps: int
+    exchanges: int
     n_tasks: int
     n_events: int
     part_units: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

@@ -10,6 +10,7 @@ import numpy as np
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import (
+    AcquireOrder,
     AcquireStep,
     Counters,
     Exchange,
@@ -172,6 +173,8 @@ def random_graph(rng: np.random.Generator, block_bytes: np.ndarray) -> TaskGraph
         creation_ops=rng.choice([0.0, 0.0, 50.0], n),
         arrival_ps=np.where(parents < 0, arrival, 0),
         detached=detached,
+        task_class=np.random.default_rng([n, 7]).integers(0, 3, n),
+        class_names=("a", "b", "c"),
     )
 
 
@@ -227,16 +230,60 @@ def random_pools(rng: np.random.Generator, graph: TaskGraph) -> BlockPools:
     )
 
 
+def instance_counts(view: View) -> dict[str, int]:
+    """Number of pool instances of each scope."""
+    graphs = (view.workload.graph, view.workload.init or view.workload.graph)
+    return {
+        "worker": view.n_workers,
+        "domain": view.machine.n_domains,
+        "socket": view.machine.n_sockets,
+        "machine": 1,
+        "class": max(len(graph.class_names) for graph in graphs),
+    }
+
+
+def random_order(
+    rng: np.random.Generator,
+    groups: tuple[PoolGroup, ...],
+    workers: int,
+    instances: dict[str, int],
+) -> tuple[AcquireStep, ...]:
+    """Return up to three steps of any kind, then some that reach all pools."""
+    steps = []
+    for _ in range(int(rng.integers(4))):
+        group = groups[int(rng.integers(3))]
+        where = str(rng.choice(["own", "same_domain", "other_domains", "anywhere"]))
+        step = AcquireStep(
+            group.name,
+            "anywhere" if group.scope == "class" else where,
+            str(rng.choice(["newest", "oldest"])),
+            CONDITIONS_TRIED[int(rng.integers(len(CONDITIONS_TRIED)))],
+        )
+        step = random_victims(rng, step, (workers, instances[group.scope]))
+        steps.append(replace(step, batch=1) if group.scope == "class" else step)
+    for group in groups:
+        batch = 1 if group.scope == "class" else int(rng.integers(1, 4))
+        last = AcquireStep(group.name, "anywhere", "oldest", batch=batch)
+        steps += [last] if group.scope == "class" else [AcquireStep(group.name), last]
+    return tuple(steps)
+
+
+class Dice(np.random.Generator):
+    """Random numbers, and the plan that has been made with them last."""
+
+    plan: Plan
+
+
 @dataclass(frozen=True, kw_only=True)
 class RandomPolicy(Policy):
     """Plans, migrations, monitors, inactive workers from `choice`; all tasks are reachable."""
 
     choice: int = param(0, low=0)
 
-    def start(self, view: View) -> np.random.Generator:
-        return np.random.default_rng(self.choice)
+    def start(self, view: View) -> Dice:
+        return Dice(np.random.PCG64(self.choice))
 
-    def place(self, view: View, state: np.random.Generator) -> Placement:
+    def place(self, view: View, state: Dice) -> Placement:
         n, nodes = view.workload.graph.n_blocks, len(view.machine.nodes)
         home = np.where(state.integers(0, 2, n) > 0, -1, state.integers(0, nodes, n))
         pools = random_pools(state, view.workload.graph) if state.integers(3) == 0 else None
@@ -244,32 +291,19 @@ class RandomPolicy(Policy):
             home[pools.is_pooled] = -1
         return Placement(home.astype(np.int32), view.machine.touch_order, pools)
 
-    def plan(self, view: View, state: np.random.Generator, graph: TaskGraph) -> Plan:
+    def plan(self, view: View, state: Dice, graph: TaskGraph) -> Plan:
+        state.plan = self._plan(view, state, graph)
+        return state.plan
+
+    def _plan(self, view: View, state: Dice, graph: TaskGraph) -> Plan:
         n, workers = graph.n_tasks, view.n_workers
-        scopes = ["worker", *state.choice(["worker", "domain", "socket", "machine"], 2)]
+        scopes = ["worker", *state.choice(["worker", "domain", "socket", "machine", "class"], 2)]
         groups = tuple(
             PoolGroup(f"g{i}", str(s), bool(state.integers(3) == 0), bool(i and state.integers(2)))
             for i, s in enumerate(scopes)
         )
-        instances = {
-            "worker": workers,
-            "domain": view.machine.n_domains,
-            "socket": view.machine.n_sockets,
-            "machine": 1,
-        }
-        steps = []
-        for _ in range(int(state.integers(4))):
-            group = groups[int(state.integers(3))]
-            step = AcquireStep(
-                group.name,
-                str(state.choice(["own", "same_domain", "other_domains", "anywhere"])),
-                str(state.choice(["newest", "oldest"])),
-                CONDITIONS_TRIED[int(state.integers(len(CONDITIONS_TRIED)))],
-            )
-            steps.append(random_victims(state, step, (workers, instances[group.scope])))
-        for group in groups:
-            last = AcquireStep(group.name, "anywhere", "oldest", batch=int(state.integers(1, 4)))
-            steps += [AcquireStep(group.name), last]
+        instances = instance_counts(view)
+        steps = random_order(state, groups, workers, instances)
         group_of = state.integers(0, 3, n)
         limit = np.array([instances[g.scope] for g in groups])[group_of]
         active = state.integers(0, 4, workers) > 0
@@ -279,7 +313,7 @@ class RandomPolicy(Policy):
         )
         samples = state.integers(0, 5000, (graph.n_blocks, 3))
         return Plan(
-            acquire=tuple(steps),
+            acquire=steps,
             pool_groups=groups,
             spawn_order=state.integers(0, 2, n).astype(np.uint8),
             group_of=group_of.astype(np.int8),
@@ -289,11 +323,10 @@ class RandomPolicy(Policy):
             counter_group=state.integers(-1, 3, n).astype(np.int32),
             monitor=Monitor(3 * US, samples) if state.integers(2) else None,
             balancing=random_balancing(state) if state.integers(3) == 0 else None,
+            times_tasks=bool(state.integers(2)),
         )
 
-    def on_iteration(
-        self, view: View, state: np.random.Generator, counters: Counters
-    ) -> Update | None:
+    def on_iteration(self, view: View, state: Dice, counters: Counters) -> Update | None:
         if state.integers(3) == 0:
             return None
         # What the counters say must be the same on both backends: let it steer the next draws.
@@ -303,6 +336,7 @@ class RandomPolicy(Policy):
             + 7 * counters.block_home.sum()
             + 11 * counters.executed_by.sum()
             + 13 * counters.group_missing_bytes.sum()
+            + 17 * counters.executed_ps.sum()
             + counters.node_used_bytes[0]
         )
         rng = np.random.default_rng(digest + 10**9)
@@ -329,22 +363,18 @@ class HookPolicy(RandomPolicy):
 
     timer_period_s = 4e-6
 
-    def on_ready(
-        self, view: View, state: np.random.Generator, task: int, worker: int
-    ) -> Pool | None:
+    def on_ready(self, view: View, state: Dice, task: int, worker: int) -> Pool | None:
         if state.integers(3) > 0:
             return None
         return Pool(0, worker if worker >= 0 else 0)
 
-    def on_spawn(
-        self, view: View, state: np.random.Generator, parent: int, child: int, worker: int
-    ) -> int | None:
+    def on_spawn(self, view: View, state: Dice, parent: int, child: int, worker: int) -> int | None:
         return (None, 0, 1)[int(state.integers(3))]
 
     def on_acquire(
         self,
         view: View,
-        state: np.random.Generator,
+        state: Dice,
         task: int,
         worker: int,
         group: int,
@@ -353,33 +383,35 @@ class HookPolicy(RandomPolicy):
         assert view.state is not None
         state.integers(1 + view.state.queue_length(group, instance))
 
-    def on_idle(
-        self, view: View, state: np.random.Generator, worker: int
-    ) -> Preempt | Transfer | None:
+    def on_idle(self, view: View, state: Dice, worker: int) -> Preempt | Transfer | None:
         if state.integers(4) == 0:
             return self._transfer(view, state)
         return self._preempt(view, state, worker) if state.integers(2) else None
 
-    def on_finish(self, view: View, state: np.random.Generator, task: int, worker: int) -> None:
+    def on_finish(self, view: View, state: Dice, task: int, worker: int) -> None:
         state.integers(2)
 
     def on_timer(
-        self, view: View, state: np.random.Generator
-    ) -> tuple[Preempt | Transfer | Exchange, ...]:
+        self, view: View, state: Dice
+    ) -> tuple[Preempt | Transfer | Exchange | AcquireOrder, ...]:
         assert view.state is not None
         if view.state.now_ps() > 400 * US or state.integers(2):
             return ()
         if state.integers(4) == 0:
             return self._transfer(view, state), self._transfer(view, state)
+        if state.integers(6) == 0:
+            groups = state.plan.pool_groups
+            order = random_order(state, groups, view.n_workers, instance_counts(view))
+            return (AcquireOrder(order),)
         if view.n_workers > 1 and state.integers(2):
             pair = state.choice(view.n_workers, 2, replace=False).tolist()
-            return (Exchange(*pair),)
+            return (Exchange(*pair, float(state.choice([0.0, 2e-6]))),)
         waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
         decision = self._preempt(view, state, waiting[0] if waiting and state.integers(2) else None)
         return () if decision is None else (decision,)
 
     @staticmethod
-    def _transfer(view: View, state: np.random.Generator) -> Transfer:
+    def _transfer(view: View, state: Dice) -> Transfer:
         source, target = state.integers(0, view.n_workers, 2).tolist()
         end = str(state.choice(["oldest", "newest"]))
         delay_s = float(state.choice([1e-9, 1e-6, 1e-5]))

@@ -129,7 +129,7 @@ class RandomHooks:
             decisions.append(self._transfer())
         if self.n_workers > 1 and self._rng.random() < 0.5:
             pair = self._rng.choice(self.n_workers, 2, replace=False).tolist()
-            decisions.append((EXCHANGE, *pair))
+            decisions.append((EXCHANGE, *pair, int(self._rng.choice([0, 0, 700]))))
         while running and self._rng.random() < 0.4:
             victim = running.pop(int(self._rng.integers(len(running))))
             taker = -1

@@ -11,7 +11,7 @@ static int on_ready(void *context, int32_t task, int32_t worker, int32_t *group_
     random_hooks_t *state = context;
     const ssk_plan_t *plan = &state->scenario->plan;
     const ssk_problem_t *p = &state->scenario->problem;
-    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1};
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
     CHECK(task >= 0 && worker >= SSK_NONE && worker < p->n_workers);
     if (aborts(state))
         return -1;
@@ -50,7 +50,7 @@ static ssk_decision_t random_transfer(random_hooks_t *state)
     static const int64_t DELAYS[] = {1, 100, 5000, 90000};
     const ssk_plan_t *plan = &state->scenario->plan;
     const ssk_problem_t *p = &state->scenario->problem;
-    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1};
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
     ssk_decision_t d = {.kind = SSK_DECIDE_TRANSFER};
     d.group = rng_below(&state->rng, plan->n_groups);
     d.instance = rng_below(&state->rng, n_instances[plan->group_scope[d.group]]);
@@ -105,8 +105,12 @@ static int on_timer(void *context, const ssk_decision_t **decisions_ret)
     state->decisions[1] = (ssk_decision_t){.kind = SSK_DECIDE_PREEMPT, .worker = victim, .other = taker};
     int32_t n = state->scenario->problem.n_workers, first = rng_below(&state->rng, n);
     int32_t second = (first + 1 + rng_below(&state->rng, n > 1 ? n - 1 : 1)) % n;
+    state->decisions[3] = (ssk_decision_t){.kind = SSK_DECIDE_ORDER, .plan = &state->scenario->plan};
     state->decisions[2] = (ssk_decision_t){.kind = SSK_DECIDE_EXCHANGE, .worker = first, .other = second};
-    return n > 1 ? 3 : 2;
+    state->decisions[2].delay_ps = 300 * rng_below(&state->rng, 2);
+    if (n == 1)
+        state->decisions[2] = state->decisions[3];
+    return n > 1 ? 3 + rng_below(&state->rng, 2) : 3;
 }
 
 ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed)

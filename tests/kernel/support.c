@@ -96,6 +96,7 @@ static void make_workers(scenario_t *s)
     p->n_workers = p->n_cores * p->n_smt;
     p->n_sockets = (p->n_domains + 1) / 2;
     p->n_distances = p->n_domains > 1 ? 3 : 2;
+    p->n_classes = 1 + (p->n_workers + p->n_domains) % 5;
     int32_t *core = INT32(p->n_workers), *domain = INT32(p->n_workers), *kind = INT32(p->n_workers);
     int32_t *socket = INT32(p->n_domains), *hops = INT32(p->n_domains * p->n_domains);
     double *rate = DOUBLE(p->n_workers * p->n_smt);
@@ -347,20 +348,23 @@ static void make_victims(scenario_t *s, rng_t *rng)
 {
     const ssk_problem_t *p = &s->problem;
     ssk_plan_t *plan = &s->plan;
-    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1}, entry = 0, steps = plan->n_steps;
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
+    int32_t entry = 0, steps = plan->n_steps;
     int32_t most = p->n_workers > p->n_domains ? p->n_workers : p->n_domains;
+    most = p->n_classes > most ? p->n_classes : most;
     int32_t *batch = INT32(steps), *least = INT32(steps), *choice = INT32(steps), *list = INT32(steps);
     int32_t *instance = INT32(steps * p->n_workers * most), *value = INT32(steps * p->n_workers * most);
     int64_t *ptr = INT64(steps * p->n_workers + 1);
     for (int32_t step = 0; step < steps; step++) {
         bool is_own = plan->step_where[step] == SSK_OWN;
-        batch[step] = is_own ? 1 : 1 + 2 * rng_below(rng, 2);
+        bool is_class = plan->group_scope[plan->step_group[step]] == SSK_SCOPE_CLASS;
+        batch[step] = is_own || is_class ? 1 : 1 + 2 * rng_below(rng, 2);
         least[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 1 : 1 + rng_below(rng, 2);
         choice[step] = is_own ? SSK_UNIFORM : rng_below(rng, 3);
         list[step] = choice[step] == SSK_UNIFORM ? SSK_NONE : plan->n_lists++;
         for (int32_t w = 0; choice[step] != SSK_UNIFORM && w < p->n_workers; w++) {
             int32_t scope = plan->group_scope[plan->step_group[step]], domain = p->worker_domain[w];
-            int32_t own[] = {w, domain, p->domain_socket[domain], 0};
+            int32_t own[] = {w, domain, p->domain_socket[domain], 0, SSK_NONE};
             for (int32_t i = 0, rank = 0; i < n_instances[scope]; i++) {
                 if (i == own[scope])
                     continue;
@@ -429,7 +433,7 @@ static void make_plan(scenario_t *s)
     ssk_plan_t *plan = &s->plan;
     rng_t victims = {s->rng.state + 3};
     int32_t n = s->graph.n_tasks, groups = plan->n_groups = 1 + rng_below(&s->rng, 3), steps = 0;
-    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1};
+    int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
     int32_t *scope = INT32(groups), *group = INT32(32), *where = INT32(32), *take = INT32(32), *when = INT32(32);
     int32_t *instance = INT32(n), *counter = INT32(n);
     uint8_t *locked = UINT8(groups), *marks = UINT8(groups), *order = UINT8(n), *active = UINT8(p->n_workers);
@@ -438,7 +442,7 @@ static void make_plan(scenario_t *s)
         scope[g] = g == 0 ? SSK_SCOPE_WORKER : rng_below(&s->rng, SSK_N_SCOPES);
         locked[g] = rng_chance(&s->rng, 0.3);
         marks[g] = rng_chance(&s->rng, 0.3);
-        for (int32_t w = SSK_OWN; w <= SSK_ANYWHERE; w++) {
+        for (int32_t w = scope[g] == SSK_SCOPE_CLASS ? SSK_ANYWHERE : SSK_OWN; w <= SSK_ANYWHERE; w++) {
             group[steps] = g;
             where[steps] = w;
             take[steps] = rng_below(&s->rng, 2);
@@ -453,7 +457,8 @@ static void make_plan(scenario_t *s)
     for (int32_t t = 0; t < n; t++) {
         order[t] = (uint8_t)rng_below(&s->rng, 2);
         group_of[t] = (int8_t)rng_below(&s->rng, groups);
-        instance[t] = rng_chance(&s->rng, 0.7) ? SSK_NONE : rng_below(&s->rng, n_instances[scope[group_of[t]]]);
+        bool is_open = rng_chance(&s->rng, 0.7) && scope[group_of[t]] != SSK_SCOPE_CLASS;
+        instance[t] = is_open ? SSK_NONE : rng_below(&s->rng, n_instances[scope[group_of[t]]]);
         counter[t] = rng_below(&s->rng, 3) - 1;
     }
     for (int32_t w = 0; w < p->n_workers; w++)

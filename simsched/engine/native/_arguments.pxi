@@ -73,6 +73,7 @@ cdef int _fill_problem(ssk_problem_t *p, object problem, list kept) except -1:
     p.n_cores = _count(int(problem.worker_core.max()) + 1, "Problem.worker_core")
     p.n_sockets = _count(int(problem.domain_socket.max()) + 1, "Problem.domain_socket")
     p.n_distances = _count(problem.n_distances, "Problem.n_distances")
+    p.n_classes = _count(problem.n_classes, "Problem.n_classes")
     _fill_paths(p, problem, kept)
     _fill_memory(p, problem, kept)
     _fill_pooling(p, problem, kept)
@@ -206,21 +207,11 @@ cdef int _fill_victims(ssk_plan_t *r, object victims, tuple steps, int workers, 
     return 0
 
 
-cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, list kept) except -1:
-    """Take over a ResolvedPlan."""
-    for name in ("group_scope", "step_group"):
-        _length(plan, name)
-    offsets = plan.sample_offset_bytes
-    if not isinstance(offsets, np.ndarray) or offsets.ndim != 2:
-        raise ValueError("ResolvedPlan.sample_offset_bytes: accepted an array with two axes")
-    groups, steps = (len(plan.group_scope),), (len(plan.step_group),)
-    r.n_groups, r.n_steps = groups[0], steps[0]
-    r.n_counter_groups = _count(plan.n_counter_groups, "ResolvedPlan.n_counter_groups")
-    r.n_samples = _count(offsets.shape[1], "ResolvedPlan.sample_offset_bytes")
-    r.group_scope = <const int32_t *>_array(kept, plan, "group_scope", np.int32, groups)
-    r.group_locked = <const uint8_t *>_array(kept, plan, "group_locked", np.uint8, groups)
-    r.group_marks_active = <const uint8_t *>_array(kept, plan, "group_marks_active", np.uint8, groups)
-    r.group_prefetches = <const uint8_t *>_array(kept, plan, "group_prefetches", np.uint8, groups)
+cdef int _fill_order(ssk_plan_t *r, object plan, int workers, list kept) except -1:
+    """Take over the acquire order of a ResolvedPlan."""
+    _length(plan, "step_group")
+    steps = (len(plan.step_group),)
+    r.n_steps = steps[0]
     r.step_group = <const int32_t *>_array(kept, plan, "step_group", np.int32, steps)
     r.step_where = <const int32_t *>_array(kept, plan, "step_where", np.int32, steps)
     r.step_take = <const int32_t *>_array(kept, plan, "step_take", np.int32, steps)
@@ -228,6 +219,24 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     r.step_batch = <const int32_t *>_array(kept, plan, "step_batch", np.int32, steps)
     r.step_least = <const int32_t *>_array(kept, plan, "step_least", np.int32, steps)
     _fill_victims(r, plan.victims, steps, workers, kept)
+    return 0
+
+
+cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, list kept) except -1:
+    """Take over a ResolvedPlan."""
+    _length(plan, "group_scope")
+    offsets = plan.sample_offset_bytes
+    if not isinstance(offsets, np.ndarray) or offsets.ndim != 2:
+        raise ValueError("ResolvedPlan.sample_offset_bytes: accepted an array with two axes")
+    groups = (len(plan.group_scope),)
+    r.n_groups = groups[0]
+    r.n_counter_groups = _count(plan.n_counter_groups, "ResolvedPlan.n_counter_groups")
+    r.n_samples = _count(offsets.shape[1], "ResolvedPlan.sample_offset_bytes")
+    r.group_scope = <const int32_t *>_array(kept, plan, "group_scope", np.int32, groups)
+    r.group_locked = <const uint8_t *>_array(kept, plan, "group_locked", np.uint8, groups)
+    r.group_marks_active = <const uint8_t *>_array(kept, plan, "group_marks_active", np.uint8, groups)
+    r.group_prefetches = <const uint8_t *>_array(kept, plan, "group_prefetches", np.uint8, groups)
+    _fill_order(r, plan, workers, kept)
     r.spawn_order = <const uint8_t *>_array(kept, plan, "spawn_order", np.uint8, (n,))
     r.group_of = <const int8_t *>_array(kept, plan, "group_of", np.int8, (n,))
     r.instance_of = <const int32_t *>_array(kept, plan, "instance_of", np.int32, (n,))
@@ -238,6 +247,7 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     r.balance_period_ps = _time(plan.balance_period_ps, "ResolvedPlan.balance_period_ps")
     r.balance_page_bytes = plan.balance_page_bytes
     r.balance_faults = _count(plan.balance_faults, "ResolvedPlan.balance_faults")
+    r.times_tasks = bool(plan.times_tasks)
     r.sample_offset_bytes = <const int64_t *>_array(
         kept, plan, "sample_offset_bytes", np.int64, (blocks, offsets.shape[1])
     )
@@ -245,12 +255,14 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
 
 
 cdef int _fill_decision(ssk_decision_t *d, tuple chosen) except -1:
-    """Take over a decision of a hook; see :data:`simsched.engine.backend.Decision`."""
+    """Take over a decision of a hook, but an acquire order; see :data:`simsched.engine.backend.Decision`."""
     memset(d, 0, sizeof(d[0]))
     d.kind, rest = chosen[0], chosen[1:]
     if d.kind == SSK_DECIDE_TRANSFER:
         d.group, d.instance, d.to_group, d.to_instance = rest[:4]
         d.count, d.delay_ps, d.take, d.entry = rest[4:]
+    elif d.kind == SSK_DECIDE_EXCHANGE:
+        d.worker, d.other, d.delay_ps = rest
     else:
         d.worker, d.other = rest
     return 0

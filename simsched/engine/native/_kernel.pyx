@@ -118,8 +118,14 @@ cdef int _on_timer(void *context, const ssk_decision_t **decisions) noexcept wit
         chosen = backend.hooks.on_timer()
         backend.decisions = np.zeros(max(1, len(chosen)) * sizeof(ssk_decision_t), np.uint8)
         place = <ssk_decision_t *>cnp.PyArray_DATA(<cnp.ndarray>backend.decisions)
+        if any(decision[0] == SSK_DECIDE_ORDER for decision in chosen):
+            backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
         for i in range(len(chosen)):
-            _fill_decision(&place[i], chosen[i])
+            if chosen[i][0] == SSK_DECIDE_ORDER:
+                memset(&place[i], 0, sizeof(place[i]))
+                place[i].kind, place[i].plan = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
+            else:
+                _fill_decision(&place[i], chosen[i])
         decisions[0] = place
         return _count(len(chosen), "decisions")
     except BaseException as error:
@@ -146,7 +152,7 @@ cdef class NativeBackend:
 
     cdef ssk_sim_t *sim
     cdef object problem, hooks, graph, raised, decisions, sink, columns
-    cdef list problem_arrays, iteration_arrays, move_arrays
+    cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
     cdef int32_t n_blocks, n_node_kinds
 
@@ -162,6 +168,7 @@ cdef class NativeBackend:
             raise RuntimeError("a backend is prepared once")
         self.problem, self.hooks = problem, hooks
         self.problem_arrays, self.iteration_arrays, self.move_arrays = [], [], []
+        self.order_arrays, self.order_before = [], []
         self.sink = make_sink(events)
         memset(&c_problem, 0, sizeof(c_problem))
         _fill_problem(&c_problem, problem, self.problem_arrays)
@@ -237,6 +244,14 @@ cdef class NativeBackend:
             self._finish(status)
         finally:
             self.is_running = False
+
+    cdef const ssk_plan_t *_make_order(self, object plan) except NULL:
+        """Return a plan with the acquire order of a ResolvedPlan; it lives as long as it may be in force."""
+        store = np.zeros(sizeof(ssk_plan_t), np.uint8)
+        self.order_arrays.append(store)
+        cdef ssk_plan_t *order = <ssk_plan_t *>cnp.PyArray_DATA(<cnp.ndarray>store)
+        _fill_order(order, plan, self.problem.n_workers, self.order_arrays)
+        return order
 
     cdef int _fill_recorder(self, ssk_recorder_t *r) except -1:
         """Make the columns that the kernel writes events to."""
@@ -318,6 +333,7 @@ cdef class NativeBackend:
             block_home=_copy(m.block_home, (self.n_blocks,), np.int32),
             node_used_bytes=_copy(m.node_used_bytes, (self.problem.n_nodes,), np.int64),
             executed_by=_copy(m.executed_by, (m.n_tasks,), np.int32),
+            executed_ps=_copy(m.executed_ps, (0 if m.executed_ps is NULL else m.n_tasks,), np.int64),
         )
 
     def summary(self):
@@ -372,6 +388,7 @@ cdef class NativeBackend:
             duplicates=s.duplicates,
             kills=s.kills,
             wasted_ps=s.wasted_ps,
+            exchanges=s.exchanges,
             managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
             n_tasks=s.n_tasks,
             n_events=s.n_events,
@@ -407,6 +424,10 @@ cdef class NativeBackend:
     def holds(self, int32_t node, int32_t block):
         """Return whether a block is valid on a memory node."""
         return bool(ssk_sim_holds(self.sim, node, block))
+
+    def executed_ps(self, int32_t task):
+        """Return how long a task has been executed; 0 unless the plan times tasks."""
+        return ssk_sim_executed_ps(self.sim, task)
 
     def is_waiting(self, int32_t worker):
         """Return whether the worker is parked and active."""

@@ -12,7 +12,7 @@ cdef extern from "ssk.h" nogil:
     int SSK_REASON_EXCHANGE, SSK_REASON_KIND
     int SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED
     int SSK_REASON_IDLE_SPAWNS, SSK_REASON_TIMER_SPAWNS, SSK_REASON_IDLE_SEVERAL, SSK_REASON_TIMER_SEVERAL
-    int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER
+    int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER, SSK_DECIDE_EXCHANGE, SSK_DECIDE_ORDER
 
     ctypedef struct ssk_allocator_t:
         pass
@@ -21,9 +21,12 @@ cdef extern from "ssk.h" nogil:
         void *state
         uint64_t (*next64)(void *state) noexcept nogil
 
+    ctypedef struct ssk_plan_t
+
     ctypedef struct ssk_decision_t:
         int32_t kind, worker, other, group, instance, to_group, to_instance, count, take, entry
         int64_t delay_ps
+        const ssk_plan_t *plan
 
     ctypedef struct ssk_hooks_t:
         void *context
@@ -67,7 +70,7 @@ cdef extern from "ssk.h" nogil:
 
     ctypedef struct ssk_problem_t:
         int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths
-        int32_t n_resources, n_levels, n_allowed, n_smt, n_distances
+        int32_t n_resources, n_levels, n_allowed, n_smt, n_distances, n_classes
         int64_t n_granules, n_crossings, n_curve
         const int32_t *worker_core
         const int32_t *worker_domain
@@ -161,7 +164,7 @@ cdef extern from "ssk.h" nogil:
         int64_t monitor_period_ps
         const int64_t *sample_offset_bytes
         int64_t balance_period_ps, balance_page_bytes
-        int32_t balance_faults
+        int32_t balance_faults, times_tasks
 
     ctypedef struct ssk_flaw_t:
         const char *name
@@ -192,6 +195,7 @@ cdef extern from "ssk.h" nogil:
         int64_t managed_bytes[2]
         int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
         int64_t duplicates, kills, wasted_ps
+        int64_t exchanges
 
     ctypedef struct ssk_measured_t:
         int32_t n_tasks, n_counter_groups, n_samples
@@ -202,6 +206,7 @@ cdef extern from "ssk.h" nogil:
         const int32_t *block_home
         const int64_t *node_used_bytes
         const int32_t *executed_by
+        const int64_t *executed_ps
 
     ctypedef struct ssk_waiting_t:
         int32_t *pending
@@ -240,6 +245,7 @@ cdef extern from "ssk.h" nogil:
     int32_t ssk_sim_block_home(const ssk_sim_t *, int32_t)
     int ssk_sim_progress(const ssk_sim_t *, int32_t, ssk_progress_t *)
     int ssk_sim_holds(const ssk_sim_t *, int32_t, int32_t)
+    int64_t ssk_sim_executed_ps(const ssk_sim_t *, int32_t)
     ssk_summary_t ssk_sim_summary(const ssk_sim_t *)
     ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *, int32_t)
     ssk_measured_t ssk_sim_measured(const ssk_sim_t *)

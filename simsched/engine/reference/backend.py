@@ -19,6 +19,7 @@ from simsched.engine.backend import (
     EXCHANGE,
     KILL,
     NOBODY,
+    ORDER,
     TRANSFER,
     Decision,
     Hooks,
@@ -55,6 +56,7 @@ class Tasks:
     next_child: list[int] = field(init=False)
     started: list[int] = field(init=False)
     executed_by: list[int] = field(init=False)
+    executed_ps: list[int] = field(init=False)
     n_ended: int = 0
     joining: set[int] = field(default_factory=set)
     suspended: set[int] = field(default_factory=set)
@@ -69,6 +71,7 @@ class Tasks:
         self.next_child = [0] * n
         self.started = [NOT_STARTED] * n
         self.executed_by = [NONE] * n
+        self.executed_ps = [0] * n
 
     def end(self, task: int, worker: int) -> int | None:
         """Note the end of a task; return the parent that waits for it."""
@@ -155,6 +158,7 @@ class SimpyBackend:
             block_home=self.memory.homes.node.copy(),
             node_used_bytes=self.memory.homes.used_bytes.copy(),
             executed_by=np.array(self.tasks.executed_by, np.int32),
+            executed_ps=np.array(self.tasks.executed_ps if self.plan.times_tasks else [], np.int64),
         )
 
     def migrate(
@@ -415,6 +419,10 @@ class SimpyBackend:
             return int(self.memory.homes.node[block]) == node
         return node in self.copies.valid[block]
 
+    def executed_ps(self, task: int) -> int:
+        """Return how long a task has been executed; 0 unless the plan times tasks."""
+        return self.tasks.executed_ps[task] if self.plan.times_tasks else 0
+
     def is_waiting(self, worker: int) -> bool:
         """Return whether the worker is parked and active."""
         return self._can_wake(self.workers[worker])
@@ -461,6 +469,9 @@ class SimpyBackend:
             if decision[0] == EXCHANGE:
                 self._exchange(*decision[1:])
                 continue
+            if decision[0] == ORDER:
+                self._change_order(decision[1])
+                continue
             kind, victim, taker = decision
             if kind == KILL:
                 self.executions.kill(victim, "on_timer")
@@ -502,12 +513,22 @@ class SimpyBackend:
             if worker.core == core and worker not in beside and worker.segment is not None:
                 worker.adapt()
 
-    def _exchange(self, first: int, second: int) -> None:
-        """Let two workers swap their hardware threads."""
+    def _change_order(self, plan: ResolvedPlan) -> None:
+        """Replace the acquire order; all parked workers try the new one."""
+        self.record.event(self.now, EventKind.ACQUIRE_ORDER, NONE, NONE)
+        self.plan = plan
+        self.pools.change_order(plan)
+        for worker in self.workers:
+            if self._can_wake(worker):
+                self._wake(worker, 1)
+
+    def _exchange(self, first: int, second: int, cost_ps: int) -> None:
+        """Let two workers swap their hardware threads; what they execute waits for the cost."""
         n = len(self.workers)
         if not (0 <= first < n and 0 <= second < n and first != second):
             raise PolicyError(f"on_timer: workers {first} and {second} cannot swap threads")
         self.record.event(self.now, EventKind.EXCHANGE, NONE, NONE, first, second)
+        self.record.exchanges += 1
         pair = self.workers[first], self.workers[second]
         cores = pair[0].core, pair[1].core
         if cores[0] == cores[1]:
@@ -522,7 +543,7 @@ class SimpyBackend:
                 self.adapt_others(core, *pair)
         for worker, n_bytes in zip(pair, left, strict=True):
             if worker.segment is not None:
-                worker.continue_segment(n_bytes)
+                worker.continue_segment(n_bytes, cost_ps)
 
     def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:
         """Let a worker take a running task or a duplicate of it; return it and its cost."""

@@ -56,11 +56,16 @@ class Pools:
         self.active_workers = [w for w in range(problem.n_workers) if active[w]]
         self._heads = {home[w]: w for w in reversed(self.active_workers)}
 
+    def change_order(self, plan: ResolvedPlan) -> None:
+        """Let workers look for work by the steps of another plan for the same pools."""
+        self._plan = plan
+
     def _instance_domains(self, scope: str) -> list[int]:
         """Return the (first) domain of every instance of a scope."""
         problem = self._problem
         sockets = problem.domain_socket.tolist()
         domains: dict[str, list[int]] = {
+            "class": [0] * problem.n_classes,
             "worker": self._home,
             "domain": list(range(problem.n_domains)),
             "socket": [sockets.index(s) for s in range(max(sockets) + 1)],
@@ -69,13 +74,14 @@ class Pools:
         return domains[scope]
 
     def own_instance(self, group: int, worker: int) -> int:
-        """Return the instance of a group that belongs to a worker."""
+        """Return the instance of a group that belongs to a worker; -1 when none does."""
         domain = self._home[worker]
         return {
             "worker": worker,
             "domain": domain,
             "socket": int(self._problem.domain_socket[domain]),
             "machine": 0,
+            "class": -1,
         }[self._scopes[group]]
 
     def exists(self, group: int, instance: int) -> bool:

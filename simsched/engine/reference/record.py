@@ -49,6 +49,7 @@ class Record:
         self.duplicates = 0
         self.kills = 0
         self.wasted_ps = 0
+        self.exchanges = 0
         self.managed_bytes = [0, 0]
 
     def event(
@@ -140,6 +141,7 @@ class Record:
             duplicates=self.duplicates,
             kills=self.kills,
             wasted_ps=self.wasted_ps,
+            exchanges=self.exchanges,
             managed_bytes=np.array(self.managed_bytes, np.int64),
             n_tasks=sum(self.tasks),
             n_events=self.n_events,

@@ -63,6 +63,12 @@ class Segment:
         self.ops_left = self.left_at(now, lag)
         self.since, self.since_lag = now, lag
 
+    def wait(self, wait_ps: int) -> None:
+        """Let the core wait: whatever ends last ends later by so much."""
+        self.ops_left += wait_ps * self.rate
+        self.tail_ps += wait_ps
+        self.tail_end_ps += wait_ps
+
     def compute_end_ps(self) -> int:
         """Return when the end of the computation is noticed, at the present rate."""
         if self.ops_left <= 0.0:

@@ -203,11 +203,12 @@ class Worker:
         segment.settle(sim.now, sim.lag)
         return sim.sharing.stop(self.index, sim.now, sim.lag) if segment.flowing else 0.0
 
-    def continue_segment(self, left: float) -> None:
-        """Go on with a segment that has been halted, at what holds now."""
+    def continue_segment(self, left: float, wait_ps: int = 0) -> None:
+        """Go on with a segment that has been halted, at what holds now, after a wait."""
         sim, segment = self._sim, self.segment
         assert segment is not None
         segment.rate = self.rate()
+        segment.wait(wait_ps)
         if segment.flowing:
             flow_class = self._flow_class(self._path(segment))
             sim.sharing.start(self.index, flow_class, left, sim.now, sim.lag)
@@ -407,7 +408,13 @@ class Worker:
             yield from self._wait()
         self.lag = sim.lag = segment.lag_at_end(self.lag)
         self.segment = None
-        sim.record.busy_ps[self.index] += sim.now - segment.start_ps
+        self._count_execution(segment)
+
+    def _count_execution(self, segment: Segment) -> None:
+        """Count the time of a segment that is over or has been left."""
+        time_ps = self._sim.now - segment.start_ps
+        self._sim.record.busy_ps[self.index] += time_ps
+        self._sim.tasks.executed_ps[segment.task] += time_ps
 
     def take_away(self) -> int:
         """Stop the present segment, keep it with its task and return the task."""
@@ -451,7 +458,7 @@ class Worker:
         """Stop executing or paying, switch to looking for work."""
         sim = self._sim
         if segment is not None:
-            sim.record.busy_ps[self.index] += sim.now - segment.start_ps
+            self._count_execution(segment)
         self.segment, self._rest = None, None
         self.lag = sim.lag
         self._taken_away = True

@@ -41,7 +41,8 @@ static int flawed(ssk_flaw_t *flaw, const char *name, int64_t index)
 
 static int check_workers(const ssk_problem_t *p, ssk_flaw_t *flaw)
 {
-    if (p->n_workers < 1 || p->n_cores < 1 || p->n_smt < 1 || p->n_domains < 1 || p->n_sockets < 1)
+    if (p->n_workers < 1 || p->n_cores < 1 || p->n_smt < 1 || p->n_domains < 1 || p->n_sockets < 1 ||
+        p->n_classes < 1)
         return flawed(flaw, "n_workers", SSK_NONE);
     CHECK_RANGE(p->worker_core, p->n_workers, 0, p->n_cores - 1);
     CHECK_RANGE(p->worker_domain, p->n_workers, 0, p->n_domains - 1);
@@ -262,10 +263,22 @@ static int check_row(const ssk_plan_t *plan, int64_t row, int32_t n_instances, b
     return SSK_OK;
 }
 
+/* Number of instances of each scope. */
+typedef struct {
+    int32_t of_scope[SSK_N_SCOPES];
+} ssk_instances_t;
+
+static ssk_instances_t count_instances(const ssk_problem_t *p)
+{
+    const ssk_instances_t instances = {{p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes}};
+    return instances;
+}
+
 /* Checks what the steps say about the choice of victims. */
-static int check_victims(const ssk_plan_t *plan, const ssk_problem_t *problem, const int32_t *n_instances,
+static int check_victims(const ssk_plan_t *plan, const int32_t *group_scope, const ssk_problem_t *problem,
                          ssk_flaw_t *flaw)
 {
+    const ssk_instances_t instances = count_instances(problem);
     int32_t n_lists = plan->n_lists, n_workers = problem->n_workers;
     CHECK_RANGE(plan->step_batch, plan->n_steps, 1, INT32_MAX);
     CHECK_RANGE(plan->step_least, plan->n_steps, 1, INT32_MAX);
@@ -276,13 +289,15 @@ static int check_victims(const ssk_plan_t *plan, const ssk_problem_t *problem, c
         CHECK_PTR(plan->list_ptr, (int64_t)n_lists * n_workers, plan->n_listed);
     for (int32_t step = 0; step < plan->n_steps; step++) {
         int32_t list = plan->step_list[step], choice = plan->step_choice[step];
+        int32_t scope = group_scope[plan->step_group[step]];
+        if (scope == SSK_SCOPE_CLASS && (plan->step_where[step] != SSK_ANYWHERE || plan->step_batch[step] > 1))
+            return flawed(flaw, "step_where", step);
         if (choice == SSK_UNIFORM ? list != SSK_NONE : list < 0 || list >= n_lists)
             return flawed(flaw, "step_list", step);
         if (plan->step_where[step] == SSK_OWN && (choice != SSK_UNIFORM || plan->step_batch[step] > 1))
             return flawed(flaw, "step_where", step);
         for (int64_t row = (int64_t)list * n_workers; list >= 0 && row < (int64_t)(list + 1) * n_workers; row++) {
-            int32_t n = n_instances[plan->group_scope[plan->step_group[step]]];
-            int status = check_row(plan, row, n, choice == SSK_WEIGHTED, flaw);
+            int status = check_row(plan, row, instances.of_scope[scope], choice == SSK_WEIGHTED, flaw);
             if (status != SSK_OK)
                 return status;
         }
@@ -290,9 +305,20 @@ static int check_victims(const ssk_plan_t *plan, const ssk_problem_t *problem, c
     return SSK_OK;
 }
 
+int ssk_order_check(const ssk_plan_t *order, const ssk_plan_t *plan, const ssk_problem_t *problem, ssk_flaw_t *flaw)
+{
+    if (order->n_steps < 0)
+        return flawed(flaw, "n_steps", SSK_NONE);
+    CHECK_RANGE(order->step_group, order->n_steps, 0, plan->n_groups - 1);
+    CHECK_RANGE(order->step_where, order->n_steps, SSK_OWN, SSK_ANYWHERE);
+    CHECK_RANGE(order->step_take, order->n_steps, SSK_NEWEST, SSK_OLDEST);
+    CHECK_RANGE(order->step_when, order->n_steps, 0, SSK_WHEN_HEAD | SSK_WHEN_INACTIVE | SSK_WHEN_NOT_HEAD);
+    return check_victims(order, plan->group_scope, problem, flaw);
+}
+
 int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
 {
-    const int32_t n_instances[SSK_N_SCOPES] = {problem->n_workers, problem->n_domains, problem->n_sockets, 1};
+    const ssk_instances_t instances = count_instances(problem);
     bool has_active = false;
     if (plan->n_groups < 1 || plan->n_steps < 0 || plan->n_counter_groups < 0 || plan->n_samples < 0 ||
         plan->monitor_period_ps < 0 || plan->balance_period_ps < 0)
@@ -302,19 +328,15 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
     CHECK_RANGE(plan->group_scope, plan->n_groups, 0, SSK_N_SCOPES - 1);
     if (plan->group_scope[0] != SSK_SCOPE_WORKER)
         return flawed(flaw, "group_scope", 0);
-    CHECK_RANGE(plan->step_group, plan->n_steps, 0, plan->n_groups - 1);
-    CHECK_RANGE(plan->step_where, plan->n_steps, SSK_OWN, SSK_ANYWHERE);
-    CHECK_RANGE(plan->step_take, plan->n_steps, SSK_NEWEST, SSK_OLDEST);
-    CHECK_RANGE(plan->step_when, plan->n_steps, 0, SSK_WHEN_HEAD | SSK_WHEN_INACTIVE | SSK_WHEN_NOT_HEAD);
     CHECK_RANGE(plan->spawn_order, graph->n_tasks, SSK_CHILD_FIRST, SSK_PARENT_FIRST);
     CHECK_RANGE(plan->group_of, graph->n_tasks, 0, plan->n_groups - 1);
     CHECK_RANGE(plan->counter_group, graph->n_tasks, SSK_NONE, plan->n_counter_groups - 1);
     for (int32_t task = 0; task < graph->n_tasks; task++) {
-        int32_t instance = plan->instance_of[task];
-        if (instance < SSK_NONE || instance >= n_instances[plan->group_scope[plan->group_of[task]]])
+        int32_t instance = plan->instance_of[task], scope = plan->group_scope[plan->group_of[task]];
+        if (instance < (scope == SSK_SCOPE_CLASS ? 0 : SSK_NONE) || instance >= instances.of_scope[scope])
             return flawed(flaw, "instance_of", task);
     }
     for (int32_t w = 0; w < problem->n_workers; w++)
         has_active = has_active || plan->active[w];
-    return has_active ? check_victims(plan, problem, n_instances, flaw) : flawed(flaw, "active", SSK_NONE);
+    return has_active ? ssk_order_check(plan, plan, problem, flaw) : flawed(flaw, "active", SSK_NONE);
 }

@@ -43,7 +43,7 @@ static void lose(ssk_sim_t *sim, int32_t worker, int loss)
     if (w->state == SSK_EXECUTING) {
         spent = sim->now - w->began;
         sim->wasted_ps += spent;
-        w->counters.busy_ps += sim->now - w->start;
+        ssk_count_execution(sim, worker);
         take_back_bytes(sim, worker);
         w->state = SSK_PAYING;
     } else {

@@ -55,6 +55,9 @@ static int open_counters(ssk_sim_t *sim, int32_t number)
         status = clear_counters(sim, &sim->group_missing, &sim->group_missing_capacity,
                                 (size_t)sim->plan.n_counter_groups * (size_t)p->n_levels);
     if (status == SSK_OK)
+        status = clear_counters(sim, &sim->executed_ps, &sim->executed_capacity,
+                                sim->plan.times_tasks ? (size_t)sim->graph.n_tasks : 0);
+    if (status == SSK_OK)
         status = clear_counters(sim, &sim->samples, &sim->samples_capacity, n_samples);
     if (status == SSK_OK)
         status = clear_counters(sim, &sim->last_period, &sim->last_period_capacity, n_samples);

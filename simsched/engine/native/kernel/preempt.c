@@ -161,6 +161,36 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
     return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);
 }
 
+/* Replaces the acquire order; all parked workers try the new one. */
+static int change_order(ssk_sim_t *sim, const ssk_plan_t *order)
+{
+    ssk_plan_t *plan = &sim->plan;
+    if (order == NULL || ssk_order_check(order, plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
+        return refuse_kind(sim);
+    plan->n_steps = order->n_steps;
+    plan->step_group = order->step_group;
+    plan->step_where = order->step_where;
+    plan->step_take = order->step_take;
+    plan->step_when = order->step_when;
+    plan->step_batch = order->step_batch;
+    plan->step_least = order->step_least;
+    plan->step_choice = order->step_choice;
+    plan->step_list = order->step_list;
+    plan->n_lists = order->n_lists;
+    plan->n_listed = order->n_listed;
+    plan->list_ptr = order->list_ptr;
+    plan->list_instance = order->list_instance;
+    plan->list_value = order->list_value;
+    int status = ssk_victims_reset(&sim->victims, &sim->allocator, plan, sim->problem.n_workers);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    ssk_event(sim, SSK_ACQUIRE_ORDER, SSK_NONE, SSK_NONE, 0, 0);
+    for (int32_t i = 0; sim->n_parked > 0 && i < sim->routes.n_active; i++)
+        if (sim->workers[sim->routes.active_workers[i]].state == SSK_PARKED)
+            ssk_wake(sim, sim->routes.active_workers[i], 1);
+    return SSK_OK;
+}
+
 /* Carries out one decision of the policy's timer. */
 static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
 {
@@ -171,9 +201,13 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
         int32_t n = sim->problem.n_workers;
         if (victim < 0 || victim >= n || taker < 0 || taker >= n || victim == taker)
             return refuse_taker(sim, SSK_REASON_EXCHANGE, victim, taker);
-        ssk_exchange(sim, victim, taker);
+        if (decision->delay_ps < 0 || decision->delay_ps > SSK_MAX_COST_PS)
+            return refuse_kind(sim);
+        ssk_exchange(sim, victim, taker, decision->delay_ps);
         return SSK_OK;
     }
+    if (decision->kind == SSK_DECIDE_ORDER)
+        return change_order(sim, decision->plan);
     if (decision->kind == SSK_DECIDE_KILL)
         return ssk_kill(sim, victim);
     bool is_duplicate = decision->kind == SSK_DECIDE_DUPLICATE;

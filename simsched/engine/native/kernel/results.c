@@ -46,6 +46,11 @@ int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block)
     return sim->problem.copies_data ? (int)(sim->copies.valid[block] >> node & 1) : sim->home[block] == node;
 }
 
+int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task)
+{
+    return sim->plan.times_tasks && task >= 0 && task < sim->graph.n_tasks ? sim->executed_ps[task] : 0;
+}
+
 ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
 {
     ssk_summary_t summary = {
@@ -64,6 +69,7 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .peak_bytes = sim->peak,
         .recycled_blocks = sim->recycled_blocks,
         .page_faults = sim->page_faults,
+        .exchanges = sim->exchanges,
         .page_fault_ps = sim->page_fault_ps,
         .duplicates = sim->duplicates,
         .kills = sim->kills,
@@ -96,6 +102,7 @@ ssk_measured_t ssk_sim_measured(const ssk_sim_t *sim)
         .block_home = sim->home,
         .node_used_bytes = sim->node_used,
         .executed_by = sim->tasks.executed_by,
+        .executed_ps = sim->plan.times_tasks ? sim->executed_ps : NULL,
     };
     return measured;
 }

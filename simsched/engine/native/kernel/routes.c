@@ -49,6 +49,7 @@ static void fill_scopes(ssk_routes_t *self)
         s[SSK_SCOPE_WORKER].domain[w] = domain;
         s[SSK_SCOPE_DOMAIN].own[w] = domain;
         s[SSK_SCOPE_SOCKET].own[w] = socket;
+        s[SSK_SCOPE_CLASS].own[w] = SSK_NONE;
         ssk_set_add(&self->of_domain[(size_t)domain * (size_t)self->n_words], w);
         ssk_set_add(&self->of_socket[(size_t)socket * (size_t)self->n_words], w);
         ssk_set_add(self->everybody, w);
@@ -66,7 +67,8 @@ int ssk_routes_alloc(ssk_routes_t *self, const ssk_allocator_t *allocator, const
     memset(self, 0, sizeof(*self));
     self->problem = problem;
     self->n_words = (problem->n_workers + 63) / 64;
-    int32_t n_instances[SSK_N_SCOPES] = {problem->n_workers, problem->n_domains, problem->n_sockets, 1};
+    int32_t n_instances[SSK_N_SCOPES] = {problem->n_workers, problem->n_domains, problem->n_sockets, 1,
+                                         problem->n_classes};
     for (int32_t scope = 0; scope < SSK_N_SCOPES; scope++) {
         int status = alloc_scope(&self->scope[scope], allocator, problem, n_instances[scope]);
         if (status != SSK_OK)
@@ -128,7 +130,8 @@ void ssk_routes_set_active(ssk_routes_t *self, const uint8_t *active)
 ssk_candidates_t ssk_routes_candidates(const ssk_routes_t *self, int32_t scope, int32_t where, int32_t worker)
 {
     const ssk_scope_t *s = &self->scope[scope];
-    int32_t home = self->scope[SSK_SCOPE_WORKER].domain[worker], own = s->position[s->own[worker]];
+    int32_t home = self->scope[SSK_SCOPE_WORKER].domain[worker];
+    int32_t own = s->own[worker] < 0 ? SSK_NONE : s->position[s->own[worker]];
     int32_t first = s->section[home], end = s->section[home + 1];
     ssk_candidates_t c = {s->order, 0, s->section[self->problem->n_domains], {NO_HOLE, NO_HOLE}, {0, 0}};
     if (where == SSK_SAME_DOMAIN) {
@@ -181,7 +184,8 @@ void ssk_routes_add_reaching(const ssk_routes_t *self, int32_t scope, int32_t wh
         owners = &self->of_socket[(size_t)instance * n_words];
     for (size_t i = 0; i < n_words; i++) {
         uint64_t reach = where == SSK_SAME_DOMAIN ? near[i] : where == SSK_OTHER_DOMAINS ? ~near[i] : ~(uint64_t)0;
-        set[i] |= where == SSK_OWN ? owners[i] : reach & ~owners[i];
+        uint64_t own = scope == SSK_SCOPE_CLASS ? 0 : owners[i];
+        set[i] |= where == SSK_OWN ? own : reach & ~own;
     }
 }
 

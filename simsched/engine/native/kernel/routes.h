@@ -16,7 +16,7 @@
 
 typedef struct {
     int32_t n_instances;
-    int32_t *own;      /* per worker */
+    int32_t *own;      /* per worker; SSK_NONE with SSK_SCOPE_CLASS */
     int32_t *domain;   /* per instance: its first domain */
     int32_t *order;    /* candidates by (domain, instance) */
     int32_t *position; /* per instance */

@@ -238,8 +238,10 @@ void ssk_release_domain(ssk_sim_t *sim, int32_t task)
 static int32_t count_filled(const ssk_sim_t *sim, int32_t group, int32_t where, int32_t worker)
 {
     const ssk_pools_t *pools = &sim->pools;
-    const ssk_pool_t *own =
-        ssk_pools_at(pools, group, sim->routes.scope[sim->plan.group_scope[group]].own[worker]);
+    int32_t instance = sim->routes.scope[sim->plan.group_scope[group]].own[worker];
+    if (instance < 0)
+        return pools->filled_total[group];
+    const ssk_pool_t *own = ssk_pools_at(pools, group, instance);
     int32_t home = ssk_home(sim, worker);
     int32_t near = pools->filled[group * pools->n_domains + home];
     int32_t own_filled = own->is_candidate && own->count > 0, own_near = own_filled && own->domain == home;

@@ -232,11 +232,19 @@ int ssk_flow_ended(ssk_sim_t *sim, int32_t worker)
     return SSK_ACT_FLOW;
 }
 
+void ssk_count_execution(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    w->counters.busy_ps += sim->now - w->start;
+    if (sim->plan.times_tasks)
+        sim->executed_ps[w->task] += sim->now - w->start;
+}
+
 int ssk_segment_end(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
     w->state = SSK_PAYING;
-    w->counters.busy_ps += sim->now - w->start;
+    ssk_count_execution(sim, worker);
     w->lag = sim->lag = w->end_lag;
     return SSK_ACT_ACCESS;
 }
@@ -252,7 +260,7 @@ static void settle(const ssk_sim_t *sim, ssk_worker_t *w)
 
 void ssk_adapt(ssk_sim_t *sim, int32_t worker)
 {
-    ssk_go_on(sim, worker, ssk_halt(sim, worker));
+    ssk_go_on(sim, worker, ssk_halt(sim, worker), 0);
 }
 
 double ssk_halt(ssk_sim_t *sim, int32_t worker)
@@ -262,10 +270,13 @@ double ssk_halt(ssk_sim_t *sim, int32_t worker)
     return w->flowing ? ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag) : 0.0;
 }
 
-void ssk_go_on(ssk_sim_t *sim, int32_t worker, double left)
+void ssk_go_on(ssk_sim_t *sim, int32_t worker, double left, int64_t wait)
 {
     ssk_worker_t *w = &sim->workers[worker];
     w->rate = ssk_rate(sim, worker);
+    w->ops_left += (double)wait * w->rate;
+    w->tail = ssk_add_ps(w->tail, wait);
+    w->tail_end = ssk_add_ps(w->tail_end, wait);
     if (w->flowing) {
         w->flow_path = path_of(sim, worker, w->flow_way[w->flow]);
         ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), left, sim->now, sim->lag);
@@ -302,7 +313,7 @@ int ssk_save_segment(ssk_sim_t *sim, int32_t worker)
     saved->n_accesses = w->n_accesses;
     saved->total_bytes = w->total_bytes;
     saved->ops = w->ops;
-    w->counters.busy_ps += sim->now - w->start;
+    ssk_count_execution(sim, worker);
     w->lag = sim->lag;
     w->state = SSK_PAYING;
     return SSK_OK;

@@ -154,10 +154,11 @@ struct ssk_sim {
     size_t iterations_capacity, node_bytes_capacity, cache_counts_capacity;
     int64_t *node_bytes_now; /* of the present iteration */
     int64_t *group_bytes, *group_missing, *samples, *last_period;
-    size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity;
+    int64_t *executed_ps; /* per task; NULL or unused unless the plan times tasks */
+    size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity, executed_capacity;
     int64_t *steals, *failed_probes;
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
-    int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
+    int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps, exchanges;
     int64_t duplicates, kills, wasted_ps;
     int32_t n_duplicates; /* executions of tasks beyond one each, at present */
     bool has_failed;
@@ -207,8 +208,8 @@ int ssk_fail(ssk_sim_t *sim, int code);
 /* worker.c */
 int ssk_worker_go(ssk_sim_t *sim, int32_t worker, int action) SSK_CHECK_RESULT;
 void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy);
-/* Lets two workers swap hardware threads. */
-void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second);
+/* Lets two workers swap hardware threads; what they execute waits for `cost`. */
+void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost);
 void ssk_set_parked(ssk_sim_t *sim, int32_t worker, bool parked);
 int32_t ssk_flow_class(const ssk_sim_t *sim, int32_t worker, int32_t path);
 
@@ -232,10 +233,15 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_next_flow(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_flow_ended(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_segment_end(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+/* Counts the time of a segment that is over or has been left. */
+void ssk_count_execution(ssk_sim_t *sim, int32_t worker);
 void ssk_adapt(ssk_sim_t *sim, int32_t worker);
-/* The same in two steps: settles the segment and stops its flow, of which so many bytes are left; goes on with them. */
+/*
+ * The same in two steps: settles the segment and stops its flow, of which so many bytes are left; goes on with them after
+ * a wait.
+ */
 double ssk_halt(ssk_sim_t *sim, int32_t worker);
-void ssk_go_on(ssk_sim_t *sim, int32_t worker, double left);
+void ssk_go_on(ssk_sim_t *sim, int32_t worker, double left, int64_t wait);
 int ssk_save_segment(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved) SSK_CHECK_RESULT;
 

@@ -96,14 +96,22 @@ enum {
     SSK_PAGE_FAULT = 23,
     SSK_PAGE_MOVE = 24,
     SSK_DUPLICATE = 25,
-    SSK_KILL = 26
+    SSK_KILL = 26,
+    SSK_ACQUIRE_ORDER = 27
 };
 
 /* Why a worker loses a task without result; see simsched/trace/schema.py. */
 enum { SSK_LOSS_ENDED = 0, SSK_LOSS_KILLED = 1, SSK_LOSS_FAILED = 2 };
 
 /* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
-enum { SSK_SCOPE_WORKER = 0, SSK_SCOPE_DOMAIN = 1, SSK_SCOPE_SOCKET = 2, SSK_SCOPE_MACHINE = 3, SSK_N_SCOPES = 4 };
+enum {
+    SSK_SCOPE_WORKER = 0,
+    SSK_SCOPE_DOMAIN = 1,
+    SSK_SCOPE_SOCKET = 2,
+    SSK_SCOPE_MACHINE = 3,
+    SSK_SCOPE_CLASS = 4, /* instances are nobody's own: only SSK_ANYWHERE, one entry at a time */
+    SSK_N_SCOPES = 5
+};
 enum { SSK_OWN = 0, SSK_SAME_DOMAIN = 1, SSK_OTHER_DOMAINS = 2, SSK_ANYWHERE = 3 };
 enum { SSK_NEWEST = 0, SSK_OLDEST = 1, SSK_ENTRY = 2 }; /* the last one in decisions only */
 enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
@@ -134,23 +142,30 @@ enum {
     SSK_DECIDE_TRANSFER = 1,
     SSK_DECIDE_EXCHANGE = 2,
     SSK_DECIDE_DUPLICATE = 3,
-    SSK_DECIDE_KILL = 4
+    SSK_DECIDE_KILL = 4,
+    SSK_DECIDE_ORDER = 5
 };
+
+typedef struct ssk_plan ssk_plan_t;
 
 /*
  * A decision of on_idle or on_timer.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
  * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`; with SSK_ENTRY as
  * `take` only `entry` does, if the pool holds it.
- * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads; of on_timer only.
  * SSK_DECIDE_DUPLICATE: `other` starts the task that `worker` executes once more.
  * SSK_DECIDE_KILL: `worker` loses the task that it executes; of on_timer only.
+ * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads, what they execute waits for `delay_ps`; of on_timer
+ * only.
+ * SSK_DECIDE_ORDER: the steps and lists of `plan` replace those of the present plan until the iteration ends; of
+ * on_timer only. Its arrays are read until then or until the next such decision has been carried out.
  */
 typedef struct {
     int32_t kind;
     int32_t worker, other;
     int32_t group, instance, to_group, to_instance, count, take, entry;
     int64_t delay_ps;
+    const ssk_plan_t *plan;
 } ssk_decision_t;
 
 /*
@@ -212,6 +227,7 @@ typedef struct {
     int64_t n_crossings; /* length of path_resource and path_weight */
     int64_t n_curve;     /* length of curve */
     int32_t n_distances; /* distance classes that can occur */
+    int32_t n_classes;   /* pools of a group of scope SSK_SCOPE_CLASS, 1 or more */
     const int32_t *worker_core, *worker_domain, *worker_kind;
     const double *worker_rate; /* n_workers x n_smt */
     const int32_t *domain_hops, *domain_socket;
@@ -267,7 +283,7 @@ typedef struct {
 } ssk_graph_t;
 
 /* See simsched.engine.problem.ResolvedPlan. */
-typedef struct {
+struct ssk_plan {
     int32_t n_groups, n_steps, n_counter_groups, n_samples;
     const int32_t *group_scope;
     const uint8_t *group_locked, *group_marks_active, *group_prefetches;
@@ -287,7 +303,8 @@ typedef struct {
     int64_t balance_period_ps;          /* between scans that mark all pages; 0: pages do not follow accesses */
     int64_t balance_page_bytes;
     int32_t balance_faults; /* faulting accesses in a row from one domain that let a block move */
-} ssk_plan_t;
+    int32_t times_tasks;    /* 1: the time that each task is executed is measured */
+};
 
 /* What is wrong with an argument: the array or field, a static string, and the entry or -1. */
 typedef struct {
@@ -330,6 +347,7 @@ typedef struct {
     int64_t peak_bytes, recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
     int64_t duplicates, kills, wasted_ps;
+    int64_t exchanges;
 } ssk_summary_t;
 
 /* Counters of the present (or last) iteration. Arrays belong to the simulation, as above. */
@@ -342,6 +360,7 @@ typedef struct {
     const int32_t *block_home;  /* n_blocks */
     const int64_t *node_used_bytes;
     const int32_t *executed_by; /* n_tasks */
+    const int64_t *executed_ps; /* n_tasks; NULL unless the plan times tasks */
 } ssk_measured_t;
 
 /* Destination arrays for ssk_sim_waiting(), one entry per task each; see simsched.engine.stall. */
@@ -380,6 +399,9 @@ int ssk_problem_check(const ssk_problem_t *problem, ssk_flaw_t *flaw_ret) SSK_CH
 int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
 int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem,
                    ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
+/* The same for the steps and lists of `order`, which refer to the pools of a plan that has been checked. */
+int ssk_order_check(const ssk_plan_t *order, const ssk_plan_t *plan, const ssk_problem_t *problem,
+                    ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
 
 /*
  * Prepares a run and stores it in *sim_ret, to be given to ssk_sim_free(). Copies the structs, not their arrays.
@@ -424,6 +446,8 @@ int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block);
 int ssk_sim_progress(const ssk_sim_t *sim, int32_t worker, ssk_progress_t *progress_ret);
 /* 1 when a block is valid on a node. */
 int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block);
+/* Time that a task has been executed, up to the last segment that it has ended or left; 0 unless the plan times tasks. */
+int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task);
 
 /* Results. */
 ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim);

@@ -4,6 +4,7 @@ int ssk_victims_alloc(ssk_victims_t *self, const ssk_allocator_t *allocator, con
 {
     memset(self, 0, sizeof(*self));
     int32_t n = problem->n_workers > problem->n_domains ? problem->n_workers : problem->n_domains;
+    n = problem->n_classes > n ? problem->n_classes : n;
     self->n_instances = n; /* there are no more sockets than domains */
     self->n_words = (size_t)(problem->n_workers + 63) / 64;
     self->left = ssk_new(allocator, (size_t)n, sizeof(*self->left));

@@ -58,12 +58,13 @@ static void replace(ssk_sim_t *sim, int32_t core, int32_t old, int32_t new)
     list[i] = new;
 }
 
-void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second)
+void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
 {
     const int32_t pair[2] = {first, second};
     const int32_t cores[2] = {sim->problem.worker_core[first], sim->problem.worker_core[second]};
     double left[2] = {0.0, 0.0};
     ssk_event(sim, SSK_EXCHANGE, SSK_NONE, SSK_NONE, first, second);
+    sim->exchanges++;
     if (cores[0] == cores[1])
         return;
     for (int i = 0; i < 2; i++)
@@ -81,7 +82,7 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second)
     }
     for (int i = 0; i < 2; i++)
         if (sim->workers[pair[i]].state == SSK_EXECUTING)
-            ssk_go_on(sim, pair[i], left[i]);
+            ssk_go_on(sim, pair[i], left[i], cost);
 }
 
 void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy)
