@@ -92,8 +92,8 @@ def run_metrics(
     of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
     without such blocks. The footprint includes memory that waits in pools.
 
-    Where a policy divides the work, `profiled_percent` is the part of it done before the last
-    iteration. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the parts with
+    Where a policy divides the work, the iterations before the last one are its profiling steps, and
+    `profiled_percent` is the part of the work that they do. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the parts with
     work take, `imbalance_degree` in the last iteration, `imbalance_degree_sum` of the times added
     up over all iterations. `iteration_partition_variance` has the sample variance of the share of
     the parts after the first between each iteration and the next [3]_. All are 0 or empty for other
@@ -366,9 +366,11 @@ def _division(summary: Summary) -> dict[str, Any]:
     units, times = summary.part_units, summary.part_ps
     if units.ndim < 2 or not units.size:
         names = ("profiled_percent", "imbalance_degree", "imbalance_degree_sum")
-        return {**dict.fromkeys(names, 0.0), "iteration_partition_variance": []}
+        nothing = dict.fromkeys(names, 0.0)
+        return {"profiling_steps": 0, **nothing, "iteration_partition_variance": []}
     share = units[:, 1:].sum(axis=1) / units.sum(axis=1)
     return {
+        "profiling_steps": len(units) - 1,
         "profiled_percent": 100.0 * int(units[:-1].sum()) / int(units.sum()),
         "imbalance_degree": _imbalance(times[-1][units[-1] > 0]),
         "imbalance_degree_sum": _imbalance(

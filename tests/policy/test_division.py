@@ -17,6 +17,7 @@ from simsched.policy import make_policy
 from simsched.policy.hats import share_variance
 from simsched.trace.metrics import run_metrics
 from simsched.workload.graph import Workload
+from simsched.workload.presets import resolve_workload
 from simsched.workload.registry import make_workload
 
 NAMES = ["hats", "quick", "split", "static_split", "static_profile_db", "static_code_model"]
@@ -213,3 +214,28 @@ def test_two_devices_share_by_their_speeds() -> None:
     shares = device_shares(Sides((0,), (1, 2)), 0.5)
     assert shares.tolist() == [0.5, 0.25, 0.25]
     assert rounded(shares, 10).tolist() == [4, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "units", "chunks_of_split"),
+    [
+        ("cg_rows", 16384, 16),
+        ("jacobi_rows", 16384, 16),
+        ("mc_pricing", 2**26, 65536),
+        ("mm_elements", 2**20, 1024),
+        ("nbody_bodies", 16384, 16),
+        ("nns_queries", 16384, 16),
+    ],
+)
+def test_published_programs(name: str, units: int, chunks_of_split: int) -> None:
+    workload = resolve_workload(name)
+    assert workload.division is not None
+    assert workload.division.units == units == 1024 * chunks_of_split
+    hats = run("hats", workload)
+    quick = run("quick", workload)
+    assert hats.makespan_s < quick.makespan_s
+    # Settled after at most five steps, not before.
+    assert 2 <= len(steps(hats)) - 1 <= 5
+    row = run_metrics(hats.summary, MACHINE, hats.workload, hats.worker_thread)
+    variance = row["iteration_partition_variance"]
+    assert variance[-1] < 5e-5 <= variance[-2]
