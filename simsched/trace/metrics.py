@@ -93,11 +93,11 @@ def run_metrics(
     without such blocks. The footprint includes memory that waits in pools.
 
     Where a policy divides the work, the iterations before the last one are its profiling steps, and
-    `profiled_percent` is the part of the work that they do. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the parts with
-    work take, `imbalance_degree` in the last iteration, `imbalance_degree_sum` of the times added
-    up over all iterations. `iteration_partition_variance` has the sample variance of the share of
-    the parts after the first between each iteration and the next [3]_. All are 0 or empty for other
-    programs.
+    `profiled_percent` is the part of the work that they do. The imbalance degree is ``(T_max -
+    T_min) / T_max`` of the times that the parts with work take, `imbalance_degree` in the last
+    iteration, `imbalance_degree_sum` of the times added up over all iterations.
+    `iteration_partition_variance` has the sample variance of the share of the parts after the first
+    between each iteration and the next [3]_. All are 0 or empty for other programs.
 
     References
     ----------
