@@ -23,6 +23,9 @@ PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL, ORDER = range(6)  #: kinds of deci
 #: other, cost_ps), (DUPLICATE, worker, taker), (KILL, worker, NOBODY) or (ORDER, resolved plan)
 Decision = tuple[Any, ...]
 
+#: group (NOBODY: as the plan says), instance, transfers after the push
+ReadyAnswer = tuple[int, int, list[Decision]]
+
 
 class Hooks(Protocol):
     """The fine hooks of a policy, as indices. `wants_*` tells which ones the policy overrides."""
@@ -43,14 +46,14 @@ class Hooks(Protocol):
     def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
         """Observe that a worker takes a task from a pool."""
 
-    def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
-        """Return (group, instance), or None to follow the plan."""
+    def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
+        """Return where the task goes and what follows, or None to follow the plan."""
 
     def on_idle(self, worker: int) -> Decision | None:
         """Return what happens for a worker that found nothing, or None."""
 
-    def on_finish(self, task: int, worker: int) -> None:
-        """Observe the end of a task."""
+    def on_finish(self, task: int, worker: int) -> list[Decision] | None:
+        """Observe the end of a task; return transfers, carried out in order."""
 
     def on_timer(self) -> list[Decision]:
         """Return decisions, carried out in order."""

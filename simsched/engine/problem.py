@@ -194,6 +194,9 @@ class ResolvedPlan:
     group_scope : ndarray of int32, shape (n_groups,)
         Index into SCOPES.
     group_locked, group_marks_active, group_prefetches : ndarray of uint8, shape (n_groups,)
+    group_device : ndarray of int32, shape (n_groups,)
+        Device that tasks from the group occupy; -1 for none.
+    device_capacity : ndarray of int32, shape (n_devices,)
     step_group, step_where, step_take : ndarray of int32, shape (n_steps,)
         Group index; index into WHERES; index into TAKES.
     step_when : ndarray of int32, shape (n_steps,)
@@ -223,6 +226,8 @@ class ResolvedPlan:
     group_locked: NDArray[np.uint8]
     group_marks_active: NDArray[np.uint8]
     group_prefetches: NDArray[np.uint8]
+    group_device: Int32Array
+    device_capacity: Int32Array
     step_group: Int32Array
     step_where: Int32Array
     step_take: Int32Array
@@ -257,6 +262,7 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
     """
     validate_plan(plan, graph, problem.instances(), problem.n_workers)
     n = graph.n_tasks
+    devices = [device.name for device in plan.devices]
     order = plan.spawn_order
     counter_group = (
         np.full(n, -1, np.int32)
@@ -276,6 +282,11 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         group_locked=np.array([group.locked for group in plan.pool_groups], np.uint8),
         group_marks_active=np.array([group.marks_active for group in plan.pool_groups], np.uint8),
         group_prefetches=np.array([group.prefetches for group in plan.pool_groups], np.uint8),
+        group_device=np.array(
+            [-1 if g.device is None else devices.index(g.device) for g in plan.pool_groups],
+            np.int32,
+        ),
+        device_capacity=np.array([device.capacity for device in plan.devices], np.int32),
         **_steps(plan, problem, active),
         spawn_order=np.full(n, order, np.uint8)
         if isinstance(order, int)

@@ -23,6 +23,7 @@ from simsched.engine.backend import (
     Backend,
     Decision,
     IterationCounters,
+    ReadyAnswer,
 )
 from simsched.engine.division import Account, account_of
 from simsched.engine.paths import PER_PS
@@ -47,6 +48,7 @@ from simsched.policy.base import (
     Placement,
     Plan,
     Policy,
+    Pool,
     Preempt,
     Transfer,
     Update,
@@ -137,19 +139,30 @@ class _PolicyHooks:
     def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
         self._policy.on_acquire(self._view, self._state, task, worker, group, instance)
 
-    def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
-        pool = self._policy.on_ready(self._view, self._state, task, worker)
-        return None if pool is None else (pool.group, pool.instance)
+    def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
+        answer = self._policy.on_ready(self._view, self._state, task, worker)
+        if answer is None:
+            return None
+        if isinstance(answer, Pool):
+            return answer.group, answer.instance, []
+        group, instance, rest = NOBODY, 0, tuple(answer)
+        if rest and isinstance(rest[0], Pool):
+            group, instance, rest = rest[0].group, rest[0].instance, rest[1:]
+        return group, instance, [_as_numbers(decision, "on_ready") for decision in rest]
 
     def on_idle(self, worker: int) -> Decision | None:
         decision = self._policy.on_idle(self._view, self._state, worker)
         return None if decision is None else _as_numbers(decision, "on_idle")
 
-    def on_finish(self, task: int, worker: int) -> None:
+    def on_finish(self, task: int, worker: int) -> list[Decision] | None:
         if self._account is not None:
             self._account.note_end(task, self._engine.now_ps())
-        if self._finishes:
-            self._policy.on_finish(self._view, self._state, task, worker)
+        if not self._finishes:
+            return None
+        decisions = self._policy.on_finish(self._view, self._state, task, worker)
+        if not decisions:
+            return None
+        return [_as_numbers(decision, "on_finish") for decision in decisions]
 
     def on_timer(self) -> list[Decision]:
         decisions = self._policy.on_timer(self._view, self._state)
@@ -165,6 +178,14 @@ class _PolicyHooks:
         return _as_numbers(decision, "on_timer")
 
 
+ACCEPTED = {
+    "on_ready": "a Pool, then Transfers",
+    "on_finish": "Transfers",
+    "on_idle": "Preempt, Duplicate or Transfer",
+    "on_timer": "Preempt, Duplicate, Kill, Transfer, Exchange or AcquireOrder",
+}  #: decisions of each hook
+
+
 def _as_numbers(decision: object, hook: str) -> Decision:
     """Return a decision as backends take it.
 
@@ -173,9 +194,9 @@ def _as_numbers(decision: object, hook: str) -> Decision:
     PolicyError
         When it is of another type, or its numbers mean nothing whatever the pools are.
     """
-    if isinstance(decision, Preempt):
+    if isinstance(decision, Preempt) and hook in ("on_idle", "on_timer"):
         return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
-    if isinstance(decision, Duplicate):
+    if isinstance(decision, Duplicate) and hook in ("on_idle", "on_timer"):
         return DUPLICATE, decision.worker, decision.to
     if isinstance(decision, Exchange) and hook == "on_timer":
         if not 0.0 <= decision.cost_s <= MAX_EXCHANGE_S:
@@ -187,19 +208,18 @@ def _as_numbers(decision: object, hook: str) -> Decision:
     if isinstance(decision, Kill) and hook == "on_timer":
         return KILL, decision.worker, NOBODY
     if not isinstance(decision, Transfer):
-        accepted = "Preempt, Duplicate or Transfer"
-        if hook == "on_timer":
-            accepted = "Preempt, Duplicate, Kill, Transfer, Exchange or AcquireOrder"
-        raise PolicyError(f"{hook}: found {decision!r}, accepted {accepted}")
+        raise PolicyError(f"{hook}: found {decision!r}, accepted {ACCEPTED[hook]}")
     if decision.take not in TAKES:
         raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
-    if decision.count < 1 or not 0.0 < decision.delay_s <= MAX_DELAY_S:
+    may_be_none = hook != "on_idle"
+    fits = 0.0 < decision.delay_s <= MAX_DELAY_S or (decision.delay_s == 0.0 and may_be_none)
+    if decision.count < 1 or not fits:
         raise PolicyError(
             f"{hook}: found a transfer of {decision.count} entries in {decision.delay_s} s, "
-            f"accepted 1 or more and more than 0 to {MAX_DELAY_S} s"
+            f"accepted 1 or more and {'' if may_be_none else 'more than '}0 to {MAX_DELAY_S} s"
         )
     pools = decision.group, decision.instance, decision.to_group, decision.to_instance
-    delay_ps = max(1, round(decision.delay_s / PER_PS))
+    delay_ps = 0 if decision.delay_s == 0.0 else max(1, round(decision.delay_s / PER_PS))
     end = TAKES.index(decision.take) if decision.task is None else len(TAKES)
     entry = NOBODY if decision.task is None else decision.task
     return TRANSFER, *pools, min(decision.count, MAX_COUNT), delay_ps, end, entry

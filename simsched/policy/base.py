@@ -34,6 +34,10 @@ from numpy.typing import NDArray
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
 from simsched.policy.blocks import BlockPools, PageBalancing
+from simsched.policy.decisions import Exchange as Exchange
+from simsched.policy.decisions import Pool as Pool
+from simsched.policy.decisions import Preempt as Preempt
+from simsched.policy.decisions import Transfer as Transfer
 from simsched.policy.executions import Duplicate, Kill, Progress
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -45,6 +49,22 @@ WHERES = ("own", "same_domain", "other_domains", "anywhere")
 TAKES = ("newest", "oldest")
 CONDITIONS = ("head_worker", "domain_inactive", "not_head_worker")
 CHILD_FIRST, PARENT_FIRST = 0, 1
+
+
+@dataclass(frozen=True)
+class Device:
+    """What tasks occupy while they are executed: a GPU that runs several kernels at once.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the plan.
+    capacity : int
+        How much fits on it at the same time, in the unit of `TaskGraph.occupancy`.
+    """
+
+    name: str
+    capacity: int = 1
 
 
 @dataclass(frozen=True)
@@ -64,6 +84,14 @@ class PoolGroup:
     marks_active : bool
         Whether a task taken from this group keeps its worker's domain *active* until the task (with
         all its descendants) has ended; see the condition ``"domain_inactive"``.
+    prefetches : bool
+        Whether data are copied to the worker of an instance when a task enters it; only where data
+        are copied.
+    device : str, optional
+        Name of the device that a task from this group occupies from the time when it is taken until
+        it has ended. What comes next on a device waits until it fits, and nothing overtakes it. All
+        groups of a device have one scope, for each instance of which there is one instance of the
+        device; the steps of the search that lead to them have ``where="own"`` and no conditions.
     """
 
     name: str
@@ -71,6 +99,7 @@ class PoolGroup:
     locked: bool = False
     marks_active: bool = False
     prefetches: bool = False
+    device: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +192,8 @@ class Plan:
     times_tasks : bool
         Whether the time that each task has been executed is measured: `Counters.executed_ps`,
         `EngineState.executed_ps`.
+    devices : tuple of Device
+        Devices that pool groups name.
     """
 
     acquire: tuple[AcquireStep, ...]
@@ -176,6 +207,7 @@ class Plan:
     monitor: Monitor | None = None
     balancing: PageBalancing | None = None
     times_tasks: bool = False
+    devices: tuple[Device, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,84 +297,6 @@ class Update:
     move_node: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
     migrating_workers: int = 1
     overhead_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Decision of `on_ready`: the pool that the task enters."""
-
-    group: int
-    instance: int
-
-
-@dataclass(frozen=True)
-class Preempt:
-    """Decision of `on_idle` and `on_timer`: take the running task off a worker.
-
-    Parameters
-    ----------
-    worker : int
-        Worker that must be inside a task's segments.
-    to : int, optional
-        Waiting worker that continues the task with its remaining work (snatching); None puts the
-        task back into its pool.
-    """
-
-    worker: int
-    to: int | None = None
-
-
-@dataclass(frozen=True)
-class Transfer:
-    """Decision of `on_idle` and `on_timer`: send entries of one pool to another, which takes time.
-
-    Parameters
-    ----------
-    group, instance : int
-        Pool that the entries leave at once.
-    to_group, to_instance : int
-        Pool that they enter when they arrive.
-    count : int
-        Number of entries; fewer if the pool holds fewer, also none: then an answer arrives that
-        brings nothing.
-    delay_s : float
-        How long they are on their way, more than 0 and at most 4000 s. In that time they are in no
-        pool.
-    take : {"oldest", "newest"}
-        End of the pool that they leave, one after the other.
-    task : int, optional
-        The only entry that leaves, wherever it is in the pool, instead of `count` entries from an
-        end; none does if the pool does not hold it.
-    """
-
-    group: int
-    instance: int
-    to_group: int
-    to_instance: int
-    count: int
-    delay_s: float
-    take: str = "oldest"
-    task: int | None = None
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """Decision of `on_timer`: two workers swap hardware threads, as unpinned threads do.
-
-    From then on each runs at the other's speed, with the other's caches and ways to memory. Its
-    pools, its rank among the workers of a domain and `View.worker_domain` stay.
-
-    Parameters
-    ----------
-    worker, other : int
-        The two workers.
-    cost_s : float
-        Time from 0 to 1000 s that whatever the two are executing waits on its new thread.
-    """
-
-    worker: int
-    other: int
-    cost_s: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -541,8 +495,14 @@ class Policy:
         """
         return None
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
-        """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan."""
+    def on_ready(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> Pool | tuple[Pool | Transfer, ...] | None:
+        """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
+
+        A tuple of the pool, if it is not the plan's, and of transfers lets these be carried out, in
+        this order, when the task has entered its pool.
+        """
         return None
 
     def on_acquire(
@@ -561,8 +521,14 @@ class Policy:
         """
         return None
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
-        """Observe the end of a task."""
+    def on_finish(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Transfer, ...] | None:
+        """Observe the end of a task; return transfers to carry out, in this order.
+
+        The task has given back what it occupied; its successors have not been released yet.
+        """
+        return None
 
     def on_timer(
         self, view: View, state: Any

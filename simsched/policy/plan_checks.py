@@ -33,6 +33,7 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
         active.
     """
     _validate_groups(plan)
+    _validate_devices(plan, graph)
     validate_acquire(plan, instances, n_workers)
     if plan.balancing is not None:
         check_balancing(plan.balancing)
@@ -56,6 +57,7 @@ def validate_acquire(plan: Plan, instances: dict[str, int], n_workers: int) -> N
     """Check the acquire order of a plan; parameters and errors as for `validate_plan`."""
     names = [group.name for group in plan.pool_groups]
     scope_of = {group.name: group.scope for group in plan.pool_groups}
+    device_of = {group.name: group.device for group in plan.pool_groups}
     for number, step in enumerate(plan.acquire):
         where = f"plan: acquire step {number}"
         for what, value, accepted in (
@@ -71,6 +73,11 @@ def validate_acquire(plan: Plan, instances: dict[str, int], n_workers: int) -> N
             raise PolicyError(
                 f"{where}: found where {step.where!r} and batch {step.batch!r} for a group with "
                 "scope 'class', accepted 'anywhere' and 1"
+            )
+        if device_of[step.group] is not None and (step.where != "own" or step.when):
+            raise PolicyError(
+                f"{where}: pool group {step.group} leads to a device, "
+                "accepted where 'own' without conditions"
             )
         _validate_victims(where, step, (n_workers, instances[scope]))
 
@@ -91,6 +98,39 @@ def _validate_groups(plan: Plan) -> None:
             raise PolicyError(
                 f"plan: pool group {group.name}: found prefetches with scope {group.scope!r}, "
                 "accepted scope 'worker'"
+            )
+
+
+def _validate_devices(plan: Plan, graph: TaskGraph) -> None:
+    """Check devices, who leads to them, and that every task fits on each."""
+    names = [device.name for device in plan.devices]
+    if len(set(names)) != len(names):
+        raise PolicyError("plan: devices need unique names")
+    most = 1 if graph.occupancy is None else int(graph.occupancy.max(initial=0))
+    for device in plan.devices:
+        if not (type(device.capacity) is int and 1 <= device.capacity <= MAX_INT32):
+            raise PolicyError(
+                f"plan: device {device.name}: capacity: found {device.capacity!r}, "
+                f"accepted an integer from 1 to {MAX_INT32}"
+            )
+        if most > device.capacity:
+            task = 0 if graph.occupancy is None else int(graph.occupancy.argmax())
+            raise PolicyError(
+                f"plan: device {device.name}: task {task} occupies {most}, "
+                f"accepted at most its capacity, {device.capacity}"
+            )
+    scope_of: dict[str, str] = {}
+    for group in plan.pool_groups:
+        if group.device is None:
+            continue
+        if group.device not in names:
+            what = unknown_name("device", group.device, names)
+            raise PolicyError(f"plan: pool group {group.name}: {what}")
+        scope = scope_of.setdefault(group.device, group.scope)
+        if scope != group.scope:
+            raise PolicyError(
+                f"plan: device {group.device}: found pool groups with scopes {scope!r} and "
+                f"{group.scope!r}, accepted one scope"
             )
 
 

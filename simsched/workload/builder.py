@@ -227,6 +227,7 @@ def build_graph(
     creation_ops: ArrayLike | None = None,
     arrival_ps: ArrayLike | None = None,
     detached: ArrayLike | None = None,
+    occupancy: ArrayLike | None = None,
 ) -> TaskGraph:
     """Return a task graph; what is not given is zero, empty, one kind or one class.
 
@@ -252,6 +253,8 @@ def build_graph(
         0 by default.
     detached : array_like of bool, shape (n_tasks,), optional
         Children that their parents do not wait for, none by default.
+    occupancy : array_like of int, shape (n_tasks,), optional
+        Share of a device that each task takes up; not given by default.
 
     Notes
     -----
@@ -284,6 +287,7 @@ def build_graph(
         creation_ops=_filled(creation_ops, n_tasks, np.float64),
         arrival_ps=_filled(arrival_ps, n_tasks, np.int64),
         detached=None if detached is None else _filled(detached, n_tasks, np.bool_),
+        occupancy=None if occupancy is None else _filled(occupancy, n_tasks, np.int32),
     )
 
 

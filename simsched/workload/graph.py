@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import GraphError
+from simsched.workload.applications import Applications
 from simsched.workload.division import Division
 
 Int32Array = NDArray[np.int32]
@@ -69,6 +70,9 @@ class TaskGraph:
     detached : ndarray of bool, shape (n_tasks,), optional
         Children whose parent does not wait for their end; None when there are none (an array
         without a true entry becomes None).
+    occupancy : ndarray of int32, shape (n_tasks,), optional
+        Share of a device that each task takes up while it is executed, in units of which a plan
+        gives the device's capacity; None is 1 for every task. Only plans with devices use it.
     """
 
     ops: FloatArray
@@ -89,6 +93,7 @@ class TaskGraph:
     creation_ops: FloatArray
     arrival_ps: Int64Array
     detached: BoolArray | None = None
+    occupancy: Int32Array | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.detached, np.ndarray) and not self.detached.any():
@@ -204,6 +209,8 @@ class Workload:
     division : Division, optional
         Work of `graph` that a policy may divide otherwise, over as many iterations as it likes. The
         graph then has all of the work, `iterations` is 1, and there is no initialisation.
+    applications : Applications, optional
+        The programs that share a device, where the workload consists of several.
     """
 
     name: str
@@ -212,6 +219,7 @@ class Workload:
     init: TaskGraph | None = None
     parameters: dict[str, object] = field(default_factory=dict)
     division: Division | None = field(default=None, kw_only=True)
+    applications: Applications | None = field(default=None, kw_only=True)
 
     def validate(self) -> None:
         """Check both graphs and that they share their blocks.

@@ -68,6 +68,8 @@ def _check_shapes(graph: TaskGraph) -> None:
     }
     if graph.detached is not None:
         expected["detached"] = (tasks, np.bool_)
+    if graph.occupancy is not None:
+        expected["occupancy"] = (tasks, np.int32)
     for name, (shape, dtype) in expected.items():
         array = getattr(graph, name)
         if array.dtype != dtype:
@@ -99,6 +101,8 @@ def _check_costs(graph: TaskGraph) -> None:
     if task is not None:
         raise GraphError(f"task {task}: creation_ops: found {creation[task]}, accepted 0 or more")
     _check_sign("task", "arrival_ps", graph.arrival_ps)
+    if graph.occupancy is not None:
+        _check_sign("task", "occupancy", graph.occupancy.astype(np.int64))
     _check_range("task", graph.task_class, len(graph.class_names), "class")
 
 

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import DUPLICATE, EXCHANGE, KILL, PREEMPT, TRANSFER, Decision
+from simsched.engine.backend import (
+    DUPLICATE,
+    EXCHANGE,
+    KILL,
+    NOBODY,
+    PREEMPT,
+    TRANSFER,
+    Decision,
+    ReadyAnswer,
+)
 from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
 from simsched.errors import SimschedError
 from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
@@ -18,6 +27,7 @@ from simsched.policy.base import (
     CONDITIONS,
     PARENT_FIRST,
     AcquireStep,
+    Device,
     Monitor,
     Placement,
     Plan,
@@ -87,14 +97,23 @@ class RandomHooks:
     def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
         self._look("acquire", task, worker, group, instance)
 
-    def on_ready(self, task: int, worker: int) -> tuple[int, int] | None:
+    def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
         self._look("ready", task, worker)
         if self._rng.random() < 0.5:
             return None
+        decisions = self._transfers()
+        if self._rng.random() < 0.3:
+            return NOBODY, 0, decisions
         group = int(self._rng.integers(len(self.group_sizes)))
-        return group, int(self._rng.integers(self.group_sizes[group]))
+        return group, int(self._rng.integers(self.group_sizes[group])), decisions
 
-    def _transfer(self) -> Decision:
+    def _transfers(self) -> list[Decision]:
+        """None, one or two transfers, of which some land at once."""
+        number = min(self.transfers, int(self._rng.choice([0, 0, 0, 1, 2])))
+        self.transfers -= number
+        return [self._transfer(at_once=bool(self._rng.integers(2))) for _ in range(number)]
+
+    def _transfer(self, *, at_once: bool = False) -> Decision:
         """Any pools, now and then one that does not exist."""
         pools = []
         for _ in range(2):
@@ -103,7 +122,8 @@ class RandomHooks:
         if self._rng.random() < 0.002:
             pools[3] += 1000
         count, delay = int(self._rng.integers(1, 4)), int(self._rng.choice([1, 100, 5000, 90_000]))
-        return TRANSFER, *pools, count, delay, int(self._rng.integers(2)), -1
+        take, entry = (int(self._rng.integers(n)) for n in (3, 40))
+        return TRANSFER, *pools, count, 0 if at_once else delay, take, entry
 
     def on_idle(self, worker: int) -> Decision | None:
         self._look("idle", worker)
@@ -116,8 +136,9 @@ class RandomHooks:
         self.snatches -= 1
         return PREEMPT, int(self._rng.choice(running)), worker
 
-    def on_finish(self, task: int, worker: int) -> None:
+    def on_finish(self, task: int, worker: int) -> list[Decision] | None:
         self._look("finish", task, worker)
+        return self._transfers() or None
 
     def on_timer(self) -> list[Decision]:
         self._look("timer")
@@ -327,7 +348,14 @@ def random_graph(rng: np.random.Generator, blocks: np.ndarray, kinds: tuple[str,
         creation_ops=np.round(rng.random(n) * rng.choice([0.0, 20.0])),
         arrival_ps=arrival.astype(np.int64),
         detached=detached,
+        occupancy=random_occupancy(n, int(scale[0, 0]) + len(access_ptr)),
     )
+
+
+def random_occupancy(n: int, seed: int) -> np.ndarray | None:
+    """Return shares of devices of capacity 10, or none."""
+    rng = np.random.default_rng(seed)
+    return None if rng.random() < 0.3 else rng.integers(0, 11, n).astype(np.int32)
 
 
 def _ptr(lists: list[Any]) -> np.ndarray:
@@ -350,6 +378,24 @@ def random_victims(
         rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
         weight=rng.integers(0, 4, shape).astype(np.int32) if kind == 1 else None,
     )
+
+
+def random_devices(
+    rng: np.random.Generator, groups: tuple[PoolGroup, ...], steps: list[AcquireStep]
+) -> tuple[tuple[PoolGroup, ...], list[AcquireStep], tuple[Device, ...]]:
+    """Return the plan's parts with some groups that lead to a device, those of one scope."""
+    if rng.random() < 0.5:
+        return groups, steps, ()
+    scope = groups[int(rng.integers(len(groups)))].scope
+    chosen = {g.name for g in groups if g.scope == scope and rng.random() < 0.8}
+    kept = [
+        replace(step, when=()) if step.group in chosen else step
+        for step in steps
+        if step.group not in chosen or step.where == "own"
+    ]
+    devices = (Device("other", 99), Device("device", int(rng.choice([10, 14, 40]))))
+    marked = tuple(replace(g, device="device") if g.name in chosen else g for g in groups)
+    return marked, kept, devices
 
 
 def random_plan(
@@ -375,11 +421,13 @@ def random_plan(
                 step = AcquireStep(group.name, where, take, when)
                 size = problem.instances()[group.scope]
                 steps.append(random_victims(choose, step, problem.n_workers, size))
+    groups, steps, devices = random_devices(choose, groups, steps)
     rng.shuffle(steps)  # type: ignore[arg-type]
     if rng.random() < 0.9:  # make most runs end
         for group in groups:
             steps.append(AcquireStep(group.name, "own", "newest"))
-            steps.append(AcquireStep(group.name, "anywhere", "oldest"))
+            if group.device is None:
+                steps.append(AcquireStep(group.name, "anywhere", "oldest"))
     sizes = [problem.instances()[str(scope)] for scope in scopes]
     n = graph.n_tasks
     group_of = rng.integers(0, len(groups), n).astype(np.int8)
@@ -408,6 +456,7 @@ def random_plan(
         counter_group=rng.integers(-1, 3, n).astype(np.int32) if rng.random() < 0.4 else None,
         monitor=monitor,
         balancing=balancing if rng.random() < 0.3 else None,
+        devices=devices,
     )
     return resolve_plan(plan, graph, problem), sizes
 

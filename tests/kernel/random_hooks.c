@@ -6,7 +6,21 @@ static bool aborts(random_hooks_t *state)
     return ++state->n_calls == state->abort_at;
 }
 
-static int on_ready(void *context, int32_t task, int32_t worker, int32_t *group_ret, int32_t *instance_ret)
+static ssk_decision_t random_transfer(random_hooks_t *state);
+
+/* Up to two transfers, of which some land at once. */
+static void decide(random_hooks_t *state, ssk_decision_t *decisions, ssk_answer_t *answer)
+{
+    while (answer->n_decisions < 2 && state->n_transfers < 200 && rng_chance(&state->rng, 0.2)) {
+        ssk_decision_t *d = &decisions[answer->n_decisions++];
+        state->n_transfers++;
+        *d = random_transfer(state);
+        d->delay_ps = rng_chance(&state->rng, 0.5) ? 0 : d->delay_ps;
+    }
+    answer->decisions = decisions;
+}
+
+static int on_ready(void *context, int32_t task, int32_t worker, ssk_answer_t *answer)
 {
     random_hooks_t *state = context;
     const ssk_plan_t *plan = &state->scenario->plan;
@@ -15,11 +29,13 @@ static int on_ready(void *context, int32_t task, int32_t worker, int32_t *group_
     CHECK(task >= 0 && worker >= SSK_NONE && worker < p->n_workers);
     if (aborts(state))
         return -1;
+    CHECK(answer->group == SSK_NONE && answer->n_decisions == 0);
+    decide(state, state->ready_decisions, answer);
     if (rng_chance(&state->rng, 0.7))
         return 0;
-    *group_ret = rng_below(&state->rng, plan->n_groups);
-    *instance_ret = rng_below(&state->rng, n_instances[plan->group_scope[*group_ret]]);
-    return 1;
+    answer->group = rng_below(&state->rng, plan->n_groups);
+    answer->instance = rng_below(&state->rng, n_instances[plan->group_scope[answer->group]]);
+    return 0;
 }
 
 static int on_spawn(void *context, int32_t parent, int32_t child, int32_t worker)
@@ -83,9 +99,11 @@ static int on_idle(void *context, int32_t worker, ssk_decision_t *decision_ret)
     return 1;
 }
 
-static int on_finish(void *context, int32_t task, int32_t worker)
+static int on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *answer)
 {
-    CHECK(task >= 0 && worker >= 0);
+    random_hooks_t *state = context;
+    CHECK(task >= 0 && worker >= 0 && answer->n_decisions == 0);
+    decide(state, state->finish_decisions, answer);
     return aborts(context) ? -1 : 0;
 }
 

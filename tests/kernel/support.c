@@ -431,24 +431,35 @@ static void make_plan(scenario_t *s)
 {
     const ssk_problem_t *p = &s->problem;
     ssk_plan_t *plan = &s->plan;
-    rng_t victims = {s->rng.state + 3};
+    rng_t victims = {s->rng.state + 3}, devices = {s->rng.state + 5};
     int32_t n = s->graph.n_tasks, groups = plan->n_groups = 1 + rng_below(&s->rng, 3), steps = 0;
     int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
     int32_t *scope = INT32(groups), *group = INT32(32), *where = INT32(32), *take = INT32(32), *when = INT32(32);
     int32_t *instance = INT32(n), *counter = INT32(n);
+    int32_t *device = INT32(groups), *capacity = INT32(2), *occupancy = INT32(n);
     uint8_t *locked = UINT8(groups), *marks = UINT8(groups), *order = UINT8(n), *active = UINT8(p->n_workers);
     int8_t *group_of = (int8_t *)UINT8(n);
     for (int32_t g = 0; g < groups; g++) {
         scope[g] = g == 0 ? SSK_SCOPE_WORKER : rng_below(&s->rng, SSK_N_SCOPES);
         locked[g] = rng_chance(&s->rng, 0.3);
         marks[g] = rng_chance(&s->rng, 0.3);
-        for (int32_t w = scope[g] == SSK_SCOPE_CLASS ? SSK_ANYWHERE : SSK_OWN; w <= SSK_ANYWHERE; w++) {
+        device[g] = scope[g] == SSK_SCOPE_MACHINE && rng_chance(&devices, 0.7) ? 1 : SSK_NONE;
+        int32_t last = device[g] == SSK_NONE ? SSK_ANYWHERE : SSK_OWN;
+        for (int32_t w = scope[g] == SSK_SCOPE_CLASS ? SSK_ANYWHERE : SSK_OWN; w <= last; w++) {
             group[steps] = g;
             where[steps] = w;
             take[steps] = rng_below(&s->rng, 2);
             when[steps++] = w == SSK_OWN || w == SSK_ANYWHERE ? 0 : rng_below(&s->rng, 8);
         }
     }
+    capacity[0] = 9;
+    capacity[1] = 4 + rng_below(&devices, 20);
+    for (int32_t t = 0; t < n; t++)
+        occupancy[t] = rng_below(&devices, 5);
+    s->graph.occupancy = rng_chance(&devices, 0.7) ? occupancy : NULL;
+    plan->n_devices = 2;
+    plan->device_capacity = capacity;
+    plan->group_device = device;
     plan->n_steps = steps;
     plan->group_scope = scope;
     plan->step_group = group;

@@ -140,6 +140,8 @@ static void test_graph_and_plan(uint64_t seed)
     REFUSED(*g, join_access, int64_t, 0, -1);
     REFUSED(*plan, group_scope, int32_t, 0, SSK_SCOPE_MACHINE);
     REFUSED(*plan, group_scope, int32_t, 1, SSK_N_SCOPES);
+    REFUSED(*plan, group_device, int32_t, 0, plan->n_devices);
+    REFUSED(*plan, device_capacity, int32_t, 1, 0);
     REFUSED(*plan, step_group, int32_t, 0, plan->n_groups);
     REFUSED(*plan, step_where, int32_t, 0, 4);
     REFUSED(*plan, step_take, int32_t, 0, -1);

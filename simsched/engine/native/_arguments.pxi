@@ -191,6 +191,8 @@ cdef int _fill_graph(ssk_graph_t *g, object graph, list kept) except -1:
     g.arrival_ps = <const int64_t *>_array(kept, graph, "arrival_ps", np.int64, (n,))
     if graph.detached is not None:
         g.detached = <const uint8_t *>_array(kept, graph, "detached", np.bool_, (n,))
+    if graph.occupancy is not None:
+        g.occupancy = <const int32_t *>_array(kept, graph, "occupancy", np.int32, (n,))
     return 0
 
 
@@ -236,6 +238,10 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     r.group_locked = <const uint8_t *>_array(kept, plan, "group_locked", np.uint8, groups)
     r.group_marks_active = <const uint8_t *>_array(kept, plan, "group_marks_active", np.uint8, groups)
     r.group_prefetches = <const uint8_t *>_array(kept, plan, "group_prefetches", np.uint8, groups)
+    r.n_devices = _count(len(plan.device_capacity), "ResolvedPlan.device_capacity")
+    if r.n_devices > 0:
+        r.group_device = <const int32_t *>_array(kept, plan, "group_device", np.int32, groups)
+        r.device_capacity = <const int32_t *>_array(kept, plan, "device_capacity", np.int32, (r.n_devices,))
     _fill_order(r, plan, workers, kept)
     r.spawn_order = <const uint8_t *>_array(kept, plan, "spawn_order", np.uint8, (n,))
     r.group_of = <const int8_t *>_array(kept, plan, "group_of", np.int8, (n,))
@@ -266,3 +272,16 @@ cdef int _fill_decision(ssk_decision_t *d, tuple chosen) except -1:
     else:
         d.worker, d.other = rest
     return 0
+
+
+cdef object _fill_decisions(ssk_answer_t *answer, object chosen):
+    """Take over decisions of a hook; return what keeps them in memory."""
+    cdef ssk_decision_t *place
+    cdef Py_ssize_t i
+    memory = np.zeros(max(1, len(chosen)) * sizeof(ssk_decision_t), np.uint8)
+    place = <ssk_decision_t *>cnp.PyArray_DATA(<cnp.ndarray>memory)
+    for i in range(len(chosen)):
+        _fill_decision(&place[i], chosen[i])
+    answer.decisions = place
+    answer.n_decisions = _count(len(chosen), "decisions")
+    return memory

@@ -74,14 +74,15 @@ cdef int _on_acquire(void *context, int32_t task, int32_t worker, int32_t group,
         return -1
 
 
-cdef int _on_ready(void *context, int32_t task, int32_t worker, int32_t *group, int32_t *instance) noexcept with gil:
+cdef int _on_ready(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
         chosen = backend.hooks.on_ready(task, worker)
-        if chosen is None:
-            return 0
-        group[0], instance[0] = chosen
-        return 1
+        if chosen is not None:
+            answer.group, answer.instance, decisions = chosen
+            if decisions:
+                backend.ready_decisions = _fill_decisions(answer, decisions)
+        return 0
     except BaseException as error:
         backend.raised = error
         return -1
@@ -100,34 +101,39 @@ cdef int _on_idle(void *context, int32_t worker, ssk_decision_t *decision) noexc
         return -1
 
 
-cdef int _on_finish(void *context, int32_t task, int32_t worker) noexcept with gil:
+cdef int _on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
-        backend.hooks.on_finish(task, worker)
+        decisions = backend.hooks.on_finish(task, worker)
+        if decisions:
+            backend.finish_decisions = _fill_decisions(answer, decisions)
         return 0
     except BaseException as error:
         backend.raised = error
         return -1
 
 
+PLACE_OF_ORDER = (SSK_DECIDE_PREEMPT, -1, -1)  # filled in afterwards: an acquire order is no tuple of numbers
+
+
 cdef int _on_timer(void *context, const ssk_decision_t **decisions) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
+    cdef ssk_answer_t answer
     cdef ssk_decision_t *place
     cdef Py_ssize_t i
     try:
         chosen = backend.hooks.on_timer()
-        backend.decisions = np.zeros(max(1, len(chosen)) * sizeof(ssk_decision_t), np.uint8)
-        place = <ssk_decision_t *>cnp.PyArray_DATA(<cnp.ndarray>backend.decisions)
         if any(decision[0] == SSK_DECIDE_ORDER for decision in chosen):
             backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
+        backend.decisions = _fill_decisions(&answer, [
+            PLACE_OF_ORDER if decision[0] == SSK_DECIDE_ORDER else decision for decision in chosen
+        ])
+        place = <ssk_decision_t *>answer.decisions
         for i in range(len(chosen)):
             if chosen[i][0] == SSK_DECIDE_ORDER:
-                memset(&place[i], 0, sizeof(place[i]))
                 place[i].kind, place[i].plan = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
-            else:
-                _fill_decision(&place[i], chosen[i])
         decisions[0] = place
-        return _count(len(chosen), "decisions")
+        return answer.n_decisions
     except BaseException as error:
         backend.raised = error
         return -1
@@ -151,7 +157,8 @@ cdef class NativeBackend:
     """
 
     cdef ssk_sim_t *sim
-    cdef object problem, hooks, graph, raised, decisions, sink, columns
+    cdef object problem, hooks, graph, raised, sink, columns
+    cdef object decisions, ready_decisions, finish_decisions  # memory of the last ones of each hook
     cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
     cdef int32_t n_blocks, n_node_kinds
@@ -475,9 +482,12 @@ cdef str _describe_flaw(str what, ssk_flaw_t flaw):
 
 cdef str _describe_decision(ssk_failure_t f):
     """Return the message for a hook's decision that is not allowed."""
-    if f.reason in (SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL):
-        hook = "on_idle" if f.reason == SSK_REASON_IDLE_POOL else "on_timer"
-        return f"{hook}: no pool with group {f.group}, instance {f.instance}"
+    hooks = {
+        SSK_REASON_IDLE_POOL: "on_idle", SSK_REASON_TIMER_POOL: "on_timer",
+        SSK_REASON_READY_POOL: "on_ready", SSK_REASON_FINISH_POOL: "on_finish",
+    }
+    if f.reason in hooks:
+        return f"{hooks[f.reason]}: no pool with group {f.group}, instance {f.instance}"
     if f.reason == SSK_REASON_EXCHANGE:
         return f"on_timer: workers {f.worker} and {f.taker} cannot swap threads"
     if f.reason == SSK_REASON_KIND:

@@ -12,6 +12,7 @@ cdef extern from "ssk.h" nogil:
     int SSK_REASON_EXCHANGE, SSK_REASON_KIND
     int SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED
     int SSK_REASON_IDLE_SPAWNS, SSK_REASON_TIMER_SPAWNS, SSK_REASON_IDLE_SEVERAL, SSK_REASON_TIMER_SEVERAL
+    int SSK_REASON_READY_POOL, SSK_REASON_FINISH_POOL
     int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER, SSK_DECIDE_EXCHANGE, SSK_DECIDE_ORDER
 
     ctypedef struct ssk_allocator_t:
@@ -28,13 +29,17 @@ cdef extern from "ssk.h" nogil:
         int64_t delay_ps
         const ssk_plan_t *plan
 
+    ctypedef struct ssk_answer_t:
+        int32_t group, instance, n_decisions
+        const ssk_decision_t *decisions
+
     ctypedef struct ssk_hooks_t:
         void *context
         int (*on_spawn)(void *, int32_t, int32_t, int32_t) noexcept nogil
         int (*on_acquire)(void *, int32_t, int32_t, int32_t, int32_t) noexcept nogil
-        int (*on_ready)(void *, int32_t, int32_t, int32_t *, int32_t *) noexcept nogil
+        int (*on_ready)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_idle)(void *, int32_t, ssk_decision_t *) noexcept nogil
-        int (*on_finish)(void *, int32_t, int32_t) noexcept nogil
+        int (*on_finish)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_timer)(void *, const ssk_decision_t **) noexcept nogil
 
     ctypedef struct ssk_costs_t:
@@ -134,6 +139,7 @@ cdef extern from "ssk.h" nogil:
         const double *creation_ops
         const int64_t *arrival_ps
         const uint8_t *detached
+        const int32_t *occupancy
         int32_t unchanged
 
     ctypedef struct ssk_plan_t:
@@ -142,6 +148,9 @@ cdef extern from "ssk.h" nogil:
         const uint8_t *group_locked
         const uint8_t *group_marks_active
         const uint8_t *group_prefetches
+        int32_t n_devices
+        const int32_t *group_device
+        const int32_t *device_capacity
         const int32_t *step_group
         const int32_t *step_where
         const int32_t *step_take

@@ -8,7 +8,6 @@ in the order that the law prescribes.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
@@ -24,18 +23,21 @@ from simsched.engine.backend import (
     Decision,
     Hooks,
     IterationCounters,
+    ReadyAnswer,
 )
 from simsched.engine.problem import Problem, ResolvedPlan
 from simsched.engine.reference.copies import Copies
+from simsched.engine.reference.devices import Place
 from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flight, Flights
 from simsched.engine.reference.pools import Pools, draw_below, held
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.seats import own_seats, swap_seats
-from simsched.engine.reference.segments import Memory, Remaining, Segment
+from simsched.engine.reference.segments import Memory
 from simsched.engine.reference.sharing import NEVER, Sharing
+from simsched.engine.reference.tasks import Tasks
 from simsched.engine.reference.worker import Worker
-from simsched.engine.stall import ENDED, NOT_STARTED, TOO_LONG, explain_stall
+from simsched.engine.stall import NOT_STARTED, TOO_LONG, explain_stall
 from simsched.errors import ModelError, PolicyError, StalledError
 from simsched.policy.executions import Progress
 from simsched.trace.schema import NONE, EventKind, Summary, Trace
@@ -44,45 +46,6 @@ from simsched.workload.graph import TaskGraph
 
 #: kinds of pending events, in order
 FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY_TIMER = range(6)
-
-
-@dataclass
-class Tasks:
-    """State of the tasks of one iteration."""
-
-    graph: TaskGraph
-    pending: list[int] = field(init=False)  # unfinished predecessors, plus 1 until created
-    outstanding: list[int] = field(init=False)  # joined children that have not ended
-    next_child: list[int] = field(init=False)
-    started: list[int] = field(init=False)
-    executed_by: list[int] = field(init=False)
-    executed_ps: list[int] = field(init=False)
-    n_ended: int = 0
-    joining: set[int] = field(default_factory=set)
-    suspended: set[int] = field(default_factory=set)
-    saved: dict[int, Segment] = field(default_factory=dict)  # preempted segments
-    remaining: dict[int, Remaining] = field(default_factory=dict)
-    marked_domain: dict[int, int] = field(default_factory=dict)  # domain that the task keeps active
-
-    def __post_init__(self) -> None:
-        n = self.graph.n_tasks
-        self.pending = (self.graph.in_degree + 1).tolist()
-        self.outstanding = self.graph.n_joined_children.tolist()
-        self.next_child = [0] * n
-        self.started = [NOT_STARTED] * n
-        self.executed_by = [NONE] * n
-        self.executed_ps = [0] * n
-
-    def end(self, task: int, worker: int) -> int | None:
-        """Note the end of a task; return the parent that waits for it."""
-        self.started[task] = ENDED
-        self.executed_by[task] = worker
-        self.n_ended += 1
-        if not self.graph.is_joined[task]:
-            return None
-        parent = int(self.graph.parent[task])
-        self.outstanding[parent] -= 1
-        return parent
 
 
 class SimpyBackend:
@@ -130,7 +93,7 @@ class SimpyBackend:
     ) -> None:
         """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
         self.graph, self.plan, self._last = graph, plan, last
-        self.pools = Pools(self.problem, plan, self._home)
+        self.pools = Pools(self.problem, plan, graph, self._home)
         self.tasks = Tasks(graph)
         self._flights = Flights()
         self.lag = 0.0
@@ -300,10 +263,14 @@ class SimpyBackend:
     def push(self, task: int, worker: Worker | None, *, at: int, continuation: bool = False) -> int:
         """Put a task into its pool, wake a worker; return the pusher's clock, `at` before."""
         pusher = NOBODY if worker is None else worker.index
-        group, instance = (0, pusher) if continuation else self._pool_of(task, pusher)
+        group, instance, decisions = (
+            (0, pusher, []) if continuation else self._pool_of(task, pusher)
+        )
         if worker is not None and self.pools.is_locked(group):
             at = self.pools.lock(group, instance, at)
         self.enter(task, group, instance, worker)
+        for decision in decisions:
+            self._transfer(decision, None, "on_ready")
         return at
 
     def enter(self, task: int, group: int, instance: int, worker: Worker | None) -> None:
@@ -322,17 +289,20 @@ class SimpyBackend:
             return False
         return self.tasks.started[task] == NOT_STARTED
 
-    def _pool_of(self, task: int, pusher: int) -> tuple[int, int]:
-        """Return the pool that a ready task enters."""
-        if self._hooks.wants_on_ready:
-            chosen = self._hooks.on_ready(task, pusher)
-            if chosen is not None:
-                group, instance = chosen
-                if not self.pools.exists(group, instance):
-                    raise PolicyError(
-                        f"on_ready: task {task}: no pool with group {group}, instance {instance}"
-                    )
-                return group, instance
+    def _pool_of(self, task: int, pusher: int) -> ReadyAnswer:
+        """Return the pool that a ready task enters, and the transfers that follow."""
+        answer = self._hooks.on_ready(task, pusher) if self._hooks.wants_on_ready else None
+        group, instance, decisions = answer or (NOBODY, 0, [])
+        if group == NOBODY:
+            return *self._planned_pool(task, pusher), decisions
+        if not self.pools.exists(group, instance):
+            raise PolicyError(
+                f"on_ready: task {task}: no pool with group {group}, instance {instance}"
+            )
+        return group, instance, decisions
+
+    def _planned_pool(self, task: int, pusher: int) -> tuple[int, int]:
+        """Return the pool that the plan has for a ready task."""
         group, instance = int(self.plan.group_of[task]), int(self.plan.instance_of[task])
         if instance < 0:
             if pusher == NOBODY:
@@ -357,6 +327,18 @@ class SimpyBackend:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self._wake(able[pick], len(able))
             able[pick].called_to = group, instance
+
+    def push_back(self, task: int, worker: Worker) -> None:
+        """Let a worker push a task that it has lost."""
+        place = self.pools.devices.vacate(task)
+        self.push(task, worker, at=self.now)
+        self.offer(place)
+
+    def offer(self, place: Place | None) -> None:
+        """Wake a worker for the entry that comes next on a device, if it has room."""
+        pool = None if place is None else self.pools.devices.offered(place)
+        if pool is not None:
+            self._wake_for(*pool)
 
     def pass_on(self, called_to: tuple[int, int] | None) -> None:
         """Wake another worker for the pool to which one was called that has not taken from it."""
@@ -383,8 +365,11 @@ class SimpyBackend:
     def after_end(self, task: int, worker: int) -> None:
         """Tell the policy that a task has ended and release its domain."""
         self.memory.homes.free_after(task, worker, self.now)
+        place = self.pools.devices.vacate(task)
         if self._hooks.wants_on_finish:
-            self._hooks.on_finish(task, worker)
+            for decision in self._hooks.on_finish(task, worker) or []:
+                self._transfer(decision, None, "on_finish")
+        self.offer(place)
         domain = self.tasks.marked_domain.pop(task, None)
         if domain is not None:
             self.pools.active_tasks[domain] -= 1
@@ -498,7 +483,11 @@ class SimpyBackend:
         pool = (group << 32) + instance
         worker = NONE if asker is None else asker
         self.record.event(self.now, EventKind.TRANSFER, worker, NONE, pool, len(entries))
-        self._flights.depart(Flight(self.now + delay_ps, to_group, to_instance, entries, asker))
+        flight = Flight(self.now + delay_ps, to_group, to_instance, entries, asker)
+        if delay_ps == 0:
+            self._land(flight)
+        else:
+            self._flights.depart(flight)
 
     def _land(self, flight: Flight) -> None:
         """Let the entries of a flight enter their pool; whoever sent for them looks for work."""
@@ -570,7 +559,7 @@ class SimpyBackend:
         task = self.workers[victim].take_away()
         self.record.event(self.now, EventKind.PREEMPT, victim, task, 0, taker)
         if taker == NOBODY:
-            self.push(task, self.workers[victim], at=self.now)
+            self.push_back(task, self.workers[victim])
             return task, 0
         self.workers[taker].become_busy()
         costs = self.problem.costs

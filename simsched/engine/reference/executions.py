@@ -45,7 +45,7 @@ class Executions:
         task = self._leaf_of(worker, hook)
         self._lose(sim.workers[worker], task, Loss.KILLED)
         if self._leave(task, worker):
-            sim.push(task, sim.workers[worker], at=sim.now)
+            sim.push_back(task, sim.workers[worker])
 
     def end(self, task: int, worker: int) -> None:
         """Kill the other executions of a task that a worker has ended."""

@@ -10,7 +10,9 @@ from itertools import accumulate
 import numpy as np
 
 from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.reference.devices import Devices
 from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES
+from simsched.workload.graph import TaskGraph
 
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
 NEWEST = TAKES.index("newest")
@@ -40,7 +42,9 @@ class Found:
 class Pools:
     """The pools of one iteration's plan."""
 
-    def __init__(self, problem: Problem, plan: ResolvedPlan, home: list[int]) -> None:
+    def __init__(
+        self, problem: Problem, plan: ResolvedPlan, graph: TaskGraph, home: list[int]
+    ) -> None:
         """Lay out the pools; `home` is the domain in which each worker has started."""
         self._problem = problem
         self._plan = plan
@@ -48,6 +52,7 @@ class Pools:
         scopes = [SCOPES[code] for code in plan.group_scope.tolist()]
         counts = problem.instances()
         self.content: list[list[deque[int]]] = [[deque() for _ in range(counts[s])] for s in scopes]
+        self.devices = Devices(plan, graph, self.content)
         self._lock_free = [[0] * counts[s] for s in scopes]
         self._domain_of = [self._instance_domains(s) for s in scopes]
         self._scopes = scopes
@@ -59,6 +64,7 @@ class Pools:
     def change_order(self, plan: ResolvedPlan) -> None:
         """Let workers look for work by the steps of another plan for the same pools."""
         self._plan = plan
+        self.devices.plan = plan
 
     def _instance_domains(self, scope: str) -> list[int]:
         """Return the (first) domain of every instance of a scope."""
@@ -161,6 +167,7 @@ class Pools:
             if (
                 int(self._plan.step_group[step]) == group
                 and not self._is_empty(step, instance)
+                and self.devices.admits(step, instance)
                 and self.conditions_hold(step, worker)
             ):
                 if int(self._plan.step_where[step]) == OWN:
@@ -192,9 +199,10 @@ class Pools:
             group = int(self._plan.step_group[step])
             if int(self._plan.step_where[step]) == OWN:
                 instance = self.own_instance(group, worker)
-                if self._is_empty(step, instance):
+                if self._is_empty(step, instance) or not self.devices.admits(step, instance):
                     continue
                 task = self._take(step, instance)
+                self.devices.occupy(task, group, instance)
                 at = now + self._probe_cost(failed) // party
                 if self.is_locked(group):
                     at = self.lock(group, instance, at)

@@ -163,6 +163,9 @@ class Worker:
                 sim.pass_on(called_to)
             for moved in found.rest:
                 sim.enter(moved, found.group, sim.pools.own_instance(found.group, self.index), self)
+            device = sim.pools.devices.device_of(found.group)
+            if device is not None:
+                sim.offer((device, found.instance))
         sim.record.acquire_ps[self.index] += cost
         yield from self._pay(cost)
         return task
@@ -261,6 +264,7 @@ class Worker:
         sim.tasks.suspended.add(task)
         outstanding = sim.tasks.outstanding[task]
         sim.record.event(sim.now, EventKind.TASK_SUSPEND, self.index, task, outstanding)
+        sim.offer(sim.pools.devices.vacate(task))
 
     def _spawn(self, task: int) -> Generator[simpy.Event, None, int | None]:
         """Create the remaining children; return the child that the worker starts itself, if any."""

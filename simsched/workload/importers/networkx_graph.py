@@ -229,6 +229,9 @@ def _read_stage(
             task.get("detached") is not None and task.whole("detached", most=1) == 1
             for task in tasks
         ],
+        occupancy=[task.whole("occupancy", most=MAX_INDEX) for task in tasks]
+        if any(task.get("occupancy") is not None for task in tasks)
+        else None,
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
@@ -265,6 +268,8 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
     }
     if graph.detached is not None:
         columns["detached"] = graph.detached.astype(int).tolist()
+    if graph.occupancy is not None:
+        columns["occupancy"] = graph.occupancy.tolist()
     for k, kind in enumerate(graph.kinds):
         columns[f"ops_{kind}"] = graph.ops[k].tolist()
         columns[f"join_ops_{kind}"] = graph.join_ops[k].tolist()

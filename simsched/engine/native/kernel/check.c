@@ -7,6 +7,7 @@
 
 #include "base.h"
 #include "blockpools.h"
+#include "devices.h"
 
 #define MAX_BYTES ((int64_t)1 << 52)
 #define MAX_CLASSES (1 << 28)
@@ -237,6 +238,8 @@ int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_
     CHECK_RANGE(graph->arrival_ps, graph->n_tasks, 0, SSK_NEVER / 2);
     if (graph->detached != NULL)
         CHECK_RANGE(graph->detached, graph->n_tasks, 0, 1);
+    if (graph->occupancy != NULL)
+        CHECK_RANGE(graph->occupancy, graph->n_tasks, 0, INT32_MAX);
     CHECK_PTR(graph->child_ptr, graph->n_tasks, graph->n_children);
     CHECK_RANGE(graph->child, graph->n_children, 0, graph->n_tasks - 1);
     CHECK_PTR(graph->succ_ptr, graph->n_tasks, graph->n_edges);
@@ -313,7 +316,32 @@ int ssk_order_check(const ssk_plan_t *order, const ssk_plan_t *plan, const ssk_p
     CHECK_RANGE(order->step_where, order->n_steps, SSK_OWN, SSK_ANYWHERE);
     CHECK_RANGE(order->step_take, order->n_steps, SSK_NEWEST, SSK_OLDEST);
     CHECK_RANGE(order->step_when, order->n_steps, 0, SSK_WHEN_HEAD | SSK_WHEN_INACTIVE | SSK_WHEN_NOT_HEAD);
+    for (int32_t step = 0; plan->n_devices > 0 && step < order->n_steps; step++)
+        if (plan->group_device[order->step_group[step]] != SSK_NONE &&
+            (order->step_where[step] != SSK_OWN || order->step_when[step] != 0))
+            return flawed(flaw, "step_where", step);
     return check_victims(order, plan->group_scope, problem, flaw);
+}
+
+/* Checks devices: who leads to them, and that every task fits on each. */
+static int check_devices(const ssk_plan_t *plan, const ssk_graph_t *graph, ssk_flaw_t *flaw)
+{
+    int32_t least = INT32_MAX;
+    if (plan->n_devices < 0)
+        return flawed(flaw, "n_devices", SSK_NONE);
+    CHECK_RANGE(plan->device_capacity, plan->n_devices, 1, INT32_MAX);
+    CHECK_RANGE(plan->group_device, plan->n_groups, SSK_NONE, plan->n_devices - 1);
+    for (int32_t device = 0; device < plan->n_devices; device++)
+        least = plan->device_capacity[device] < least ? plan->device_capacity[device] : least;
+    for (int32_t task = 0; task < graph->n_tasks; task++)
+        if (ssk_occupancy(graph, task) > least)
+            return flawed(flaw, "occupancy", task);
+    for (int32_t group = 0; group < plan->n_groups; group++)
+        for (int32_t other = 0; other < group; other++)
+            if (plan->group_device[group] != SSK_NONE && plan->group_device[group] == plan->group_device[other] &&
+                plan->group_scope[group] != plan->group_scope[other])
+                return flawed(flaw, "group_device", group);
+    return SSK_OK;
 }
 
 int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
@@ -338,5 +366,8 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
     }
     for (int32_t w = 0; w < problem->n_workers; w++)
         has_active = has_active || plan->active[w];
+    int status = plan->n_devices != 0 ? check_devices(plan, graph, flaw) : SSK_OK;
+    if (status != SSK_OK)
+        return status;
     return has_active ? ssk_order_check(plan, plan, problem, flaw) : flawed(flaw, "active", SSK_NONE);
 }

@@ -100,8 +100,7 @@ int ssk_kill(ssk_sim_t *sim, int32_t worker)
         return SSK_OK;
     }
     sim->tasks.phase[task] = SSK_TASK_NEW;
-    int64_t clock = sim->now;
-    return ssk_push(sim, task, worker, false, &clock);
+    return ssk_push_back(sim, task, worker);
 }
 
 void ssk_end_duplicates(ssk_sim_t *sim, int32_t task)

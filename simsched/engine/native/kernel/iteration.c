@@ -21,6 +21,15 @@ static int lay_out_pools(ssk_sim_t *sim)
     return status;
 }
 
+/* Lays out the devices of a plan. */
+static int lay_out_devices(ssk_sim_t *sim)
+{
+    int32_t n_instances[SSK_N_SCOPES];
+    for (int scope = 0; scope < SSK_N_SCOPES; scope++)
+        n_instances[scope] = sim->routes.scope[scope].n_instances;
+    return ssk_devices_reset(&sim->devices, &sim->allocator, &sim->plan, n_instances, sim->graph.n_tasks);
+}
+
 /* Takes over who is active. */
 static void set_active(ssk_sim_t *sim)
 {
@@ -184,7 +193,7 @@ static bool is_present_graph(const ssk_sim_t *sim, const ssk_graph_t *graph)
            g->join_access == graph->join_access && g->access_block == graph->access_block &&
            g->read_bytes == graph->read_bytes && g->written_bytes == graph->written_bytes &&
            g->creation_ops == graph->creation_ops && g->arrival_ps == graph->arrival_ps &&
-           g->detached == graph->detached;
+           g->detached == graph->detached && g->occupancy == graph->occupancy;
 }
 
 int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last)
@@ -214,6 +223,8 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
         with_marks = with_marks || plan->group_marks_active[group];
     set_active(sim);
     int status = lay_out_pools(sim);
+    if (status == SSK_OK)
+        status = lay_out_devices(sim);
     if (status == SSK_OK)
         status = ssk_victims_reset(&sim->victims, &sim->allocator, &sim->plan, sim->problem.n_workers);
     if (status == SSK_OK)

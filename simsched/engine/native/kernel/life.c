@@ -24,6 +24,9 @@ static void suspend(ssk_sim_t *sim, int32_t worker, int32_t task)
 {
     sim->tasks.phase[task] = SSK_TASK_SUSPENDED;
     ssk_event(sim, SSK_TASK_SUSPEND, worker, task, sim->tasks.outstanding[task], 0);
+    int32_t place = ssk_vacate(sim, task);
+    if (place != SSK_NONE)
+        ssk_offer(sim, place);
 }
 
 int ssk_create(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *clock)
@@ -130,6 +133,15 @@ static int release_successors(ssk_sim_t *sim, int32_t worker, int32_t task, int6
     return SSK_OK;
 }
 
+/* Tells the policy that a task has ended, and carries out what it decides. */
+static int tell_on_finish(ssk_sim_t *sim, int32_t task, int32_t worker)
+{
+    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
+    if (sim->hooks.on_finish(sim->hooks.context, task, worker, &answer) < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    return ssk_answer(sim, &answer, SSK_REASON_FINISH_POOL);
+}
+
 int ssk_end_task(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
@@ -153,8 +165,14 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
         if (status != SSK_OK)
             return status;
     }
-    if (sim->hooks.on_finish != NULL && sim->hooks.on_finish(sim->hooks.context, task, worker) < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
+    int32_t place = ssk_vacate(sim, task);
+    if (sim->hooks.on_finish != NULL) {
+        int status = tell_on_finish(sim, task, worker);
+        if (status != SSK_OK)
+            return status;
+    }
+    if (place != SSK_NONE)
+        ssk_offer(sim, place);
     ssk_release_domain(sim, task);
     if (tasks->has_successors) {
         int status = release_successors(sim, worker, task, &clock);

@@ -82,6 +82,13 @@ static inline int ssk_pools_push(ssk_pools_t *self, const ssk_allocator_t *alloc
     return SSK_OK;
 }
 
+/* The task of a pool that is not empty which ssk_pools_take() would remove. */
+static inline int32_t ssk_pools_look(const ssk_pool_t *pool, bool newest)
+{
+    assert(pool->count > 0);
+    return pool->ring[(pool->head + (newest ? pool->count - 1 : 0)) & (pool->capacity - 1)];
+}
+
 /* Removes and returns a task of a pool that is not empty. */
 static inline int32_t ssk_pools_take(ssk_pools_t *self, int32_t group, ssk_pool_t *pool, bool newest)
 {

@@ -1,5 +1,5 @@
 /*
- * Decisions of on_idle and on_timer; docs/semantics.md, "Preemption" and "Transfers".
+ * Decisions of hooks; docs/semantics.md, "Preemption" and "Transfers".
  */
 #include "sim.h"
 
@@ -59,12 +59,36 @@ static int64_t give(ssk_sim_t *sim, int32_t taker, int32_t victim, int32_t task)
     return cost;
 }
 
+int ssk_push_back(ssk_sim_t *sim, int32_t task, int32_t worker)
+{
+    int64_t clock = sim->now;
+    int32_t place = ssk_vacate(sim, task);
+    int status = ssk_push(sim, task, worker, false, &clock);
+    if (status == SSK_OK && place != SSK_NONE)
+        ssk_offer(sim, place);
+    return status;
+}
+
 static int refuse_taker(ssk_sim_t *sim, int reason, int32_t worker, int32_t taker)
 {
     sim->failure.reason = reason;
     sim->failure.worker = worker;
     sim->failure.taker = taker;
     return ssk_fail(sim, SSK_ERR_DECISION);
+}
+
+/* Puts the entries of a flight into their pool. */
+static int arrive(ssk_sim_t *sim, const ssk_flight_t *flight)
+{
+    int32_t task = flight->first;
+    for (int32_t i = 0; i < flight->n_entries; i++) {
+        int32_t following = sim->flights.next[task];
+        int status = ssk_enter(sim, task, flight->group, flight->instance, SSK_NONE);
+        if (status != SSK_OK)
+            return ssk_fail(sim, status);
+        task = following;
+    }
+    return SSK_OK;
 }
 
 /* Lets entries leave a pool for another one; `asker` waits for them. `reason` is that of a pool that does not exist. */
@@ -80,7 +104,7 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         sim->failure.instance = pools[i][1];
         return ssk_fail(sim, SSK_ERR_DECISION);
     }
-    if (d->count < 1 || d->delay_ps < 1 || d->delay_ps > SSK_MAX_COST_PS) {
+    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_MAX_COST_PS) {
         sim->failure.reason = SSK_REASON_KIND;
         return ssk_fail(sim, SSK_ERR_DECISION);
     }
@@ -98,6 +122,8 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         ssk_flights_load(&sim->flights, &flight, task);
     }
     ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)d->group << 32) + d->instance, flight.n_entries);
+    if (d->delay_ps == 0)
+        return arrive(sim, &flight);
     ssk_flights_depart(&sim->flights, flight);
     ssk_set_rare(sim, SSK_RARE_LANDING, sim->flights.heap[0].time);
     return SSK_OK;
@@ -106,15 +132,10 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
 int ssk_land(ssk_sim_t *sim)
 {
     ssk_flight_t flight = ssk_flights_land(&sim->flights);
-    int32_t task = flight.first;
     ssk_set_rare(sim, SSK_RARE_LANDING, sim->flights.n > 0 ? sim->flights.heap[0].time : SSK_NO_TIMER);
-    for (int32_t i = 0; i < flight.n_entries; i++) {
-        int32_t following = sim->flights.next[task];
-        int status = ssk_enter(sim, task, flight.group, flight.instance, SSK_NONE);
-        if (status != SSK_OK)
-            return ssk_fail(sim, status);
-        task = following;
-    }
+    int status = arrive(sim, &flight);
+    if (status != SSK_OK)
+        return status;
     if (flight.asker != SSK_NONE && ssk_sim_is_waiting(sim, flight.asker))
         ssk_wake(sim, flight.asker, 1);
     return SSK_OK;
@@ -130,6 +151,18 @@ static int refuse_kind(ssk_sim_t *sim)
 {
     sim->failure.reason = SSK_REASON_KIND;
     return ssk_fail(sim, SSK_ERR_DECISION);
+}
+
+int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int reason)
+{
+    for (int32_t i = 0; i < answer->n_decisions; i++) {
+        if (answer->decisions[i].kind != SSK_DECIDE_TRANSFER)
+            return refuse_kind(sim);
+        int status = transfer(sim, &answer->decisions[i], SSK_NONE, reason);
+        if (status != SSK_OK)
+            return status;
+    }
+    return SSK_OK;
 }
 
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
@@ -220,10 +253,8 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
                               : take_away(sim, victim, taker, SSK_REASON_TIMER_VICTIM, &task);
     if (status != SSK_OK)
         return status;
-    if (taker == SSK_NONE) {
-        int64_t clock = sim->now;
-        return ssk_push(sim, task, victim, false, &clock);
-    }
+    if (taker == SSK_NONE)
+        return ssk_push_back(sim, task, victim);
     if (!is_duplicate)
         cost = give(sim, taker, victim, task);
     ssk_set_parked(sim, taker, false);

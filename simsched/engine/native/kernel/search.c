@@ -69,6 +69,8 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance)
     for (int32_t step = 0; step < plan->n_steps; step++) {
         if (plan->step_group[step] != group || n_entries < (uint32_t)plan->step_least[step])
             continue;
+        if (plan->n_devices > 0 && !ssk_admits(sim, step, instance))
+            continue;
         if (plan->step_choice[step] == SSK_UNIFORM) {
             memset(reached, 0, n_words * sizeof(*reached));
             ssk_routes_add_reaching(routes, scope, plan->step_where[step], instance, reached);
@@ -114,8 +116,7 @@ void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party)
     ssk_event(sim, SSK_WAKE, worker, SSK_NONE, party, 0);
 }
 
-/* Wakes one of the parked workers that may take from a pool. */
-static void wake_for(ssk_sim_t *sim, int32_t group, int32_t instance)
+void ssk_wake_for(ssk_sim_t *sim, int32_t group, int32_t instance)
 {
     if (sim->n_parked == 0)
         return;
@@ -133,18 +134,20 @@ static void wake_for(ssk_sim_t *sim, int32_t group, int32_t instance)
 static void pass_on(ssk_sim_t *sim, int32_t group, int32_t instance)
 {
     if (group != SSK_NONE && ssk_pools_at(&sim->pools, group, instance)->count > 0)
-        wake_for(sim, group, instance);
+        ssk_wake_for(sim, group, instance);
 }
 
 /* Chooses the pool of a ready task. */
-static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *group, int32_t *instance)
+static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *group, int32_t *instance,
+                       ssk_answer_t *answer)
 {
     const ssk_plan_t *plan = &sim->plan;
     if (sim->hooks.on_ready != NULL) {
-        int chosen = sim->hooks.on_ready(sim->hooks.context, task, pusher, group, instance);
-        if (chosen < 0)
+        if (sim->hooks.on_ready(sim->hooks.context, task, pusher, answer) < 0)
             return ssk_fail(sim, SSK_ERR_HOOK);
-        if (chosen > 0) {
+        if (answer->group != SSK_NONE) {
+            *group = answer->group;
+            *instance = answer->instance;
             if (*group >= 0 && *group < plan->n_groups && *instance >= 0 &&
                 *instance < ssk_pools_n_instances(&sim->pools, *group))
                 return SSK_OK;
@@ -177,21 +180,25 @@ int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int
         sim->tasks.phase[task] == SSK_TASK_NEW)
         status = ssk_prefetch(sim, task, instance);
     if (status == SSK_OK)
-        wake_for(sim, group, instance);
+        ssk_wake_for(sim, group, instance);
     return status;
 }
 
 int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, int64_t *clock)
 {
     int32_t group = 0, instance = pusher;
+    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (!continuation) {
-        int status = choose_pool(sim, task, pusher, &group, &instance);
+        int status = choose_pool(sim, task, pusher, &group, &instance, &answer);
         if (status != SSK_OK)
             return status;
     }
     if (pusher != SSK_NONE && sim->plan.group_locked[group])
         *clock = lock(sim, ssk_pools_at(&sim->pools, group, instance), *clock);
-    return ssk_enter(sim, task, group, instance, pusher);
+    int status = ssk_enter(sim, task, group, instance, pusher);
+    if (status == SSK_OK && answer.n_decisions > 0)
+        status = ssk_answer(sim, &answer, SSK_REASON_READY_POOL);
+    return status;
 }
 
 /* Sets whether the workers of a domain may use steps that ask for an inactive domain. */
@@ -354,7 +361,8 @@ static bool find_pool(ssk_sim_t *sim, int32_t worker, found_t *found, bool *has_
         if (found->is_own) {
             found->instance = sim->routes.scope[plan->group_scope[group]].own[worker];
             if (ssk_pools_at(&sim->pools, group, found->instance)->count >=
-                (uint32_t)plan->step_least[step])
+                    (uint32_t)plan->step_least[step] &&
+                (plan->n_devices == 0 || ssk_admits(sim, step, found->instance)))
                 return true;
         } else if (plan->step_choice[step] != SSK_UNIFORM) {
             if (draw_listed(sim, step, worker, has_failed, &found->instance))
@@ -446,6 +454,8 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     }
     ssk_pool_t *pool = ssk_pools_at(&sim->pools, found.group, found.instance);
     int32_t task = ssk_pools_take(&sim->pools, found.group, pool, sim->plan.step_take[found.step] == SSK_NEWEST);
+    if (sim->plan.n_devices > 0)
+        ssk_occupy(sim, task, found.group, found.instance);
     int64_t at = sim->now + probe_cost / party, cost;
     int32_t distance = 0, n_moved = 0;
     if (found.is_own) {
@@ -479,6 +489,8 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
         if (status != SSK_OK)
             return ssk_fail(sim, status);
     }
+    if (sim->plan.n_devices > 0 && sim->plan.group_device[found.group] != SSK_NONE)
+        ssk_offer(sim, sim->devices.base[sim->plan.group_device[found.group]] + found.instance);
     w->task = task;
     w->counters.acquire_ps += cost;
     return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);

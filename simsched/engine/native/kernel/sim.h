@@ -12,6 +12,7 @@
  * run.c      order of events                      sim.c        allocation, verification
  * results.c  what is read from outside            balancing.c  pages that follow accesses
  * executions.c  duplicates, kills, progress
+ * devices.c  room on devices
  */
 #ifndef SSK_SIM_H
 #define SSK_SIM_H
@@ -21,6 +22,7 @@
 #include "caches.h"
 #include "calendar.h"
 #include "copies.h"
+#include "devices.h"
 #include "flights.h"
 #include "flows.h"
 #include "pools.h"
@@ -125,6 +127,7 @@ struct ssk_sim {
     ssk_tasks_t tasks;
     ssk_pools_t pools;
     ssk_flights_t flights;
+    ssk_devices_t devices;
     ssk_routes_t routes;
     ssk_victims_t victims;
     int32_t *moved; /* working space of a steal: the rest of a batch */
@@ -223,9 +226,20 @@ int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, in
 /* Puts a task into a pool and wakes a worker. */
 int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher) SSK_CHECK_RESULT;
 void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party);
+/* Wakes one of the parked workers that may take from a pool. */
+void ssk_wake_for(ssk_sim_t *sim, int32_t group, int32_t instance);
 void ssk_release_domain(ssk_sim_t *sim, int32_t task);
 int32_t ssk_distance(const ssk_sim_t *sim, int32_t worker, int32_t scope, int32_t instance);
 int64_t ssk_steal_cost(const ssk_sim_t *sim, int32_t distance);
+
+/* devices.c; only with devices in the plan, ssk_vacate() excepted */
+/* Tells whether the entry that a step finds in an instance has room, and no earlier step of its device waits for room. */
+bool ssk_admits(const ssk_sim_t *sim, int32_t step, int32_t instance);
+/* Lets a task from a pool take up its share of the group's device; lets it give the share back, and returns its place. */
+void ssk_occupy(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance);
+int32_t ssk_vacate(ssk_sim_t *sim, int32_t task);
+/* Wakes a worker for the entry that comes next on a device, if it has room. */
+void ssk_offer(ssk_sim_t *sim, int32_t place);
 
 /* segment.c */
 int ssk_start_work(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
@@ -300,8 +314,12 @@ void ssk_end_duplicates(ssk_sim_t *sim, int32_t task);
 /* preempt.c */
 /* Refuses a decision about a worker that is not executing, or where data are copied. */
 int ssk_check_executing(ssk_sim_t *sim, int32_t worker, int reason) SSK_CHECK_RESULT;
+/* Lets a worker push a task that it has lost. */
+int ssk_push_back(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret) SSK_CHECK_RESULT;
 int ssk_fire_policy_timer(ssk_sim_t *sim) SSK_CHECK_RESULT;
+/* Carries out the transfers of an answer; `reason` is that of a pool that does not exist. */
+int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int reason) SSK_CHECK_RESULT;
 int ssk_land(ssk_sim_t *sim) SSK_CHECK_RESULT;
 void ssk_drop_flights(ssk_sim_t *sim);
 

@@ -65,7 +65,9 @@ enum {
     SSK_REASON_IDLE_SPAWNS = 12,  /* on_idle: .task is no leaf, it cannot start over */
     SSK_REASON_TIMER_SPAWNS = 13, /* on_timer: the same */
     SSK_REASON_IDLE_SEVERAL = 14, /* on_idle: several workers execute .task, it cannot be moved */
-    SSK_REASON_TIMER_SEVERAL = 15 /* on_timer: the same */
+    SSK_REASON_TIMER_SEVERAL = 15, /* on_timer: the same */
+    SSK_REASON_READY_POOL = 16,   /* on_ready: .group or .instance of a transfer does not exist */
+    SSK_REASON_FINISH_POOL = 17   /* on_finish: the same */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -149,10 +151,10 @@ enum {
 typedef struct ssk_plan ssk_plan_t;
 
 /*
- * A decision of on_idle or on_timer.
+ * A decision of a hook; on_ready and on_finish decide on transfers only.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
- * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`; with SSK_ENTRY as
- * `take` only `entry` does, if the pool holds it.
+ * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`, which may be 0
+ * except for on_idle; with SSK_ENTRY as `take` only `entry` does, if the pool holds it.
  * SSK_DECIDE_DUPLICATE: `other` starts the task that `worker` executes once more.
  * SSK_DECIDE_KILL: `worker` loses the task that it executes; of on_timer only.
  * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads, what they execute waits for `delay_ps`; of on_timer
@@ -168,6 +170,13 @@ typedef struct {
     const ssk_plan_t *plan;
 } ssk_decision_t;
 
+/* What on_ready and on_finish answer. `decisions` stay the hook's and are read before its next call. */
+typedef struct {
+    int32_t group, instance; /* of on_ready: the pool that the task enters; group SSK_NONE: it follows the plan */
+    int32_t n_decisions;
+    const ssk_decision_t *decisions;
+} ssk_answer_t;
+
 /*
  * Fine hooks of a policy; a NULL function is never called. Each gets `context` first. A negative result aborts the
  * run with SSK_ERR_HOOK. Hooks must not call ssk_sim_* functions that change the simulation.
@@ -177,11 +186,11 @@ typedef struct {
     /* The child's spawn order; SSK_AS_PLANNED follows the plan. */
     int (*on_spawn)(void *context, int32_t parent, int32_t child, int32_t worker);
     int (*on_acquire)(void *context, int32_t task, int32_t worker, int32_t group, int32_t instance);
-    /* 1: the task enters (*group_ret, *instance_ret); 0: it follows the plan. */
-    int (*on_ready)(void *context, int32_t task, int32_t worker, int32_t *group_ret, int32_t *instance_ret);
+    /* *answer_ret says that the task follows the plan and nothing else happens, unless the hook changes it. */
+    int (*on_ready)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     /* 1: carry out *decision_ret; 0: the worker parks. */
     int (*on_idle)(void *context, int32_t worker, ssk_decision_t *decision_ret);
-    int (*on_finish)(void *context, int32_t task, int32_t worker);
+    int (*on_finish)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     /* Number of decisions; *decisions_ret stays the hook's and is read before the next call. */
     int (*on_timer)(void *context, const ssk_decision_t **decisions_ret);
 } ssk_hooks_t;
@@ -279,6 +288,7 @@ typedef struct {
     const double *creation_ops;
     const int64_t *arrival_ps;
     const uint8_t *detached; /* 1: the parent does not wait for the task; NULL when there is no such task */
+    const int32_t *occupancy; /* share of a device that each task takes up; NULL: 1 */
     int32_t unchanged; /* 1: these are the arrays of the iteration before, and what they hold is still the same */
 } ssk_graph_t;
 
@@ -287,6 +297,9 @@ struct ssk_plan {
     int32_t n_groups, n_steps, n_counter_groups, n_samples;
     const int32_t *group_scope;
     const uint8_t *group_locked, *group_marks_active, *group_prefetches;
+    int32_t n_devices;
+    const int32_t *group_device;    /* device that tasks from the group occupy, SSK_NONE; NULL without devices */
+    const int32_t *device_capacity; /* n_devices */
     const int32_t *step_group, *step_where, *step_take, *step_when, *step_batch, *step_least;
     const int32_t *step_choice, *step_list; /* list of candidates, SSK_NONE with SSK_UNIFORM */
     int32_t n_lists;

@@ -1,0 +1,49 @@
+"""State of the tasks of one iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from simsched.engine.reference.segments import Remaining, Segment
+from simsched.engine.stall import ENDED, NOT_STARTED
+from simsched.trace.schema import NONE
+from simsched.workload.graph import TaskGraph
+
+
+@dataclass
+class Tasks:
+    """State of the tasks of one iteration."""
+
+    graph: TaskGraph
+    pending: list[int] = field(init=False)  # unfinished predecessors, plus 1 until created
+    outstanding: list[int] = field(init=False)  # joined children that have not ended
+    next_child: list[int] = field(init=False)
+    started: list[int] = field(init=False)
+    executed_by: list[int] = field(init=False)
+    executed_ps: list[int] = field(init=False)
+    n_ended: int = 0
+    joining: set[int] = field(default_factory=set)
+    suspended: set[int] = field(default_factory=set)
+    saved: dict[int, Segment] = field(default_factory=dict)  # preempted segments
+    remaining: dict[int, Remaining] = field(default_factory=dict)
+    marked_domain: dict[int, int] = field(default_factory=dict)  # domain that the task keeps active
+
+    def __post_init__(self) -> None:
+        n = self.graph.n_tasks
+        self.pending = (self.graph.in_degree + 1).tolist()
+        self.outstanding = self.graph.n_joined_children.tolist()
+        self.next_child = [0] * n
+        self.started = [NOT_STARTED] * n
+        self.executed_by = [NONE] * n
+        self.executed_ps = [0] * n
+
+    def end(self, task: int, worker: int) -> int | None:
+        """Note the end of a task; return the parent that waits for it."""
+        self.started[task] = ENDED
+        self.executed_by[task] = worker
+        self.n_ended += 1
+        if not self.graph.is_joined[task]:
+            return None
+        parent = int(self.graph.parent[task])
+        self.outstanding[parent] -= 1
+        return parent
