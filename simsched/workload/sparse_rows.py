@@ -1,0 +1,158 @@
+"""Rows of sparse matrices: their non-zeros, and what they cost on processors and GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.workload.graph import FloatArray, Int64Array, Workload
+
+BoolArray = NDArray[np.bool_]
+
+NEAR = 8  #: non-zeros are near the diagonal within this part of the matrix's width
+GRAPH500 = (0.57, 0.19, 0.19, 0.05)  #: probabilities of the quadrants of an R-MAT matrix
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Non-zeros of the rows of a square matrix.
+
+    Parameters
+    ----------
+    nonzeros, near : ndarray of int64, shape (n_rows,)
+        Non-zeros of each row, and those whose column is at most an eighth of the matrix's width
+        from the diagonal.
+    """
+
+    nonzeros: Int64Array
+    near: Int64Array
+
+
+@dataclass(frozen=True)
+class RowCosts:
+    """What rows cost.
+
+    Parameters
+    ----------
+    cpu_ops, gpu_ops : float
+        Operations per non-zero.
+    warp_rows : int
+        Rows that a GPU executes in lock step: each takes as long as the longest of them.
+    saturation_rows : float
+        Rows of average length whose time a GPU needs on top, whatever it gets.
+    nonzero_bytes, result_bytes : int
+        Bytes read for a non-zero and written for a row.
+    """
+
+    cpu_ops: float = 4.0
+    gpu_ops: float = 100.0
+    warp_rows: int = 32
+    saturation_rows: float = 256.0
+    nonzero_bytes: int = 8
+    result_bytes: int = 4
+
+    def on_cpu(self, nonzeros: Int64Array) -> float:
+        """Return the operations of rows with these numbers of non-zeros on processors."""
+        return self.cpu_ops * int(nonzeros.sum())
+
+    def on_gpu(self, nonzeros: Int64Array) -> float:
+        """Return the operations of rows on a GPU, in the order in which they are given.
+
+        Examples
+        --------
+        Two rows in lock step take twice the longer one:
+
+        >>> RowCosts(gpu_ops=1.0, warp_rows=2, saturation_rows=0).on_gpu(np.array([1, 5, 2, 2]))
+        14.0
+        """
+        if not len(nonzeros):
+            return 0.0
+        padded = np.zeros(-(-len(nonzeros) // self.warp_rows) * self.warp_rows, np.int64)
+        padded[: len(nonzeros)] = nonzeros
+        lock_step = self.warp_rows * int(padded.reshape(-1, self.warp_rows).max(axis=1).sum())
+        fill = self.saturation_rows * (int(nonzeros.sum()) / len(nonzeros))
+        return self.gpu_ops * (lock_step + fill)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixWorkload(Workload):
+    """A program over the rows of a sparse matrix.
+
+    Parameters
+    ----------
+    rows : SparseRows
+        The matrix.
+    costs : RowCosts
+        What its rows cost.
+    """
+
+    rows: SparseRows = field(
+        default_factory=lambda: SparseRows(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    )
+    costs: RowCosts = field(default_factory=RowCosts)
+
+
+def rmat_rows(
+    rng: np.random.Generator, scale: int, edge_factor: int, *, quadrants: FloatArray | None = None
+) -> SparseRows:
+    """Return the rows of a random matrix with 2^scale rows, as Graph 500 generates its graphs.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of randomness.
+    scale : int
+        Logarithm of the number of rows.
+    edge_factor : int
+        Mean number of non-zeros of a row.
+    quadrants : ndarray of float64, shape (4,), optional
+        Probabilities of the quadrants; those of Graph 500 by default.
+
+    Notes
+    -----
+    Every non-zero chooses a quadrant `scale` times; rows and columns are numbered at random
+    afterwards, with the same numbers. Non-zeros that fall together count separately.
+    """
+    n, count = 2**scale, edge_factor * 2**scale
+    chance = np.asarray(GRAPH500) if quadrants is None else quadrants
+    row, column = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for _ in range(scale):
+        quadrant = rng.choice(4, count, p=chance)
+        row, column = 2 * row + quadrant // 2, 2 * column + quadrant % 2
+    number = rng.permutation(n)
+    return _counted(number[row], number[column], n)
+
+
+def band_rows(
+    rng: np.random.Generator, scale: int, edge_factor: int, *, spread: float = 1.0
+) -> SparseRows:
+    """Return the rows of a quasi-diagonal matrix with 2^scale rows.
+
+    Parameters
+    ----------
+    rng, scale, edge_factor
+        As for :func:`rmat_rows`.
+    spread : float
+        Standard deviation of the logarithm of the non-zeros of a row.
+
+    Notes
+    -----
+    Non-zeros of a row are lognormal, their columns normal around the diagonal with a deviation of
+    1/64 of the width, clipped to the matrix.
+    """
+    n = 2**scale
+    length = rng.lognormal(np.log(edge_factor) - spread**2 / 2, spread, n)
+    row = np.repeat(np.arange(n), np.maximum(length.astype(np.int64), 1))
+    column = np.clip(row + (rng.standard_normal(len(row)) * n / 64).astype(np.int64), 0, n - 1)
+    return _counted(row, column, n)
+
+
+def _counted(row: Int64Array, column: Int64Array, n: int) -> SparseRows:
+    """Return the non-zeros of each row."""
+    near = np.abs(row - column) <= n // NEAR
+    return SparseRows(
+        np.bincount(row, minlength=n).astype(np.int64),
+        np.bincount(row[near], minlength=n).astype(np.int64),
+    )
