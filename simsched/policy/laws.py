@@ -94,6 +94,8 @@ class Laws(PlacedPolicy):
     steal_take : {"newest", "oldest"}
         End of another socket's pool from which whole subtrees are stolen. Pools of the own socket
         are taken from the other, oldest, end.
+    steal_above : bool
+        Whether other sockets also steal tasks above the roots, when they find no root.
     profile_s : float
         Time in seconds that each task takes longer in iteration 1, for reading counters.
     spawn_s : float
@@ -120,8 +122,8 @@ class Laws(PlacedPolicy):
     first into the pools of their sockets, tasks inside child first into the pool of the worker. A
     worker takes the newest task of its own pool, then the oldest of a random one of its socket. The
     first worker of a socket that has no CF subtree unfinished also takes the oldest task above the
-    roots, then the oldest root of its socket, then from other sockets a root or a task above the
-    roots. A socket therefore never works on two subtrees at a time.
+    roots, then the oldest root of its socket, then a root of another socket (with `steal_above`
+    also a task above the roots). A socket therefore never works on two subtrees at a time.
 
     *Tuning* tries one packing per iteration (:class:`~simsched.policy.packing.Tuner`); a decision
     itself takes no time.
@@ -139,8 +141,10 @@ class Laws(PlacedPolicy):
     Interpretations. Tasks that cross the border of two sockets are not allocated; they enter the
     pool of the socket that spawns them, the root that of the first socket. Tasks above the roots
     have a pool of their own beside that of the roots, because they do not keep a socket from
-    beginning a subtree. Without caches there is nothing to fit, and the part of a socket is one
-    subtree. Tasks without operations are neither CPU-bound nor memory-bound. Instructions are
+    beginning a subtree. What sockets steal is called an entire subtree, hence only roots by
+    default: a socket that unfolds the top of the tree for others while its own part is on its way
+    loses that part to thieves. Without caches there is nothing to fit, and the part of a socket is
+    one subtree. Tasks without operations are neither CPU-bound nor memory-bound. Instructions are
     operations, and the threshold is not published. Where a machine has no private caches, sizes are
     those that tasks touch.
 
@@ -157,6 +161,7 @@ class Laws(PlacedPolicy):
     shared_cache_bytes: int = param(0, low=0)
     tie: str = param("accept", choices=TIES)
     steal_take: str = param("newest", choices=TAKES)
+    steal_above: bool = param(False)
     profile_s: float = param(2e-7, low=0.0)
     spawn_s: float = param(1e-7, low=0.0)
     cpu_bound_misses_per_operation: float = param(1e-3, low=0.0)
@@ -233,7 +238,14 @@ class Laws(PlacedPolicy):
 
     def _stealing(self, graph: TaskGraph, state: LawsState, roots: BoolArray) -> Plan:
         """Return the plan of triple-level stealing for a packing."""
-        return subtree_plan(graph, state.part, state.sockets, roots, self.steal_take)
+        return subtree_plan(
+            graph,
+            state.part,
+            state.sockets,
+            roots,
+            steal_take=self.steal_take,
+            steal_above=self.steal_above,
+        )
 
 
 def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
@@ -273,7 +285,13 @@ def profiling_plan(part: Int32Array, sockets: Int32Array) -> Plan:
 
 
 def subtree_plan(
-    graph: TaskGraph, part: Int32Array, sockets: Int32Array, roots: BoolArray, steal_take: str
+    graph: TaskGraph,
+    part: Int32Array,
+    sockets: Int32Array,
+    roots: BoolArray,
+    *,
+    steal_take: str,
+    steal_above: bool,
 ) -> Plan:
     """Return the plan of triple-level stealing.
 
@@ -287,6 +305,8 @@ def subtree_plan(
         Roots of cache-friendly subtrees.
     steal_take : {"newest", "oldest"}
         End of another socket's pool from which whole subtrees are stolen.
+    steal_above : bool
+        Whether tasks above the roots are stolen too.
     """
     local = inside(graph, roots)
     instance = socket_of(part, sockets)
@@ -299,8 +319,8 @@ def subtree_plan(
             AcquireStep("upper", "own", "oldest", alone),
             AcquireStep("cf", "own", "oldest", alone),
             AcquireStep("cf", "other_domains", steal_take, alone),
-            AcquireStep("upper", "other_domains", steal_take, alone),
-        ),
+        )
+        + (AcquireStep("upper", "other_domains", steal_take, alone),) * steal_above,
         pool_groups=POOL_GROUPS,
         spawn_order=np.where(local, CHILD_FIRST, PARENT_FIRST).astype(np.uint8),
         group_of=np.where(local, WORKER, np.where(roots, CF, UPPER)).astype(np.int8),

@@ -1,18 +1,103 @@
-"""No worker sleeps beside work that it may take."""
+"""Whom a push wakes: owners before thieves; and no worker sleeps beside work that it may take."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import simulate
+from simsched.engine.run import Run, simulate
+from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Plan, PoolGroup, View
+from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
+
+US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
+MACHINE = make_machine(domains=4, cores_per_domain=2, costs=RuntimeCosts())
+SEEDS = range(8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent(CentralQueue):
+    """Task t is sent to the pool of domain `domain[t]`; every other domain may steal it."""
+
+    domain: tuple[int, ...] = ()
+    heads_only: bool = False
+
+    def __post_init__(self) -> None:
+        pass
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        when = ("head_worker",) * self.heads_only
+        return Plan(
+            acquire=(
+                AcquireStep("home", "own", "oldest", when),
+                AcquireStep("home", "other_domains", "oldest"),
+            ),
+            pool_groups=(PoolGroup("worker"), PoolGroup("home", "domain")),
+            group_of=np.ones(len(self.domain), np.int8),
+            instance_of=np.array(self.domain, np.int32),
+        )
+
+
+def run(backend: str, policy: Sent, us: list[float], arrival_us: list[float], seed: int) -> Run:
+    """Run tasks of so many microseconds that arrive then."""
+    graph = build_graph(
+        np.array(us) * 1000.0, arrival_ps=(np.array(arrival_us) * US).astype(np.int64)
+    )
+    workload = Workload("sent", graph)
+    return simulate(
+        MACHINE, workload, policy, backend=backend, seed=seed, pinning="compact", events=True
+    )
+
+
+def events_of(result: Run, kind: EventKind) -> list[tuple[int, int, int]]:
+    """Return (worker, task, first argument) of every event of a kind."""
+    assert result.trace is not None
+    events = result.trace.events
+    chosen = events["kind"] == kind
+    columns = (events[name][chosen].tolist() for name in ("worker", "task", "arg0"))
+    return list(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_waiting_owner_gets_what_is_sent_to_it(backend: str, seed: int) -> None:
+    # Eight workers wait, two of them in domain 2.
+    result = run(backend, Sent(domain=(2,)), [5], [1], seed)
+    ((worker, _, among),) = events_of(result, EventKind.WAKE)
+    assert worker in (4, 5)
+    assert among == 2
+
+
+def test_every_owner_may_be_the_one() -> None:
+    woken = {
+        events_of(run("native", Sent(domain=(2,)), [5], [1], seed), EventKind.WAKE)[0][0]
+        for seed in SEEDS
+    }
+    assert woken == {4, 5}
+
+
+def test_thieves_come_when_all_owners_are_busy(backend: str) -> None:
+    result = run(backend, Sent(domain=(2, 2, 2)), [9, 9, 5], [1, 2, 3], 0)
+    third = events_of(result, EventKind.WAKE)[2]
+    assert third[0] not in (4, 5)
+    assert third[2] == 6
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_worker_that_may_not_take_from_its_own_pool_is_no_owner(backend: str, seed: int) -> None:
+    # Worker 5 is not its domain's first: only worker 4 takes what is sent to domain 2, and, as it
+    # is busy with the first task, one of the six workers elsewhere takes the second.
+    result = run(backend, Sent(domain=(2, 2), heads_only=True), [9, 5], [1, 2], seed)
+    (first, second) = events_of(result, EventKind.WAKE)
+    assert (first[0], first[2]) == (4, 1)
+    assert second[0] not in (4, 5)
+    assert second[2] == 6
 
 
 class SubgraphPerDomain(CentralQueue):

@@ -318,11 +318,12 @@ class SimpyBackend:
 
     def _wake_for(self, group: int, instance: int) -> None:
         """Wake one of the parked workers that may take from a pool."""
-        able = [
-            w
-            for w in self.workers
-            if self._can_wake(w) and self.pools.may_take(w.index, group, instance)
-        ]
+        parked = [w for w in self.workers if self._can_wake(w)]
+        able: list[Worker] = []
+        for own in (True, False):
+            able = able or [
+                w for w in parked if self.pools.may_take(w.index, group, instance, own=own)
+            ]
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self._wake(able[pick], len(able))

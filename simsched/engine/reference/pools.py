@@ -161,16 +161,17 @@ class Pools:
             key=lambda i: (domains[i], i),
         )
 
-    def may_take(self, worker: int, group: int, instance: int) -> bool:
-        """Return whether some step lets the worker take from this pool now."""
+    def may_take(self, worker: int, group: int, instance: int, *, own: bool) -> bool:
+        """Return whether a step lets the worker take from this pool, its own or another one's."""
         for step in range(len(self._plan.step_group)):
             if (
                 int(self._plan.step_group[step]) == group
                 and not self._is_empty(step, instance)
                 and self.devices.admits(step, instance)
                 and self.conditions_hold(step, worker)
+                and (int(self._plan.step_where[step]) == OWN) is own
             ):
-                if int(self._plan.step_where[step]) == OWN:
+                if own:
                     if self.own_instance(group, worker) == instance:
                         return True
                 elif instance in self.candidates(step, worker):

@@ -56,16 +56,31 @@ static int64_t lock(const ssk_sim_t *sim, ssk_pool_t *pool, int64_t at)
     return pool->lock_free;
 }
 
-/* Fills sim->candidates with the parked workers that may take from an instance; returns their number. */
-static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance)
+/* Leaves the parked, active workers in a set; returns their number. */
+static int32_t keep_parked(const ssk_sim_t *sim, uint64_t *set)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < sim->routes.n_words; i++) {
+        set[i] &= sim->parked[i] & sim->routes.active[i];
+        for (uint64_t bits = set[i]; bits != 0; bits &= bits - 1)
+            n++;
+    }
+    return n;
+}
+
+/*
+ * Finds the parked workers that may take from an instance: those for which it is their own, if there are any, otherwise
+ * the others. Returns their number and, in *found, the set.
+ */
+static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance, const uint64_t **found)
 {
     const ssk_plan_t *plan = &sim->plan;
     const ssk_routes_t *routes = &sim->routes;
     size_t n_words = (size_t)routes->n_words;
-    int32_t scope = plan->group_scope[group], n = 0;
+    int32_t scope = plan->group_scope[group];
     uint32_t n_entries = ssk_pools_at(&sim->pools, group, instance)->count;
-    uint64_t *set = sim->candidates, *reached = sim->candidates + n_words;
-    memset(set, 0, n_words * sizeof(*set));
+    uint64_t *owners = sim->candidates, *others = owners + n_words, *reached = others + n_words;
+    memset(owners, 0, 2 * n_words * sizeof(*owners));
     for (int32_t step = 0; step < plan->n_steps; step++) {
         if (plan->step_group[step] != group || n_entries < (uint32_t)plan->step_least[step])
             continue;
@@ -78,6 +93,7 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance)
             memcpy(reached, ssk_victims_reaching(&sim->victims, plan->step_list[step], instance),
                    n_words * sizeof(*reached));
         }
+        uint64_t *set = plan->step_where[step] == SSK_OWN ? owners : others;
         for (size_t i = 0; i < n_words; i++) {
             uint64_t word = reached[i];
             if (plan->step_when[step] & SSK_WHEN_HEAD)
@@ -89,12 +105,9 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance)
             set[i] |= word;
         }
     }
-    for (size_t i = 0; i < n_words; i++) {
-        set[i] &= sim->parked[i] & routes->active[i];
-        for (uint64_t bits = set[i]; bits != 0; bits &= bits - 1)
-            n++;
-    }
-    return n;
+    int32_t n = keep_parked(sim, owners);
+    *found = n > 0 ? owners : others;
+    return n > 0 ? n : keep_parked(sim, others);
 }
 
 /* The k-th worker of a set. */
@@ -120,11 +133,12 @@ void ssk_wake_for(ssk_sim_t *sim, int32_t group, int32_t instance)
 {
     if (sim->n_parked == 0)
         return;
-    int32_t n = find_wakeable(sim, group, instance);
+    const uint64_t *set;
+    int32_t n = find_wakeable(sim, group, instance, &set);
     if (n == 0)
         return;
     int32_t k = n > 1 ? (int32_t)ssk_draw_below(&sim->problem.wake, (uint32_t)n) : 0;
-    int32_t worker = pick(sim->candidates, k);
+    int32_t worker = pick(set, k);
     ssk_wake(sim, worker, n);
     sim->workers[worker].called_group = group;
     sim->workers[worker].called_instance = instance;

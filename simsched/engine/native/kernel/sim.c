@@ -28,7 +28,7 @@ static int alloc_workers(ssk_sim_t *sim)
     sim->workers = ssk_new(&sim->allocator, (size_t)p->n_workers, sizeof(*sim->workers));
     sim->parked = ssk_new(&sim->allocator, n_words, sizeof(*sim->parked));
     sim->inactive = ssk_new(&sim->allocator, n_words, sizeof(*sim->inactive));
-    sim->candidates = ssk_new(&sim->allocator, 2 * n_words, sizeof(*sim->candidates));
+    sim->candidates = ssk_new(&sim->allocator, 3 * n_words, sizeof(*sim->candidates));
     sim->marked_tasks = ssk_new(&sim->allocator, (size_t)p->n_domains, sizeof(*sim->marked_tasks));
     sim->probes = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->probes));
     sim->steals = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->steals));
