@@ -79,6 +79,8 @@ class Problem:
     home : ndarray of int32, shape (n_blocks,)
         Home at the start; -1 for first touch.
     touch_order : ndarray of int32, shape (n_domains, n_allowed)
+    follows_writes : ndarray of uint8, shape (n_blocks,)
+        Blocks that get a new home at every access that writes to them.
     costs : RuntimeCosts
     timer_period_ps : int
         Period of the policy's timer; 0 for none.
@@ -123,6 +125,7 @@ class Problem:
     pooling: Pooling | None
     home: Int32Array
     touch_order: Int32Array
+    follows_writes: NDArray[np.uint8]
     costs: RuntimeCosts
     timer_period_ps: int
     n_classes: int
@@ -431,6 +434,9 @@ def make_problem(
         pooling=resolve_pooling(placement, graph.n_tasks),
         home=np.ascontiguousarray(placement.home, np.int32),
         touch_order=np.ascontiguousarray(placement.touch_order, np.int32),
+        follows_writes=np.zeros(len(graph.block_bytes), np.uint8)
+        if placement.follows_writes is None
+        else placement.follows_writes.astype(np.uint8),
         costs=machine.costs,
         timer_period_ps=round(timer_period_s / PER_PS),
         n_classes=_n_classes(workload),

@@ -55,6 +55,14 @@ class _Wires:
     routes: dict[tuple[int, int], tuple[int, ...]]
     crossed_by_all: tuple[int, ...]
     crossed_by_remote: tuple[int, ...]
+    out_of: dict[int, tuple[int, ...]]  # by socket, those that lead out of it
+    into: dict[int, tuple[int, ...]]
+
+    def between(self, source: int, target: int) -> tuple[int, ...]:
+        """Return the links between two sockets that lead out of one and into the other."""
+        if source == target:
+            return ()
+        return self.out_of.get(source, ()) + self.into.get(target, ())
 
 
 def resolve(file: schema.MachineFile, name: str) -> Machine:
@@ -76,7 +84,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     n_domains = len(layout.domain_socket)
     graph = _link_graph(file, n_domains)
     hops = _hops(file, graph, n_domains)
-    wires = _wires(file, graph)
+    wires = _wires(file, graph, int(layout.domain_socket[-1]) + 1)
     entries, nodes = _nodes(file, n_domains)
     paths, distances, origin = _paths(file, layout, hops, entries, nodes, wires)
     groups = [_core_group(group, file.cores[group]) for group in layout.groups]
@@ -214,7 +222,7 @@ def _hops(file: schema.MachineFile, graph: nx.DiGraph[int], n_domains: int) -> I
     return np.array(rows, dtype=np.int32)
 
 
-def _wires(file: schema.MachineFile, graph: nx.DiGraph[int]) -> _Wires:
+def _wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int) -> _Wires:
     """Return the numbered links and the routes between all pairs of domains that links connect.
 
     Routes are shortest; among those, each pair in turn, near pairs first, takes the route whose
@@ -223,8 +231,15 @@ def _wires(file: schema.MachineFile, graph: nx.DiGraph[int]) -> _Wires:
     links: list[Link] = []
     index: dict[str, int] = {}
     crossed: dict[str, list[int]] = {"all": [], "remote": []}
+    out_of: dict[int, tuple[int, ...]] = {}
+    into: dict[int, tuple[int, ...]] = {}
     for name, spec in file.links.items():
-        if spec.crossed_by is not None:
+        if spec.crossed_by == "other sockets":
+            for socket in range(n_sockets):
+                out_of[socket] = (*out_of.get(socket, ()), len(links))
+                into[socket] = (*into.get(socket, ()), len(links) + 1)
+                links += [Link(f"{name}{socket}{way}", spec.bandwidth.value) for way in "><"]
+        elif spec.crossed_by is not None:
             crossed[spec.crossed_by].append(len(links))
             links.append(Link(name, spec.bandwidth.value))
     for _, _, edge in graph.edges(data=True):
@@ -244,7 +259,9 @@ def _wires(file: schema.MachineFile, graph: nx.DiGraph[int]) -> _Wires:
         for edge in edges:
             edge["routes"] += 1
         routes[one, other] = tuple(index[edge["link"]] for edge in edges)
-    return _Wires(tuple(links), routes, tuple(crossed["all"]), tuple(crossed["remote"]))
+    return _Wires(
+        tuple(links), routes, tuple(crossed["all"]), tuple(crossed["remote"]), out_of, into
+    )
 
 
 def _nodes(file: schema.MachineFile, n_domains: int) -> tuple[list[str], list[MemoryNode]]:
@@ -326,6 +343,9 @@ def _paths(
                 distances[domain, index] = found["os_distance"].value
             remote = node.domain is not None and node.domain != domain
             route = wires.routes.get((node.domain, domain), ()) if node.domain is not None else ()
+            if node.domain is not None:
+                sockets = layout.domain_socket[[node.domain, domain]].tolist()
+                route += wires.between(*sockets)
             row.append(
                 Path(
                     latency_ps=found["latency"].value,

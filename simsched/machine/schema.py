@@ -250,8 +250,10 @@ class LinkSpec(Section):
         Of each link; of each direction when `duplex` is full.
     connects : list of pairs of int
         One link per pair of domains; routes are the shortest over all of them.
-    crossed_by : {"remote", "all"}
-        One shared link, crossed by the paths to other domains' nodes or by all paths.
+    crossed_by : {"remote", "all", "other sockets"}
+        One shared link, crossed by the paths to other domains' nodes or by all paths; or one link
+        out of each socket and one into it, crossed by the paths between it and others: network
+        cards of computers at a switch that is never full.
     duplex : {"full", "half"}
         Whether `connects` makes one link per direction or one for both.
     """
@@ -265,7 +267,7 @@ class LinkSpec(Section):
         ]
         | None
     ) = None
-    crossed_by: Literal["remote", "all"] | None = None
+    crossed_by: Literal["remote", "all", "other sockets"] | None = None
     duplex: Literal["full", "half"] = "full"
 
     @model_validator(mode="after")

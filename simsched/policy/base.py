@@ -223,11 +223,15 @@ class Placement:
         an error.
     pools : BlockPools, optional
         Blocks that are allocated and freed while the program runs; none by default.
+    follows_writes : ndarray of bool, shape (n_blocks,), optional
+        Blocks that every access which writes to them puts where the writer is, as at a first touch:
+        files that each execution of a task writes anew. None by default; not blocks of pools.
     """
 
     home: Int32Array
     touch_order: Int32Array
     pools: BlockPools | None = None
+    follows_writes: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -289,7 +289,8 @@ class RandomPolicy(Policy):
         pools = random_pools(state, view.workload.graph) if state.integers(3) == 0 else None
         if pools is not None:
             home[pools.is_pooled] = -1
-        return Placement(home.astype(np.int32), view.machine.touch_order, pools)
+        follows = state.integers(0, 2, n) > 0 if pools is None and state.integers(2) else None
+        return Placement(home.astype(np.int32), view.machine.touch_order, pools, follows)
 
     def plan(self, view: View, state: Dice, graph: TaskGraph) -> Plan:
         state.plan = self._plan(view, state, graph)

@@ -242,6 +242,12 @@ static void make_memory(scenario_t *s)
     p->node_domain = domain;
     p->node_kind = kind;
     p->touch_order = order;
+    if (rng_chance(&s->rng, 0.5)) {
+        uint8_t *follows = UINT8(blocks);
+        for (int32_t b = 0; b < blocks; b++)
+            follows[b] = rng_chance(&s->rng, 0.3);
+        p->follows_writes = follows;
+    }
     p->cache_capacity_bytes = cache_bytes;
     p->cache_latency_ps = cache_latency;
     p->cache_rate = cache_rate;
@@ -416,6 +422,7 @@ static void make_pooling(scenario_t *s)
         release_ptr[t + 1] = pools->n_release;
     }
     p->taken_bytes = taken;
+    p->follows_writes = NULL;
     pools->n_tasks = n;
     pools->size_class = size_class;
     pools->allocate_near = near;

@@ -45,6 +45,13 @@ class Homes:
         """Give the memory of a block back to the system."""
         self.used_bytes[node] -= int(self._problem.taken_bytes[block])
 
+    def wants_home(self, block: int, written: int) -> bool:
+        """Return whether an access gives a block a home; a block that follows writes loses its."""
+        if self.node[block] >= 0 and written > 0 and self._problem.follows_writes[block]:
+            self.give_back(int(self.node[block]), block)
+            self.node[block] = -1
+        return bool(self.node[block] < 0)
+
     def touch(self, block: int, worker: int, task: int, now: int) -> None:
         """Give a block its home at its first touch."""
         problem = self._problem

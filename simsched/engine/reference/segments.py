@@ -138,7 +138,7 @@ class Memory:
         written = int(graph.written_bytes[access])
         n_bytes = int(graph.read_bytes[access]) + written
         domain = int(problem.worker_domain[worker])
-        if self.homes.node[block] < 0:
+        if self.homes.wants_home(block, written):
             self.homes.touch(block, worker, segment.task, now)
             self._balancing.note_first_touch(block, now)
             stall_ps = 0

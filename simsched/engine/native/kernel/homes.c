@@ -51,6 +51,16 @@ static int32_t take_fresh(ssk_sim_t *sim, int32_t domain, int32_t block)
     return SSK_NONE;
 }
 
+bool ssk_wants_home(ssk_sim_t *sim, int32_t block, int64_t written)
+{
+    const uint8_t *follows = sim->problem.follows_writes;
+    if (follows != NULL && follows[block] && written > 0 && sim->home[block] != SSK_NONE) {
+        ssk_give_memory_back(sim, sim->home[block], block);
+        sim->home[block] = SSK_NONE;
+    }
+    return sim->home[block] == SSK_NONE;
+}
+
 int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block)
 {
     const ssk_problem_t *p = &sim->problem;

@@ -123,7 +123,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
     int64_t missing, hit = 0, transfer = 0, *missing_of_group = NULL;
     int32_t group = sim->plan.counter_group[w->task];
-    bool is_first = sim->home[block] < 0;
+    bool is_first = ssk_wants_home(sim, block, written);
     int status = is_first ? ssk_touch_first(sim, worker, block) : SSK_OK;
     if (status != SSK_OK)
         return status;

@@ -264,6 +264,8 @@ bool ssk_has_room(const ssk_sim_t *sim, int32_t node, int32_t block);
 /* Takes memory for a block from the system, gives it back. */
 void ssk_take_memory(ssk_sim_t *sim, int32_t node, int32_t block);
 void ssk_give_memory_back(ssk_sim_t *sim, int32_t node, int32_t block);
+/* Lets a block that follows writes give up its home to an access that writes; returns whether a block has none. */
+bool ssk_wants_home(ssk_sim_t *sim, int32_t block, int64_t written);
 int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block) SSK_CHECK_RESULT;
 /* What happens to the blocks of pools when a worker creates a task, and when a task has ended. Only while is_pooling. */
 void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker);

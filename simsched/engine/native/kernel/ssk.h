@@ -264,6 +264,7 @@ typedef struct {
     ssk_pooling_t pooling;
     const int32_t *home;
     const int32_t *touch_order; /* n_domains x n_allowed */
+    const uint8_t *follows_writes; /* per block: it gets a new home at every write; NULL: none does */
     int32_t copies_data;        /* 1: blocks are copied to the node of the worker that uses them */
     const int32_t *worker_node;  /* this and the next: NULL where data are not copied */
     const uint8_t *node_is_device;

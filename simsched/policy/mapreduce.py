@@ -1,0 +1,393 @@
+"""The job tracker that all MapReduce policies share: slots, heartbeats, placement, attempts.
+
+A node is a domain of the machine; its workers are its slots, the first ones for map tasks, the others
+for reduce tasks. Ready tasks wait in one pool that nobody searches. At every heartbeat the tracker
+looks at the free slots and sends a task to each, or starts a backup of a running one: which, is what
+policies differ in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simsched.policy.base import (
+    PARENT_FIRST,
+    AcquireStep,
+    Counters,
+    EngineState,
+    Placement,
+    Plan,
+    Policy,
+    Pool,
+    PoolGroup,
+    Transfer,
+    View,
+    param,
+)
+from simsched.policy.executions import Duplicate, Kill
+from simsched.policy.placement import first_touch
+from simsched.workload.graph import TaskGraph
+from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
+
+Decision = Duplicate | Kill | Transfer
+
+OWN, WAITING = 0, 1  #: pool groups: of a slot; of the tracker
+AT_ONCE_S = 1e-12  #: delay of a task on its way to its slot; its start is paid there
+PS = 1e-12
+
+
+@dataclass(eq=False)
+class Attempt:
+    """An execution of a task on a slot, as its tracker reports it.
+
+    Parameters
+    ----------
+    task, worker, node : int
+        What runs where.
+    sent_ps : int
+        When the tracker has sent it there.
+    is_backup : bool
+        Whether somebody was executing the task already.
+    phase, fraction : int, float
+        Phase at the last report and the part of it that was done.
+    entered_ps : list of int
+        When each phase was first seen.
+    """
+
+    task: int
+    worker: int
+    node: int
+    sent_ps: int
+    is_backup: bool = False
+    phase: int = 0
+    fraction: float = 0.0
+    entered_ps: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Tracker:
+    """What the job tracker knows during a run.
+
+    Parameters
+    ----------
+    tasks : JobTasks
+        The program.
+    slots : tuple of list of list of int
+        Workers by kind of slot and node.
+    storage : list of int
+        Memory node of each node.
+    replicas : list of tuple of int
+        Memory nodes that hold the input of each task; empty for tasks without.
+    waiting : dict of int to None
+        Ready tasks that nobody executes, in the order of becoming ready.
+    attempts : dict of int to Attempt
+        By worker, whatever has been sent to it and has not ended.
+    failed : set of int
+        Waiting tasks that have been executed without success.
+    started : set of int
+        Tasks that were sent to a slot.
+    done : list of int
+        Ended tasks of each node.
+    is_tracking : bool
+        Whether the jobs run; not during the initialisation.
+    next_heartbeat_ps, heartbeats : int
+        Time of the next heartbeat; number of those so far.
+    """
+
+    tasks: JobTasks
+    slots: tuple[list[list[int]], list[list[int]]]
+    storage: list[int]
+    replicas: list[tuple[int, ...]]
+    waiting: dict[int, None] = field(default_factory=dict)
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+    started: set[int] = field(default_factory=set)
+    done: list[int] = field(default_factory=list)
+    is_tracking: bool = False
+    next_heartbeat_ps: int = 0
+    heartbeats: int = 0
+
+    def __post_init__(self) -> None:
+        self.done = [0] * self.n_nodes
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.storage)
+
+    def is_local(self, task: int, node: int) -> bool:
+        """Return whether a node holds the input of a task, or the task has none."""
+        return not self.replicas[task] or self.storage[node] in self.replicas[task]
+
+    def n_slots(self, kind: int) -> int:
+        """Return the number of slots of a kind."""
+        return sum(len(workers) for workers in self.slots[kind])
+
+    def running(self, kind: int) -> list[Attempt]:
+        """Return the attempts at tasks of a kind, by worker."""
+        of_kind = self.tasks.kind
+        return [a for _, a in sorted(self.attempts.items()) if of_kind[a.task] == kind]
+
+    def copies(self) -> dict[int, int]:
+        """Return how many attempts each running task has."""
+        counts: dict[int, int] = {}
+        for attempt in self.attempts.values():
+            counts[attempt.task] = counts.get(attempt.task, 0) + 1
+        return counts
+
+    def start_iteration(self) -> None:
+        """Forget what belongs to the jobs that have ended."""
+        self.waiting.clear()
+        self.attempts.clear()
+        self.failed.clear()
+        self.started.clear()
+        self.done = [0] * self.n_nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapReducePolicy(Policy):
+    """Base of the MapReduce policies.
+
+    Parameters
+    ----------
+    map_slots : int
+        Slots for map tasks on each node; its other workers are slots for reduce tasks. A node with
+        no more workers than that uses all for both.
+    replication : int
+        Copies of each split, on different disks drawn at random.
+    heartbeat_s : float
+        Time in seconds between two requests of a node for work.
+    """
+
+    map_slots: int = param(2, low=1)
+    replication: int = param(3, low=1)
+    heartbeat_s: float = param(3.0, low=1e-9, high=1e6)
+
+    @property
+    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
+        """Time between two looks at the cluster in seconds."""
+        return self.heartbeat_s
+
+    # -------------------------------------------------------------------------------------------
+    # before the run
+
+    def start(self, view: View) -> Tracker:
+        """Return the tracker; where splits are does not depend on the policy."""
+        graph = view.workload.graph
+        tasks = JobTasks(graph)
+        domains = np.unique(view.worker_domain).tolist()
+        members = [np.flatnonzero(view.worker_domain == d).tolist() for d in domains]
+        if (tasks.kind == REDUCE).any() and (tasks.kind == MAP).any():
+            of_maps = [m[: self.map_slots] for m in members]
+            of_reduces = [m[self.map_slots :] or m for m in members]
+        else:
+            of_maps = of_reduces = members
+        storage = [view.machine.own_node(d) for d in domains]
+        replicas = self._replicas(view, tasks, storage)
+        return Tracker(tasks, (of_maps, of_reduces), storage, replicas)
+
+    def _replicas(self, view: View, tasks: JobTasks, storage: list[int]) -> list[tuple[int, ...]]:
+        """Return the disks of the input of each task."""
+        disks = sorted(set(storage))
+        rng = np.random.default_rng(view.rng.integers(2**63))
+        count = min(self.replication, len(disks))
+        of_block = {
+            int(block): tuple(disks[i] for i in rng.choice(len(disks), count, replace=False))
+            for block in np.flatnonzero(tasks.is_input).tolist()
+        }
+        return [of_block.get(int(block), ()) for block in tasks.input_block.tolist()]
+
+    def place(self, view: View, state: Tracker) -> Placement:
+        """Return splits where they were stored, all other blocks where they are written."""
+        graph = view.workload.graph
+        home = np.full(graph.n_blocks, -1, np.int32)
+        for task, disks in enumerate(state.replicas):
+            if disks:
+                home[state.tasks.input_block[task]] = disks[0]
+        if view.workload.init is not None:
+            return first_touch(view)
+        return Placement(home, view.machine.touch_order, follows_writes=~state.tasks.is_input)
+
+    def plan(self, view: View, state: Tracker, graph: TaskGraph) -> Plan:
+        """Return a pool per slot and the tracker's; the initialisation is dealt out."""
+        state.is_tracking = tracked = graph is view.workload.graph
+        return Plan(
+            acquire=(AcquireStep("slot", "own", "oldest"),),
+            pool_groups=(PoolGroup("slot"), PoolGroup("tracker", scope="machine")),
+            spawn_order=PARENT_FIRST,
+            group_of=np.full(graph.n_tasks, WAITING if tracked else OWN, np.int8),
+        )
+
+    def on_iteration(self, view: View, state: Tracker, counters: Counters) -> None:
+        """Forget the jobs that have ended."""
+        state.start_iteration()
+
+    # -------------------------------------------------------------------------------------------
+    # what happens in the cluster
+
+    def on_ready(self, view: View, state: Tracker, task: int, worker: int) -> Pool | None:
+        """Let a task wait for a heartbeat; when nobody does anything, it is sent out at once."""
+        if not state.is_tracking:
+            return None
+        for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
+            del state.attempts[slot]
+        if task in state.started:
+            state.failed.add(task)
+        state.waiting[task] = None
+        live = _live(view)
+        if self._is_quiet(view, state):
+            kind = int(state.tasks.kind[task])
+            slots = [(n, w) for n, ws in enumerate(state.slots[kind]) for w in ws]
+            free = [(n, w) for n, w in slots if w not in state.attempts and live.is_waiting(w)]
+            free.sort(key=lambda place: not state.is_local(task, place[0]))
+            if free:
+                self._send(view, state, task, *free[0])
+                return Pool(OWN, free[0][1])
+        return Pool(WAITING, 0)
+
+    def on_idle(self, view: View, state: Tracker, worker: int) -> Transfer | None:
+        """Return a task for some slot when nobody does anything and no heartbeat would follow."""
+        if not state.is_tracking or not state.waiting or not self._is_quiet(view, state, worker):
+            return None
+        decision = next(self._fill(view, state, worker), None)
+        if isinstance(decision, Transfer):
+            return decision
+        task = next(iter(state.waiting))
+        for node, slots in enumerate(state.slots[int(state.tasks.kind[task])]):
+            for slot in slots:
+                if self._is_free(view, state, slot, worker):
+                    return self._send(view, state, task, node, slot)
+        return None
+
+    def on_finish(self, view: View, state: Tracker, task: int, worker: int) -> None:
+        """Forget all attempts at a task that has ended; learn from the successful one."""
+        if not state.is_tracking:
+            return
+        won = state.attempts.get(worker)
+        if won is not None and won.task == task:
+            state.done[won.node] += 1
+            self.learn(view, state, won)
+        for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
+            del state.attempts[slot]
+
+    def on_timer(self, view: View, state: Tracker) -> tuple[Decision, ...]:
+        """Return what the free slots get; reports of the trackers come first."""
+        if not state.is_tracking:
+            return ()
+        self.report(view, state)
+        if _live(view).now_ps() < state.next_heartbeat_ps:
+            return ()
+        state.next_heartbeat_ps += round(self.heartbeat_s / PS)
+        state.heartbeats += 1
+        return (*self.kills(view, state), *self._fill(view, state))
+
+    def report(self, view: View, state: Tracker) -> None:
+        """Take over the progress of all attempts."""
+        live = _live(view)
+        now = live.now_ps()
+        for worker, attempt in list(state.attempts.items()):
+            seen = live.progress(worker)
+            if seen is None or seen.task != attempt.task:
+                if live.is_waiting(worker) and attempt.sent_ps + 1 < now:
+                    del state.attempts[worker]  # lost, while another one goes on
+                continue
+            phase, attempt.fraction = state.tasks.phase(attempt.task, seen.phase, seen.fraction)
+            if not attempt.entered_ps:
+                attempt.entered_ps.append(seen.began_ps)
+            while len(attempt.entered_ps) <= phase:
+                attempt.entered_ps.append(now)
+            attempt.phase = phase
+
+    # -------------------------------------------------------------------------------------------
+    # what policies choose
+
+    def pick(self, view: View, state: Tracker, node: int, kind: int) -> int | None:
+        """Return a waiting task for a free slot: failed ones first, then by job, local ones first.
+
+        Notes
+        -----
+        The order of jobs is that of :meth:`job_order`.
+        """
+        of_kind = [t for t in state.waiting if state.tasks.kind[t] == kind]
+        for task in of_kind:
+            if task in state.failed:
+                return task
+        by_job: dict[int, list[int]] = {}
+        for task in of_kind:
+            by_job.setdefault(int(state.tasks.job[task]), []).append(task)
+        for job in self.job_order(state, kind, sorted(by_job)):
+            found = self.pick_of_job(state, node, kind, job, by_job[job])
+            if found is not None:
+                return found
+        return None
+
+    def job_order(self, state: Tracker, kind: int, jobs: list[int]) -> list[int]:
+        """Return the jobs in the order in which they are served; that of arrival by default."""
+        return jobs
+
+    def pick_of_job(
+        self, state: Tracker, node: int, kind: int, job: int, waiting: list[int]
+    ) -> int | None:
+        """Return a waiting task of one job for a node: a local one if there is one."""
+        return next((t for t in waiting if state.is_local(t, node)), waiting[0])
+
+    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+        """Return a running attempt that a free slot of a node starts once more; None by default."""
+        return None
+
+    def kills(self, view: View, state: Tracker) -> tuple[Kill, ...]:
+        """Return the slots that lose their tasks at a heartbeat; none by default."""
+        return ()
+
+    def learn(self, view: View, state: Tracker, attempt: Attempt) -> None:
+        """Observe a successful attempt."""
+
+    # -------------------------------------------------------------------------------------------
+
+    def _fill(self, view: View, state: Tracker, asker: int = -1) -> Iterator[Decision]:
+        """Yield what the free slots get, node by node, another node being first every time."""
+        live = _live(view)
+        for turn in range(state.n_nodes):
+            node = (turn + state.heartbeats) % state.n_nodes
+            for kind in (MAP, REDUCE):
+                for slot in state.slots[kind][node]:
+                    if not self._is_free(view, state, slot, asker):
+                        continue
+                    task = self.pick(view, state, node, kind) if state.waiting else None
+                    if task is not None:
+                        yield self._send(view, state, task, node, slot)
+                        continue
+                    attempt = self.back_up(view, state, node, kind)
+                    if attempt is not None and live.running_task(attempt.worker) == attempt.task:
+                        state.attempts[slot] = Attempt(
+                            attempt.task, slot, node, live.now_ps(), is_backup=True
+                        )
+                        yield Duplicate(attempt.worker, slot)
+
+    def _send(self, view: View, state: Tracker, task: int, node: int, slot: int) -> Transfer:
+        """Note that a task is on its way to a slot and return the decision."""
+        del state.waiting[task]
+        state.failed.discard(task)
+        state.started.add(task)
+        state.attempts[slot] = Attempt(task, slot, node, _live(view).now_ps())
+        return Transfer(WAITING, 0, OWN, slot, 1, AT_ONCE_S, task=task)
+
+    def _is_free(self, view: View, state: Tracker, slot: int, asker: int = -1) -> bool:
+        """Return whether a slot can get a task."""
+        return slot not in state.attempts and (slot == asker or _live(view).is_waiting(slot))
+
+    def _is_quiet(self, view: View, state: Tracker, asker: int = -1) -> bool:
+        """Return whether nobody executes anything and nothing is on its way."""
+        live = _live(view)
+        on_way = any(a.sent_ps + 1 >= live.now_ps() for a in state.attempts.values())
+        others = (w for w in range(view.n_workers) if w != asker)
+        return not on_way and all(live.is_waiting(w) for w in others)
+
+
+def _live(view: View) -> EngineState:
+    """Return the state of the run, which every hook has."""
+    assert view.state is not None
+    return view.state

@@ -1,0 +1,270 @@
+"""MapReduce jobs as task graphs, and what a job tracker reads from one.
+
+A job with S splits and R reduce tasks has S map tasks, then R reduce tasks, and ``S R`` edges from
+every map task to every reduce task.
+
+* *Map task*: phase 1 reads its split and writes what the map function spills, phase 2 (reorder)
+  writes the sorted output, which has one part for each reduce task.
+* *Reduce task*: the copy phase reads its part of every map output, one access each, and writes them
+  to a file of its own; the sort phase reads and writes that file once; the reduce phase reads it and
+  writes the result.
+* *Blocks*: S splits, S spills, S map outputs, R copied files, R results. Only splits exist before
+  the job; the others are where their task is executed.
+* *Operations* are proportional to the bytes that a task moves.
+
+Classes are named ``user/application.map`` and ``user/application.reduce``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.draws import draw_costs
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
+
+MAP, REDUCE = 0, 1  #: kinds of tasks
+PHASES = (2, 3)  #: number of phases by kind
+_LAST_OF_REDUCE = 3  # accesses of a reduce task after the copy phase: sort, read, write
+
+
+@dataclass(frozen=True)
+class JobShape:
+    """Sizes and costs of a job.
+
+    Parameters
+    ----------
+    splits, reduces : int
+        Number of map and reduce tasks.
+    split_bytes : int
+        Bytes that a map task reads.
+    map_output_ratio : float
+        Bytes of map output over bytes of input.
+    output_ratio : float
+        Bytes of the result over bytes of map output.
+    map_ops_per_byte, reduce_ops_per_byte : float
+        Operations per byte of input of a map task, and per copied byte of a reduce task.
+    task_noise : float
+        Standard deviation over mean of the operations of single tasks (lognormal).
+    skew : float
+        Standard deviation over mean of the parts that reduce tasks get (lognormal).
+    """
+
+    splits: int
+    reduces: int
+    split_bytes: int
+    map_output_ratio: float
+    output_ratio: float
+    map_ops_per_byte: float
+    reduce_ops_per_byte: float
+    task_noise: float
+    skew: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job: what it is, whose it is, when it arrives."""
+
+    application: str
+    user: str
+    arrival_ps: int
+    shape: JobShape
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One job's share of a graph, its own tasks and blocks counted from 0."""
+
+    ops: np.ndarray
+    rows: np.ndarray  # (task, block, read, written) of each access
+    block_bytes: np.ndarray
+
+
+def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
+    """Return the graph of several jobs, one after another in the numbering.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        At least one.
+    random : numpy.random.Generator
+        For noise and skew.
+    """
+    parts = [_part(job.shape, random) for job in jobs]
+    classes = list(
+        dict.fromkeys(f"{j.user}/{j.application}.{k}" for j in jobs for k in ("map", "reduce"))
+    )
+    rows, source, target, kind, arrival = [], [], [], [], []
+    n_tasks = n_blocks = 0
+    for job, part in zip(jobs, parts, strict=True):
+        shape = job.shape
+        rows.append(part.rows + np.array([n_tasks, n_blocks, 0, 0]))
+        maps = n_tasks + np.arange(shape.splits)
+        reduces = n_tasks + shape.splits + np.arange(shape.reduces)
+        source.append(np.repeat(maps, shape.reduces))
+        target.append(np.tile(reduces, shape.splits))
+        name = f"{job.user}/{job.application}"
+        kind += [classes.index(f"{name}.map")] * shape.splits
+        kind += [classes.index(f"{name}.reduce")] * shape.reduces
+        arrival.append(np.full(len(part.ops), job.arrival_ps))
+        n_tasks += len(part.ops)
+        n_blocks += len(part.block_bytes)
+    task, block, read, written = np.concatenate(rows).T
+    return build_graph(
+        np.concatenate([part.ops for part in parts]),
+        task_class=np.array(kind, np.int32),
+        class_names=tuple(classes),
+        successors=adjacency(np.concatenate(source), np.concatenate(target), n_tasks),
+        accessed=accesses(task, block, read, written, n_tasks),
+        block_bytes=np.concatenate([part.block_bytes for part in parts]),
+        arrival_ps=np.concatenate(arrival),
+    )
+
+
+def _part(shape: JobShape, random: np.random.Generator) -> _Part:
+    """Return the tasks of one job."""
+    splits, reduces = shape.splits, shape.reduces
+    every, each = np.arange(splits), np.arange(reduces)
+    share = draw_costs(random, reduces, 1.0, "lognormal", shape.skew)
+    part = np.maximum(1, shape.split_bytes * shape.map_output_ratio * share / share.sum())
+    part = part.astype(np.int64)  # of each map output, by reduce task
+    output, copied = int(part.sum()), part * splits
+    result = np.maximum(1, copied * shape.output_ratio).astype(np.int64)
+    spill, out, run = every + splits, every + 2 * splits, each + 3 * splits
+    final, reducer = run + reduces, each + splits
+    zero, zeros = np.zeros(splits, np.int64), np.zeros(reduces, np.int64)
+    size = np.full(splits, shape.split_bytes)
+    written = np.full(splits, output)
+    rows = [
+        (every, every, size, zero),
+        (every, spill, zero, written),
+        (every, out, zero, written),
+        (np.repeat(reducer, splits), np.tile(out, reduces), np.repeat(part, splits), 0),
+        (reducer, run, zeros, copied),
+        (reducer, run, copied, copied),
+        (reducer, run, copied, zeros),
+        (reducer, final, zeros, result),
+    ]
+    ops = np.append(
+        np.full(splits, shape.map_ops_per_byte * shape.split_bytes),
+        shape.reduce_ops_per_byte * copied,
+    )
+    return _Part(
+        ops * draw_costs(random, splits + reduces, 1.0, "lognormal", shape.task_noise),
+        np.concatenate([np.column_stack(np.broadcast_arrays(*row)) for row in rows]),
+        np.concatenate([size, written, written, copied, result]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class JobTasks:
+    """A task graph as a job tracker sees it.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph. Tasks that are not of a class of this module count as map tasks; tasks that edges
+        or spawning connect are one job.
+    """
+
+    graph: TaskGraph
+
+    @cached_property
+    def kind(self) -> Int32Array:
+        """`MAP` or `REDUCE` of each task."""
+        reduces = [name.endswith(".reduce") for name in self.graph.class_names]
+        return np.array(reduces, np.int32)[self.graph.task_class]
+
+    @cached_property
+    def job(self) -> Int32Array:
+        """Number of each task's job, in the order of their first tasks."""
+        graph, n = self.graph, self.graph.n_tasks
+        source = np.repeat(np.arange(n), np.diff(graph.succ_ptr))
+        parent = np.repeat(np.arange(n), np.diff(graph.child_ptr))
+        ends = np.append(source, parent), np.append(graph.succ, graph.child)
+        ones = np.ones(len(ends[0]), np.int8)
+        found = connected_components(coo_array((ones, ends), shape=(n, n)), directed=False)[1]
+        _, first = np.unique(found, return_index=True)
+        return np.argsort(np.argsort(first)).astype(np.int32)[found]
+
+    @cached_property
+    def names(self) -> list[tuple[str, str]]:
+        """User and application of each job."""
+        first = np.unique(self.job, return_index=True)[1]
+        classes = [self.graph.class_names[c] for c in self.graph.task_class[first].tolist()]
+        split = [name.rpartition(".")[0] or name for name in classes]
+        return [(user, application) for user, _, application in (s.rpartition("/") for s in split)]
+
+    @property
+    def n_jobs(self) -> int:
+        """Number of jobs."""
+        return int(self.job.max()) + 1
+
+    @cached_property
+    def bytes_before(self) -> Int64Array:
+        """Bytes of all accesses before each one; shape (n_accesses + 1,)."""
+        moved = self.graph.read_bytes + self.graph.written_bytes
+        return np.append(0, np.cumsum(moved))
+
+    @cached_property
+    def phase_ends(self) -> list[tuple[int, ...]]:
+        """For each task the ends of its phases, as accesses counted from the task's first."""
+        counts = (self.graph.join_access - self.graph.access_ptr[:-1]).tolist()
+        named = [name.endswith((".map", ".reduce")) for name in self.graph.class_names]
+        ends: list[tuple[int, ...]] = []
+        for count, kind, of_class in zip(
+            counts, self.kind.tolist(), self.graph.task_class.tolist(), strict=True
+        ):
+            if not named[of_class]:
+                ends.append((count, count))
+            elif kind == MAP:
+                ends.append((count - 1, count))
+            else:
+                ends.append((count - _LAST_OF_REDUCE, count - _LAST_OF_REDUCE + 1, count))
+        return ends
+
+    def phase(self, task: int, access: int, fraction: float) -> tuple[int, float]:
+        """Return the phase of a task and the part of it that is done.
+
+        Parameters
+        ----------
+        task : int
+            The task.
+        access : int
+            Its present access, counted from its first one.
+        fraction : float
+            Part of the access that is done.
+        """
+        ends = self.phase_ends[task]
+        number = next((i for i, end in enumerate(ends) if access < end), len(ends) - 1)
+        first = int(self.graph.access_ptr[task])
+        start = first + (ends[number - 1] if number else 0)
+        before = self.bytes_before
+        total = int(before[first + ends[number]] - before[start])
+        if total <= 0:
+            return number, fraction
+        here = first + access
+        done = int(before[here] - before[start]) + fraction * int(before[here + 1] - before[here])
+        return number, done / total
+
+    @cached_property
+    def input_block(self) -> Int32Array:
+        """Block that each map task reads first, -1 for other tasks; shape (n_tasks,)."""
+        graph = self.graph
+        block = np.full(graph.n_tasks, -1, np.int32)
+        has = (graph.join_access > graph.access_ptr[:-1]) & (self.kind == MAP)
+        block[has] = graph.access_block[graph.access_ptr[:-1][has]]
+        return block
+
+    @cached_property
+    def is_input(self) -> BoolArray:
+        """Which blocks are there before the first task: those that no task writes."""
+        written = np.zeros(self.graph.n_blocks, bool)
+        written[self.graph.access_block[self.graph.written_bytes > 0]] = True
+        return ~written
