@@ -90,7 +90,9 @@ class Tracker:
     started : set of int
         Tasks that were sent to a slot.
     done : list of int
-        Ended tasks of each node.
+        Number of tasks that each node has ended.
+    ended : set of int
+        Tasks that have ended.
     is_tracking : bool
         Whether the jobs run; not during the initialisation.
     next_heartbeat_ps, heartbeats : int
@@ -106,6 +108,7 @@ class Tracker:
     failed: set[int] = field(default_factory=set)
     started: set[int] = field(default_factory=set)
     done: list[int] = field(default_factory=list)
+    ended: set[int] = field(default_factory=set)
     is_tracking: bool = False
     next_heartbeat_ps: int = 0
     heartbeats: int = 0
@@ -144,6 +147,7 @@ class Tracker:
         self.attempts.clear()
         self.failed.clear()
         self.started.clear()
+        self.ended.clear()
         self.done = [0] * self.n_nodes
 
 
@@ -266,6 +270,7 @@ class MapReducePolicy(Policy):
         """Forget all attempts at a task that has ended; learn from the successful one."""
         if not state.is_tracking:
             return
+        state.ended.add(task)
         won = state.attempts.get(worker)
         if won is not None and won.task == task:
             state.done[won.node] += 1

@@ -1,0 +1,115 @@
+"""SAMR (HAT): phase weights from each node's history, two tests for stragglers, two for nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simsched.policy.base import View, param
+from simsched.policy.mapreduce import Attempt, Tracker
+from simsched.policy.mapreduce_formulas import (
+    longest_first,
+    most_stragglers,
+    slow_nodes,
+    slow_tasks,
+)
+from simsched.policy.mapreduce_speculation import SpeculativePolicy, running_s
+from simsched.policy.registry import register
+from simsched.workload.mapreduce_job import MAP, REDUCE
+
+
+@register("samr")
+@dataclass(frozen=True, kw_only=True)
+class Samr(SpeculativePolicy):
+    """Self-adaptive MapReduce: history-based progress, map-slow and reduce-slow nodes.
+
+    Parameters
+    ----------
+    task_cap : float
+        A straggler's rate is less than 1 less this, times the average of its kind.
+    node_cap : float
+        A slow node's mean rate is less than 1 less this, times the mean over the nodes.
+    slow_node_share : float
+        SN_Cap: at most this part of the nodes is map slow, and as many reduce slow.
+    straggler_cap : float
+        Strag_Cap: at most this part of the running tasks are stragglers.
+    split_slow_nodes : bool
+        Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are slow
+        for either get no backups.
+
+    Notes
+    -----
+    Every node keeps its weights by application and updates them when it has ended a task (equation
+    7.8); later iterations of a run find what earlier ones have learnt. Stragglers are tasks that are
+    both slow (equation 7.11, against the average rate of their kind) and among the
+    ``straggler_cap * running tasks`` (rounded up) slow tasks with the longest remaining time
+    (Algorithm 11). A free map slot of a node that is not map slow gets the straggling map task with
+    the longest remaining time, likewise reduce slots (Algorithm 12). Backups are at most as many as
+    stragglers, one for each task.
+
+    Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
+    determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.
+    The rates of tasks that have just begun mean nothing: tasks count from `least_running_s` on, one
+    heartbeat here; the source has no such time.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    sections 7.3 and 7.4, algorithms 11 and 12. Q. Chen et al., *HAT: history-based auto-tuning
+    MapReduce in heterogeneous environments*, J. Supercomputing 64(3), 2013.
+    """
+
+    tuned_weights: bool = param(True)
+    least_running_s: float = param(3.0, low=0.0)
+    task_cap: float = param(0.3, low=0.0, high=1.0)
+    node_cap: float = param(0.2, low=0.0, high=1.0)
+    slow_node_share: float = param(0.3, low=0.0, high=1.0)
+    straggler_cap: float = param(0.2, low=0.0, high=1.0)
+    split_slow_nodes: bool = param(True)
+
+    def stragglers(self, view: View, state: Tracker) -> list[Attempt]:
+        """Return the stragglers of both kinds, longest remaining time first."""
+        running: list[Attempt] = []
+        slow: list[bool] = []
+        for kind in (MAP, REDUCE):
+            of_kind = [
+                a
+                for a in self.judged(view, state, kind)
+                if running_s(view, a) >= self.least_running_s
+            ]
+            rates = np.array([self.rate(view, state, a) for a in of_kind])
+            running += of_kind
+            slow += slow_tasks(rates, self.task_cap).tolist()
+        remaining = [self.remaining_s(view, state, a) for a in running]
+        most = most_stragglers(len(state.attempts), self.straggler_cap)
+        return [running[i] for i in longest_first(remaining, np.array(slow, bool), most)]
+
+    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+        """Return the straggler of a kind with the longest remaining time, unless the node is slow."""
+        kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
+        if any(self.is_slow(view, state, node, k) for k in kinds):
+            return None
+        backups = sum(a.is_backup for a in state.attempts.values())
+        if backups >= most_stragglers(len(state.attempts), self.straggler_cap):
+            return None
+        return next(
+            (
+                a
+                for a in self.stragglers(view, state)
+                if state.tasks.kind[a.task] == kind
+                and a.node != node
+                and self.may_back_up(view, state, a)
+            ),
+            None,
+        )
+
+    def is_slow(self, view: View, state: Tracker, node: int, kind: int) -> bool:
+        """Return whether a node is map slow or reduce slow (equation 7.12)."""
+        rates = np.full(state.n_nodes, np.nan)
+        running = self.judged(view, state, kind)
+        for other in range(state.n_nodes):
+            mine = [self.rate(view, state, a) for a in running if a.node == other]
+            if mine:
+                rates[other] = sum(mine) / len(mine)
+        return bool(slow_nodes(rates, self.node_cap, self.slow_node_share)[node])
