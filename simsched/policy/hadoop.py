@@ -46,7 +46,7 @@ class HadoopDefault(SpeculativePolicy):
     average_over: str = param("running", choices=("running", "all"))
 
     def stragglers(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
-        """Return the stragglers of a kind that may be backed up, by job, then by worker."""
+        """Return the stragglers of a kind, by job, then by worker."""
         running = self.judged(view, state, kind)
         found: list[Attempt] = []
         jobs = state.tasks.job
@@ -59,13 +59,15 @@ class HadoopDefault(SpeculativePolicy):
                 ended = sum(bool(of_job[task]) for task in state.ended)
             behind = lags_behind(np.array(scores + [1.0] * ended), self.progress_gap)
             found += [a for a, is_behind in zip(mine, behind.tolist(), strict=False) if is_behind]
-        return [a for a in found if self.may_back_up(view, state, a)]
+        return found
 
     def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
         """Return a straggler, a local one first."""
         if not self.speculative:
             return None
-        found = [a for a in self.stragglers(view, state, kind) if a.node != node]
+        if kind not in state.memo:
+            state.memo[kind] = self.stragglers(view, state, kind)
+        found = [a for a in state.memo[kind] if a.node != node and self.may_back_up(view, state, a)]
         return min(
             found,
             key=lambda a: (

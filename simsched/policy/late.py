@@ -28,13 +28,13 @@ class Late(SpeculativePolicy):
 
     Notes
     -----
-    When nothing waits for a free slot: no backup if ``speculative_cap`` of the slots execute backups
+    When nothing waits for a free slot: no backup if ``speculative_cap`` of the slots run backups
     already, or if the node's progress, the sum of the scores of its ended and running tasks, is
     below the threshold. Otherwise the task with the longest remaining time (equation 7.6) that has
     no backup and is slower than the threshold. Scores use Hadoop's weights.
 
     The values of the three parameters, 10 %, 25 and 25, are those of the LATE paper; the book gives
-    none. Percentiles are interpolated; rates are compared among the running tasks of one kind. As in
+    none. Percentiles are interpolated; rates are compared among running tasks of one kind. As in
     Hadoop a task has run for 60 s before it is backed up.
 
     References
@@ -54,19 +54,27 @@ class Late(SpeculativePolicy):
         slots = len({w for kind_ in (MAP, REDUCE) for ws in state.slots[kind_] for w in ws})
         if backups >= self.speculative_cap * slots or self._is_slow(view, state, node):
             return None
+        if kind not in state.memo:
+            state.memo[kind] = self.slow_tasks(view, state, kind)
+        return next(
+            (a for a in state.memo[kind] if a.node != node and self.may_back_up(view, state, a)),
+            None,
+        )
+
+    def slow_tasks(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+        """Return the tasks of a kind below the threshold, longest remaining time first."""
         running = self.judged(view, state, kind)
         rates = [self.rate(view, state, a) for a in running]
         limit = percentile(rates, self.slow_task_percent)
-        slow = [
-            a
-            for a, rate in zip(running, rates, strict=True)
-            if rate < limit and a.node != node and self.may_back_up(view, state, a)
-        ]
-        return min(slow, key=lambda a: (-self.remaining_s(view, state, a), a.worker), default=None)
+        slow = [a for a, rate in zip(running, rates, strict=True) if rate < limit]
+        return sorted(slow, key=lambda a: (-self.remaining_s(view, state, a), a.worker))
 
     def _is_slow(self, view: View, state: Tracker, node: int) -> bool:
         """Return whether a node has made less progress than the threshold."""
-        progress = [float(done) for done in state.done]
-        for attempt in state.attempts.values():
-            progress[attempt.node] += self.score(state, attempt)
-        return progress[node] < percentile(progress, self.slow_node_percent)
+        if "slow" not in state.memo:
+            progress = [float(done) for done in state.done]
+            for attempt in state.attempts.values():
+                progress[attempt.node] += self.score(state, attempt)
+            limit = percentile(progress, self.slow_node_percent)
+            state.memo["slow"] = [value < limit for value in progress]
+        return bool(state.memo["slow"][node])

@@ -1,7 +1,7 @@
 """The job tracker that all MapReduce policies share: slots, heartbeats, placement, attempts.
 
-A node is a domain of the machine; its workers are its slots, the first ones for map tasks, the others
-for reduce tasks. Ready tasks wait in one pool that nobody searches. At every heartbeat the tracker
+A node is a domain of the machine; its workers are its slots, the first ones for map tasks, the
+others for reduce tasks. Ready tasks wait in one pool that nobody searches. At every heartbeat the tracker
 looks at the free slots and sends a task to each, or starts a backup of a running one: which, is what
 policies differ in.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,8 @@ class Tracker:
         Tasks that have ended.
     is_tracking : bool
         Whether the jobs run; not during the initialisation.
+    memo : dict
+        What policies have worked out from the reports of this heartbeat.
     next_heartbeat_ps, heartbeats : int
         Time of the next heartbeat; number of those so far.
     """
@@ -110,6 +113,7 @@ class Tracker:
     done: list[int] = field(default_factory=list)
     ended: set[int] = field(default_factory=set)
     is_tracking: bool = False
+    memo: dict[object, Any] = field(default_factory=dict)
     next_heartbeat_ps: int = 0
     heartbeats: int = 0
 
@@ -241,11 +245,10 @@ class MapReducePolicy(Policy):
         if task in state.started:
             state.failed.add(task)
         state.waiting[task] = None
-        live = _live(view)
         if self._is_quiet(view, state):
             kind = int(state.tasks.kind[task])
             slots = [(n, w) for n, ws in enumerate(state.slots[kind]) for w in ws]
-            free = [(n, w) for n, w in slots if w not in state.attempts and live.is_waiting(w)]
+            free = [(n, w) for n, w in slots if self._is_free(view, state, w)]
             free.sort(key=lambda place: not state.is_local(task, place[0]))
             if free:
                 self._send(view, state, task, *free[0])
@@ -256,6 +259,7 @@ class MapReducePolicy(Policy):
         """Return a task for some slot when nobody does anything and no heartbeat would follow."""
         if not state.is_tracking or not state.waiting or not self._is_quiet(view, state, worker):
             return None
+        state.memo.clear()
         decision = next(self._fill(view, state, worker), None)
         if isinstance(decision, Transfer):
             return decision
@@ -271,6 +275,7 @@ class MapReducePolicy(Policy):
         if not state.is_tracking:
             return
         state.ended.add(task)
+        state.memo.clear()
         won = state.attempts.get(worker)
         if won is not None and won.task == task:
             state.done[won.node] += 1
@@ -282,22 +287,27 @@ class MapReducePolicy(Policy):
         """Return what the free slots get; reports of the trackers come first."""
         if not state.is_tracking:
             return ()
-        self.report(view, state)
-        if _live(view).now_ps() < state.next_heartbeat_ps:
+        now = _live(view).now_ps()
+        is_heartbeat = now >= state.next_heartbeat_ps
+        self.report(view, state, in_full=is_heartbeat)
+        if not is_heartbeat:
             return ()
-        state.next_heartbeat_ps += round(self.heartbeat_s / PS)
+        period_ps = round(self.heartbeat_s / PS)
+        state.next_heartbeat_ps = (now // period_ps + 1) * period_ps
         state.heartbeats += 1
         return (*self.kills(view, state), *self._fill(view, state))
 
-    def report(self, view: View, state: Tracker) -> None:
-        """Take over the progress of all attempts."""
+    def report(self, view: View, state: Tracker, *, in_full: bool) -> None:
+        """Take over the progress of all attempts; unless in full, only when phases have begun."""
         live = _live(view)
         now = live.now_ps()
-        for worker, attempt in list(state.attempts.items()):
+        state.memo.clear()
+        for worker, attempt in state.attempts.items():
             seen = live.progress(worker)
             if seen is None or seen.task != attempt.task:
-                if live.is_waiting(worker) and attempt.sent_ps + 1 < now:
-                    del state.attempts[worker]  # lost, while another one goes on
+                continue
+            ends = state.tasks.phase_ends[attempt.task]
+            if not in_full and attempt.entered_ps and seen.phase < ends[attempt.phase]:
                 continue
             phase, attempt.fraction = state.tasks.phase(attempt.task, seen.phase, seen.fraction)
             if not attempt.entered_ps:
@@ -381,8 +391,14 @@ class MapReducePolicy(Policy):
         return Transfer(WAITING, 0, OWN, slot, 1, AT_ONCE_S, task=task)
 
     def _is_free(self, view: View, state: Tracker, slot: int, asker: int = -1) -> bool:
-        """Return whether a slot can get a task."""
-        return slot not in state.attempts and (slot == asker or _live(view).is_waiting(slot))
+        """Return whether a slot can get a task; whatever it has lost or suspended is forgotten."""
+        live = _live(view)
+        if slot != asker and not live.is_waiting(slot):
+            return False
+        attempt = state.attempts.get(slot)
+        if attempt is not None and attempt.sent_ps + 1 < live.now_ps():
+            del state.attempts[slot]
+        return slot not in state.attempts
 
     def _is_quiet(self, view: View, state: Tracker, asker: int = -1) -> bool:
         """Return whether nobody executes anything and nothing is on its way."""

@@ -93,10 +93,12 @@ class Samr(SpeculativePolicy):
         backups = sum(a.is_backup for a in state.attempts.values())
         if backups >= most_stragglers(len(state.attempts), self.straggler_cap):
             return None
+        if "stragglers" not in state.memo:
+            state.memo["stragglers"] = self.stragglers(view, state)
         return next(
             (
                 a
-                for a in self.stragglers(view, state)
+                for a in state.memo["stragglers"]
                 if state.tasks.kind[a.task] == kind
                 and a.node != node
                 and self.may_back_up(view, state, a)
@@ -106,10 +108,12 @@ class Samr(SpeculativePolicy):
 
     def is_slow(self, view: View, state: Tracker, node: int, kind: int) -> bool:
         """Return whether a node is map slow or reduce slow (equation 7.12)."""
-        rates = np.full(state.n_nodes, np.nan)
-        running = self.judged(view, state, kind)
-        for other in range(state.n_nodes):
-            mine = [self.rate(view, state, a) for a in running if a.node == other]
-            if mine:
-                rates[other] = sum(mine) / len(mine)
-        return bool(slow_nodes(rates, self.node_cap, self.slow_node_share)[node])
+        if kind not in state.memo:
+            rates = np.full(state.n_nodes, np.nan)
+            running = self.judged(view, state, kind)
+            for other in range(state.n_nodes):
+                mine = [self.rate(view, state, a) for a in running if a.node == other]
+                if mine:
+                    rates[other] = sum(mine) / len(mine)
+            state.memo[kind] = slow_nodes(rates, self.node_cap, self.slow_node_share)
+        return bool(state.memo[kind][node])

@@ -22,8 +22,8 @@ from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import Job, JobShape, job_graph
 from simsched.workload.registry import MIB, Cost, Count, Fraction, Size, generator
 
-SORT = JobShape(1, 1, 1, 1.0, 1.0, 1000.0, 500.0, 0.1, 0.1)
-WORDCOUNT = JobShape(1, 1, 1, 0.1, 0.5, 2000.0, 500.0, 0.1, 0.1)
+SORT = JobShape(1, 1, 1, 1.0, 1.0, 4000.0, 2000.0, 0.1, 0.1)
+WORDCOUNT = JobShape(1, 1, 1, 0.1, 0.5, 8000.0, 2000.0, 0.1, 0.1)
 
 
 @generator(
