@@ -24,16 +24,15 @@ class HadoopDefault(SpeculativePolicy):
         Whether there are backup tasks.
     progress_gap : float
         A straggler's score is at most the average less this.
-    average_over : {"running", "all"}
-        Tasks of a kind whose scores are averaged: those that run, or also those that have ended,
-        which count 1.
 
     Notes
     -----
     A free slot gets a failed task, else a waiting one, for map tasks one whose split is on the
     node's disk first, else a backup of a straggler (equation 7.4): a local one first, of these the
     one with the smallest score, since the source names no order. Stragglers have run for 60 s and
-    have no backup yet. Averages are over the attempts of one kind in one job.
+    have no backup yet. Averages are over the tasks of one kind in one job; ended ones count 1, as
+    in Hadoop's code. The source averages running tasks (`average_over`): then nobody is behind as
+    soon as only stragglers run.
 
     References
     ----------
@@ -43,7 +42,6 @@ class HadoopDefault(SpeculativePolicy):
 
     speculative: bool = param(True)
     progress_gap: float = param(PROGRESS_GAP, low=0.0, high=1.0)
-    average_over: str = param("running", choices=("running", "all"))
 
     def stragglers(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
         """Return the stragglers of a kind, by job, then by worker."""

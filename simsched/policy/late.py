@@ -34,7 +34,7 @@ class Late(SpeculativePolicy):
     no backup and is slower than the threshold. Scores use Hadoop's weights.
 
     The values of the three parameters, 10 %, 25 and 25, are those of the LATE paper; the book gives
-    none. Percentiles are interpolated; rates are compared among running tasks of one kind. As in
+    none. Percentiles are interpolated; rates are compared among the tasks of one kind. As in
     Hadoop a task has run for 60 s before it is backed up.
 
     References
@@ -65,7 +65,7 @@ class Late(SpeculativePolicy):
         """Return the tasks of a kind below the threshold, longest remaining time first."""
         running = self.judged(view, state, kind)
         rates = [self.rate(view, state, a) for a in running]
-        limit = percentile(rates, self.slow_task_percent)
+        limit = percentile(rates + self.rates_ended(state, kind), self.slow_task_percent)
         slow = [a for a, rate in zip(running, rates, strict=True) if rate < limit]
         return sorted(slow, key=lambda a: (-self.remaining_s(view, state, a), a.worker))
 

@@ -1,9 +1,9 @@
 """The job tracker that all MapReduce policies share: slots, heartbeats, placement, attempts.
 
 A node is a domain of the machine; its workers are its slots, the first ones for map tasks, the
-others for reduce tasks. Ready tasks wait in one pool that nobody searches. At every heartbeat the tracker
-looks at the free slots and sends a task to each, or starts a backup of a running one: which, is what
-policies differ in.
+others for reduce tasks. Ready tasks wait in one pool that nobody searches. At every heartbeat the
+tracker looks at the free slots and sends a task to each, or starts a backup of a running one:
+which, is what policies differ in.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Tracker:
         Tasks that were sent to a slot.
     done : list of int
         Number of tasks that each node has ended.
-    ended : set of int
-        Tasks that have ended.
+    ended : dict of int to float
+        Seconds that the successful attempt at each ended task took.
     is_tracking : bool
         Whether the jobs run; not during the initialisation.
     memo : dict
@@ -111,7 +111,7 @@ class Tracker:
     failed: set[int] = field(default_factory=set)
     started: set[int] = field(default_factory=set)
     done: list[int] = field(default_factory=list)
-    ended: set[int] = field(default_factory=set)
+    ended: dict[int, float] = field(default_factory=dict)
     is_tracking: bool = False
     memo: dict[object, Any] = field(default_factory=dict)
     next_heartbeat_ps: int = 0
@@ -274,11 +274,12 @@ class MapReducePolicy(Policy):
         """Forget all attempts at a task that has ended; learn from the successful one."""
         if not state.is_tracking:
             return
-        state.ended.add(task)
         state.memo.clear()
         won = state.attempts.get(worker)
         if won is not None and won.task == task:
             state.done[won.node] += 1
+            began_ps = won.entered_ps[0] if won.entered_ps else won.sent_ps
+            state.ended[task] = (_live(view).now_ps() - began_ps) * PS
             self.learn(view, state, won)
         for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
             del state.attempts[slot]
@@ -288,11 +289,11 @@ class MapReducePolicy(Policy):
         if not state.is_tracking:
             return ()
         now = _live(view).now_ps()
-        is_heartbeat = now >= state.next_heartbeat_ps
+        period_ps = round(self.heartbeat_s / PS)
+        is_heartbeat = now >= max(state.next_heartbeat_ps, period_ps)
         self.report(view, state, in_full=is_heartbeat)
         if not is_heartbeat:
             return ()
-        period_ps = round(self.heartbeat_s / PS)
         state.next_heartbeat_ps = (now // period_ps + 1) * period_ps
         state.heartbeats += 1
         return (*self.kills(view, state), *self._fill(view, state))

@@ -189,7 +189,7 @@ class Starving(Tracker):
 @register("capacity")
 @dataclass(frozen=True, kw_only=True)
 class Capacity(SharedPolicy):
-    """Capacity scheduling: a queue for each user with a guaranteed part of the slots, lent when idle.
+    """Capacity scheduling: a queue for each user with guaranteed slots that are lent when idle.
 
     Notes
     -----
@@ -276,9 +276,9 @@ class Delay(MapReducePolicy):
 
     Notes
     -----
-    Jobs in the order of arrival. A map task whose split is on the node's disk is launched; otherwise
-    the job's counter goes up, and when it has reached D a task that is not local is launched. A
-    local launch sets the counter back.
+    Jobs in the order of arrival. A map task whose split is on the node's disk is launched;
+    otherwise the job's counter goes up, and when it has reached D a task that is not local is
+    launched. A local launch sets the counter back.
 
     References
     ----------

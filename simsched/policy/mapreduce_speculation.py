@@ -1,4 +1,4 @@
-"""What policies with backup tasks share: scores, rates, remaining times, and the history of nodes."""
+"""What policies with backup tasks share: scores, rates, remaining times, history of nodes."""
 
 from __future__ import annotations
 
@@ -51,12 +51,16 @@ class SpeculativePolicy(MapReducePolicy):
         Time in seconds between two looks at the phases of tasks, as far as weights are tuned.
     least_running_s : float
         Seconds that a task has to run before it can be a straggler.
+    average_over : {"all", "running"}
+        Tasks of a job and kind with which a task is compared: those that run and those that have
+        ended, or those that run.
     """
 
     tuned_weights: bool = param(False)
     history_weight: float = param(0.2, low=0.0, high=1.0)
     sample_s: float = param(0.1, low=1e-9, high=1e6)
     least_running_s: float = param(60.0, low=0.0)
+    average_over: str = param("all", choices=("all", "running"))
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
@@ -94,6 +98,13 @@ class SpeculativePolicy(MapReducePolicy):
     def judged(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
         """Return the reported attempts at tasks of a kind, by worker."""
         return [a for a in state.running(kind) if a.entered_ps]
+
+    def rates_ended(self, state: Tracker, kind: int) -> list[float]:
+        """Return the rates per second of the ended tasks of a kind that count."""
+        if self.average_over == "running":
+            return []
+        of_kind = state.tasks.kind
+        return [1.0 / s for t, s in state.ended.items() if of_kind[t] == kind and s > 0.0]
 
     def may_back_up(self, view: View, state: Tracker, attempt: Attempt) -> bool:
         """Return whether an attempt has run for long enough and is the only one at a leaf task."""

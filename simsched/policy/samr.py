@@ -35,18 +35,18 @@ class Samr(SpeculativePolicy):
     straggler_cap : float
         Strag_Cap: at most this part of the running tasks are stragglers.
     split_slow_nodes : bool
-        Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are slow
-        for either get no backups.
+        Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are
+        slow for either get no backups.
 
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
-    7.8); later iterations of a run find what earlier ones have learnt. Stragglers are tasks that are
-    both slow (equation 7.11, against the average rate of their kind) and among the
-    ``straggler_cap * running tasks`` (rounded up) slow tasks with the longest remaining time
-    (Algorithm 11). A free map slot of a node that is not map slow gets the straggling map task with
-    the longest remaining time, likewise reduce slots (Algorithm 12). Backups are at most as many as
-    stragglers, one for each task.
+    7.8); later iterations of a run find what earlier ones have learnt. Stragglers are tasks that
+    are both slow (equation 7.11, against the average rate of the job's tasks of their kind, see
+    `average_over`) and among the ``straggler_cap * running tasks`` (rounded up) slow tasks with the
+    longest remaining time (Algorithm 11). A free map slot of a node that is not map slow gets the
+    straggling map task with the longest remaining time, likewise reduce slots (Algorithm 12).
+    Backups are at most as many as stragglers, one for each task.
 
     Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
     determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.
@@ -78,15 +78,15 @@ class Samr(SpeculativePolicy):
                 for a in self.judged(view, state, kind)
                 if running_s(view, a) >= self.least_running_s
             ]
-            rates = np.array([self.rate(view, state, a) for a in of_kind])
+            rates = [self.rate(view, state, a) for a in of_kind] + self.rates_ended(state, kind)
             running += of_kind
-            slow += slow_tasks(rates, self.task_cap).tolist()
+            slow += slow_tasks(np.array(rates), self.task_cap).tolist()[: len(of_kind)]
         remaining = [self.remaining_s(view, state, a) for a in running]
         most = most_stragglers(len(state.attempts), self.straggler_cap)
         return [running[i] for i in longest_first(remaining, np.array(slow, bool), most)]
 
     def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
-        """Return the straggler of a kind with the longest remaining time, unless the node is slow."""
+        """Return the straggler of a kind that ends last, unless the node is slow."""
         kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
         if any(self.is_slow(view, state, node, k) for k in kinds):
             return None

@@ -6,8 +6,8 @@ every map task to every reduce task.
 * *Map task*: phase 1 reads its split and writes what the map function spills, phase 2 (reorder)
   writes the sorted output, which has one part for each reduce task.
 * *Reduce task*: the copy phase reads its part of every map output, one access each, and writes them
-  to a file of its own; the sort phase reads and writes that file once; the reduce phase reads it and
-  writes the result.
+  to a file of its own; the sort phase reads and writes that file once; the reduce phase reads it
+  and writes the result.
 * *Blocks*: S splits, S spills, S map outputs, R copied files, R results. Only splits exist before
   the job; the others are where their task is executed.
 * *Operations* are proportional to the bytes that a task moves.
@@ -242,6 +242,8 @@ class JobTasks:
             Part of the access that is done.
         """
         ends = self.phase_ends[task]
+        if ends[-1] == 0:
+            return 0, fraction
         number = next((i for i, end in enumerate(ends) if access < end), len(ends) - 1)
         first = int(self.graph.access_ptr[task])
         start = first + (ends[number - 1] if number else 0)

@@ -51,7 +51,7 @@ def mapreduce_mix(
     skew: Cost = 0.1,
     iterations: Count = 1,
 ) -> Workload:
-    """A stream of Sort and WordCount jobs of several users.
+    """Mix: a stream of Sort and WordCount jobs of several users.
 
     Parameters
     ----------

@@ -1,0 +1,263 @@
+"""The job tracker and its policies: locality, order of jobs, backups, history."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import Run, simulate
+from simsched.errors import ConfigurationError
+from simsched.machine import load_machine
+from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
+from simsched.machine.synthetic import make_machine
+from simsched.policy import list_policies, make_policy
+from simsched.policy.mapreduce import Attempt, Tracker
+from simsched.policy.mapreduce_speculation import History, observed_weights
+from simsched.trace.schema import EventKind
+from simsched.workload.graph import Workload
+from simsched.workload.mapreduce_job import MAP, JobTasks
+from simsched.workload.registry import make_workload
+
+NAMES = [info.name for info in list_policies() if "mapreduce" in info.family] + [
+    "hadoop_default",
+    "hadoop_ns",
+    "hadoop_wt",
+    "late",
+    "samr",
+]
+SMALL = {"splits": 24, "reduces": 8, "split_bytes": 10**6, "task_noise": 0.0, "skew": 0.0}
+
+
+def cluster(speeds: tuple[float, ...] = (1.0,) * 4) -> Machine:
+    """Return nodes of four slots with a disk each, of different processor speeds."""
+    machine = make_machine(
+        domains=len(speeds),
+        cores_per_domain=4,
+        dram_bandwidth_bytes_per_s=50e6,
+        ops_per_s=1e6,
+        costs=RuntimeCosts(),
+    )
+    groups = tuple(CoreGroup(f"node{i}", "cpu", 1e6 * speed) for i, speed in enumerate(speeds))
+    return replace(machine, core_groups=groups, core_group=machine.core_domain)
+
+
+def run(
+    name: str, machine: Machine, workload: Workload, backend: str = "native", **params: Any
+) -> Run:
+    return simulate(machine, workload, make_policy(name, params), backend=backend, events=True)
+
+
+def events(result: Run, kind: EventKind, *columns: str) -> list[tuple[int, ...]]:
+    assert result.trace is not None
+    chosen = result.trace.events["kind"] == kind
+    picked = [result.trace.events[name][chosen].tolist() for name in columns]
+    return list(zip(*picked, strict=True))
+
+
+def sort(**params: Any) -> Workload:
+    defaults = {**SMALL, "map_ops_per_byte": 10.0, "reduce_ops_per_byte": 1.0}
+    return make_workload("sort_mapreduce", {**defaults, **params})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_map_slots_run_map_tasks_only(name: str) -> None:
+    result = run(name, cluster(), sort())
+    kind = JobTasks(result.workload.graph).kind
+    for task, worker in events(result, EventKind.TASK_START, "task", "worker"):
+        assert (worker % 4 < 2) == (kind[task] == MAP)
+
+
+def test_splits_are_where_every_policy_finds_them() -> None:
+    homes = []
+    for name in ("hadoop_fifo", "samr"):
+        result = run(name, cluster(), sort())
+        graph = result.workload.graph
+        read = [(int(graph.access_block[graph.access_ptr[t]])) for t in range(24)]
+        assert read == list(range(24))
+        homes.append(result.summary.node_bytes.sum())
+    assert homes[0] == homes[1]
+
+
+def test_with_replicas_everywhere_all_map_tasks_are_local() -> None:
+    tracker = Tracker(
+        JobTasks(sort().graph), ([[0], [1]], [[0], [1]]), [0, 1], [(0, 1)] * 24 + [()] * 8
+    )
+    assert all(tracker.is_local(task, node) for task in range(32) for node in (0, 1))
+
+
+def test_local_tasks_go_first() -> None:
+    # One copy of each split: with two nodes and a slot each, every task starts on the node that
+    # has its split as long as that node has some.
+    machine = cluster((1.0, 1.0))
+    policy = make_policy("hadoop_fifo", {"replication": 1})
+    result = simulate(machine, sort(), policy, events=True)
+    assert result.trace is not None
+    where = dict(events(result, EventKind.TASK_START, "task", "worker"))
+    local = result.summary.node_bytes[0]
+    assert local.trace() > 0.5 * local.sum()
+    assert len(where) == 32
+
+
+def test_fifo_serves_the_first_job_first() -> None:
+    mix = make_workload(
+        "mapreduce_mix",
+        {
+            "jobs": 3,
+            "large_share": 1.0,
+            "large_splits": 24,
+            "mean_interarrival_s": 1e-6,
+            "split_bytes": 10**6,
+            "task_noise": 0.0,
+        },
+    )
+    result = run("hadoop_fifo", cluster((1000.0,) * 4), mix)
+    tasks = JobTasks(result.workload.graph)
+    began: dict[int, list[int]] = {}
+    for task, time in events(result, EventKind.TASK_START, "task", "time_ps"):
+        if tasks.kind[task] == MAP:
+            began.setdefault(int(tasks.job[task]), []).append(time)
+    assert max(began[0]) <= min(began[1]) <= max(began[1]) <= min(began[2])
+
+
+@pytest.mark.parametrize("name", ["fair", "capacity", "dynamic_priority"])
+def test_shares_divide_the_slots(name: str) -> None:
+    # Two users with a job each that fill the cluster: three quarters of the map slots and one.
+    mix = make_workload(
+        "mapreduce_mix",
+        {
+            "jobs": 2,
+            "large_share": 1.0,
+            "large_splits": 60,
+            "mean_interarrival_s": 1e-9,
+            "split_bytes": 10**6,
+            "task_noise": 0.0,
+        },
+    )
+    result = run(name, cluster((1000.0,) * 4), mix, shares="3,1", heartbeat_s=0.1)
+    tasks = JobTasks(result.workload.graph)
+    started = sorted(
+        (time, int(tasks.job[task]))
+        for task, time in events(result, EventKind.TASK_START, "task", "time_ps")
+        if tasks.kind[task] == MAP
+    )
+    wave = [job for _, job in started[:8]]
+    assert wave.count(0) == 6
+
+
+@pytest.mark.parametrize("shares", ["", "1,0", "a", "1,,2"])
+def test_shares_are_numbers_above_zero(shares: str) -> None:
+    with pytest.raises(ConfigurationError, match="policy fair: parameter shares: found"):
+        make_policy("fair", {"shares": shares})
+
+
+def test_a_starving_pool_gets_slots_by_force() -> None:
+    # The second user's job arrives when all slots hold long tasks of the first one.
+    mix = make_workload(
+        "mapreduce_mix",
+        {
+            "jobs": 2,
+            "large_share": 1.0,
+            "large_splits": 30,
+            "mean_interarrival_s": 20.0,
+            "split_bytes": 10**6,
+            "task_noise": 0.0,
+        },
+    )
+    slow = cluster((100.0,) * 4)
+    patient = run("fair", slow, mix, preempt_after_s=1e12)
+    strict = run("fair", slow, mix, preempt_after_s=10.0)
+    assert patient.summary.kills == 0
+    assert strict.summary.kills >= 2
+    assert strict.summary.n_tasks == patient.summary.n_tasks
+
+
+def test_delay_waits_for_a_local_slot() -> None:
+    def remote_bytes(skips: int) -> int:
+        policy = make_policy("delay", {"replication": 1, "most_skips": skips, "heartbeat_s": 0.5})
+        counts = simulate(cluster(), sort(map_output_ratio=0.01), policy).summary.node_bytes[0]
+        return int(counts.sum() - counts.trace())
+
+    assert remote_bytes(40) < remote_bytes(0)
+
+
+@pytest.mark.parametrize("backend", ["simpy", "native"])
+def test_backups_save_a_job_with_a_slow_node(backend: str) -> None:
+    machine, workload = cluster((1.0, 1.0, 1.0, 0.1)), sort(splits=8)
+    alone = run("hadoop_ns", machine, workload, backend, heartbeat_s=1.0)
+    assert alone.summary.duplicates == 0
+    params = {"heartbeat_s": 1.0, "least_running_s": 1.0}
+    for name, more in (("hadoop_default", {"average_over": "all"}), ("late", {}), ("samr", {})):
+        backed = run(name, machine, workload, backend, **params, **more)
+        assert backed.summary.duplicates > 0
+        assert backed.makespan_s < 0.8 * alone.makespan_s
+
+
+@pytest.mark.parametrize("name", ["hadoop_default", "late", "samr"])
+def test_a_task_has_one_backup_at_most_at_a_time(name: str) -> None:
+    result = run(name, cluster((1.0, 1.0, 0.2, 0.1)), sort(), heartbeat_s=1.0, least_running_s=1.0)
+    assert result.trace is not None
+    alive: dict[int, int] = {}
+    kinds = result.trace.events["kind"].tolist()
+    for kind, task in zip(kinds, result.trace.events["task"].tolist(), strict=True):
+        if kind == EventKind.TASK_START:
+            alive[task] = alive.get(task, 0) + 1
+        elif kind == EventKind.KILL:
+            alive[task] = alive.get(task, 0) - 1
+        assert alive.get(task, 0) <= 2
+
+
+def test_late_keeps_its_cap() -> None:
+    none = run("late", cluster((1.0, 0.1)), sort(), heartbeat_s=1.0, speculative_cap=0.0)
+    assert none.summary.duplicates == 0
+
+
+def test_observed_weights_are_shares_of_time() -> None:
+    tracker = Tracker(JobTasks(sort().graph), ([[0]], [[1]]), [0], [()] * 32)
+    reduce = Attempt(24, 1, 0, 0, entered_ps=[10, 70, 90])
+    assert observed_weights(tracker, reduce, 110) == pytest.approx((0.6, 0.2, 0.2))
+    # A phase that no sample has seen took no time.
+    assert observed_weights(tracker, Attempt(0, 0, 0, 0, entered_ps=[10]), 20) == (1.0, 0.0)
+    assert observed_weights(tracker, Attempt(0, 0, 0, 0), 20) is None
+
+
+def test_history_is_kept_from_job_to_job_and_follows_each_node() -> None:
+    seen: list[History] = []
+    params = {"tuned_weights": True, "speculative": False, "history_weight": 0.0, "sample_s": 0.5}
+    policy = make_policy("hadoop_default", params)
+
+    class Watched(type(policy)):  # type: ignore[misc]  # the registered class
+        def on_iteration(self, view: Any, state: Any, counters: Any) -> None:
+            seen.append(state)
+            super().on_iteration(view, state, counters)
+
+    machine = load_machine("samr_cluster_slow")
+    workload = make_workload("sort_mapreduce", {"splits": 16, "reduces": 8, "iterations": 2})
+    simulate(machine, workload, Watched(**policy.parameters()))
+    (state,) = seen
+    assert {app for _, app, _ in state.weights} == {"sort"}
+    assert all(abs(sum(weights) - 1.0) < 1e-9 for weights in state.weights.values())
+    maps = {node: w for (node, _, kind), w in state.weights.items() if kind == MAP}
+    assert len(maps) == 8
+    assert len(set(maps.values())) > 1
+
+
+def test_frozen_history_makes_the_weights_those_of_hadoop() -> None:
+    machine, workload = cluster((1.0, 1.0, 0.5, 0.1)), sort()
+    params = {"heartbeat_s": 1.0, "least_running_s": 1.0}
+    frozen = run("samr", machine, workload, history_weight=1.0, **params)
+    fixed = run("samr", machine, workload, tuned_weights=False, **params)
+    assert events(frozen, EventKind.DUPLICATE, "time_ps", "task", "worker") == events(
+        fixed, EventKind.DUPLICATE, "time_ps", "task", "worker"
+    )
+    assert frozen.makespan_s == fixed.makespan_s
+
+
+def test_nodes_of_the_shipped_clusters() -> None:
+    for name, nodes, disks in (("samr_cluster_slow", 8, 5), ("samr_cluster_fast", 9, 6)):
+        machine = load_machine(name)
+        assert (machine.n_domains, machine.n_sockets, len(machine.nodes)) == (nodes, disks, disks)
+        assert machine.n_threads == 4 * nodes
+        assert np.unique(machine.domain_socket, return_counts=True)[1].max() == 2

@@ -1,0 +1,97 @@
+"""MapReduce jobs: sizes, phases, and what a job tracker reads from a graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
+from simsched.workload.registry import make_workload
+
+SMALL = {"splits": 6, "reduces": 3, "split_bytes": 3000, "task_noise": 0.0, "skew": 0.0}
+
+
+@pytest.mark.parametrize("name", ["sort_mapreduce", "wordcount"])
+def test_counts_are_those_of_the_description(name: str) -> None:
+    graph = make_workload(name, SMALL).graph
+    assert graph.n_tasks == 6 + 3
+    assert graph.n_edges == 6 * 3
+    assert graph.n_blocks == 3 * 6 + 2 * 3
+    assert graph.n_accesses == 3 * 6 + 3 * (6 + 4)
+
+
+def test_sort_moves_all_bytes_through_every_phase() -> None:
+    graph = make_workload("sort_mapreduce", SMALL).graph
+    total = 6 * 3000
+    # Read, spill, output; then copy (read, write), sort (read and write), reduce (read, write).
+    assert int(graph.read_bytes.sum()) == 4 * total
+    assert int(graph.written_bytes.sum()) == 5 * total
+    assert graph.block_bytes.tolist() == [3000] * 18 + [6000] * 6
+
+
+def test_wordcount_writes_little() -> None:
+    graph = make_workload("wordcount", SMALL).graph
+    assert graph.block_bytes.tolist() == [3000] * 6 + [300] * 12 + [600] * 3 + [300] * 3
+
+
+def test_skew_keeps_the_bytes_of_the_job() -> None:
+    graph = make_workload("sort_mapreduce", {**SMALL, "split_bytes": 10**6, "skew": 0.5}).graph
+    copied = graph.block_bytes[18:21]
+    assert len(set(copied.tolist())) == 3
+    assert abs(int(copied.sum()) - 6 * 10**6) <= 3 * 6
+
+
+def test_the_seed_changes_the_costs_only() -> None:
+    first, second = (make_workload("wordcount", {}, seed).graph for seed in (0, 1))
+    assert not np.array_equal(first.ops, second.ops)
+    assert first.n_accesses == second.n_accesses
+    again = make_workload("wordcount", {}, 1).graph
+    assert np.array_equal(again.ops, second.ops)
+
+
+def test_phases_go_by_bytes() -> None:
+    tasks = JobTasks(make_workload("sort_mapreduce", SMALL).graph)
+    assert tasks.kind.tolist() == [MAP] * 6 + [REDUCE] * 3
+    # A map task reads 3000 bytes and spills 3000, then writes 3000.
+    assert tasks.phase(0, 0, 0.5) == (0, 0.25)
+    assert tasks.phase(0, 1, 0.5) == (0, 0.75)
+    assert tasks.phase(0, 2, 0.5) == (1, 0.5)
+    # A reduce task copies 6 x 1000 bytes and writes 6000; then it sorts; then it reads and writes.
+    assert tasks.phase(6, 3, 0.5) == (0, 3500 / 12000)
+    assert tasks.phase(6, 6, 0.0) == (0, 0.5)
+    assert tasks.phase(6, 7, 0.25) == (1, 0.25)
+    assert tasks.phase(6, 8, 1.0) == (2, 0.5)
+    assert tasks.phase(6, 9, 1.0) == (2, 1.0)
+
+
+def test_jobs_of_a_mix() -> None:
+    workload = make_workload("mapreduce_mix", {"jobs": 5, "users": 2, "large_share": 0.0})
+    tasks = JobTasks(workload.graph)
+    assert tasks.n_jobs == 5
+    assert tasks.names == [
+        ("user0", "sort"),
+        ("user1", "wordcount"),
+        ("user0", "sort"),
+        ("user1", "wordcount"),
+        ("user0", "sort"),
+    ]
+    arrivals = [workload.graph.arrival_ps[tasks.job == job] for job in range(5)]
+    assert all(len(set(times.tolist())) == 1 for times in arrivals)
+    first = [int(times[0]) for times in arrivals]
+    assert first[0] == 0
+    assert first == sorted(first)
+
+
+def test_inputs_are_what_nobody_writes() -> None:
+    tasks = JobTasks(make_workload("sort_mapreduce", SMALL).graph)
+    assert np.flatnonzero(tasks.is_input).tolist() == list(range(6))
+    assert tasks.input_block.tolist() == [0, 1, 2, 3, 4, 5, -1, -1, -1]
+
+
+def test_other_programs_are_jobs_of_map_tasks() -> None:
+    graph = build_graph([1.0] * 5, successors=adjacency([0, 3], [1, 4], 5))
+    tasks = JobTasks(graph)
+    assert tasks.kind.tolist() == [MAP] * 5
+    assert tasks.job.tolist() == [0, 0, 1, 2, 2]
+    assert tasks.phase(0, 0, 0.5) == (0, 0.5)
