@@ -33,6 +33,7 @@ class Hooks(Protocol):
     wants_on_spawn: bool
     wants_on_ready: bool
     wants_on_acquire: bool
+    wants_on_start: bool
     wants_on_idle: bool
     wants_on_finish: bool
     wants_on_timer: bool
@@ -48,6 +49,9 @@ class Hooks(Protocol):
 
     def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
         """Return where the task goes and what follows, or None to follow the plan."""
+
+    def on_start(self, task: int, worker: int) -> list[Decision] | None:
+        """Observe that a body begins to execute; return transfers."""
 
     def on_idle(self, worker: int) -> Decision | None:
         """Return what happens for a worker that found nothing, or None."""

@@ -113,6 +113,7 @@ class _PolicyHooks:
         self.wants_on_spawn = policy.overrides("on_spawn")
         self.wants_on_ready = policy.overrides("on_ready")
         self.wants_on_acquire = policy.overrides("on_acquire")
+        self.wants_on_start = policy.overrides("on_start")
         self.wants_on_idle = policy.overrides("on_idle")
         self.wants_on_finish = self._finishes or account is not None
         self.wants_on_timer = policy.overrides("on_timer")
@@ -150,6 +151,12 @@ class _PolicyHooks:
             group, instance, rest = rest[0].group, rest[0].instance, rest[1:]
         return group, instance, [_as_numbers(decision, "on_ready") for decision in rest]
 
+    def on_start(self, task: int, worker: int) -> list[Decision] | None:
+        decisions = self._policy.on_start(self._view, self._state, task, worker)
+        if not decisions:
+            return None
+        return [_as_numbers(decision, "on_start") for decision in decisions]
+
     def on_idle(self, worker: int) -> Decision | None:
         decision = self._policy.on_idle(self._view, self._state, worker)
         return None if decision is None else _as_numbers(decision, "on_idle")
@@ -180,6 +187,7 @@ class _PolicyHooks:
 
 ACCEPTED = {
     "on_ready": "a Pool, then Transfers",
+    "on_start": "Transfers",
     "on_finish": "Transfers",
     "on_idle": "Preempt, Duplicate or Transfer",
     "on_timer": "Preempt, Duplicate, Kill, Transfer, Exchange or AcquireOrder",

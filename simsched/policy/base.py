@@ -9,8 +9,8 @@ decisions:
    either backend executes by itself.
 2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an
 :class:`Update`; :meth:`Policy.divide` says how much divisible work each part of the program gets.
-3. Fine hooks (`on_spawn`, `on_ready`, `on_acquire`, `on_idle`, `on_finish`, `on_timer`), called
-only when a class overrides them.
+3. Fine hooks (`on_spawn`, `on_ready`, `on_acquire`, `on_start`, `on_idle`, `on_finish`,
+`on_timer`), called only when a class overrides them.
 
 Rules
 -----
@@ -522,6 +522,15 @@ class Policy:
 
         The worker has found nothing; None lets it wait. After a transfer it waits too, at the
         latest until the transfer arrives; then it looks for work again.
+        """
+        return None
+
+    def on_start(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Transfer, ...] | None:
+        """Observe that the body of a task begins to execute; return transfers to carry out.
+
+        Where data are copied, those of the body have come by then.
         """
         return None
 

@@ -117,7 +117,7 @@ def estimate(view: View, graph: TaskGraph) -> Estimates:
     succ_ptr, succ = adjacency(source, target, graph.n_tasks)
     pred_ptr, pred = adjacency(target, source, graph.n_tasks)
     by_source, by_target = np.argsort(source, kind="stable"), np.argsort(target, kind="stable")
-    worker_row, cost = _costs(view, graph)
+    worker_row, cost = worker_costs(view, graph)
     worker_node, latency, byte_time = _nodes(view.machine, view.worker_domain)
     return Estimates(
         n_tasks=graph.n_tasks,
@@ -154,8 +154,16 @@ def _bytes_over(graph: TaskGraph, source: Int64Array, target: Int64Array) -> Flo
     return np.bincount(edge, weights=moved, minlength=len(source)).astype(np.float64)
 
 
-def _costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
-    """Return the row of each worker and the seconds of every task per row (group of cores)."""
+def worker_costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
+    """Return the row of each worker and the seconds of every task per row (group of cores).
+
+    Parameters
+    ----------
+    view : View
+        The machine, its workers and what is known of durations.
+    graph : TaskGraph
+        Tasks with their operations.
+    """
     machine = view.machine
     group = machine.core_group[machine.thread_core[view.worker_thread]]
     used, row = np.unique(group, return_inverse=True)

@@ -228,6 +228,7 @@ def build_graph(
     arrival_ps: ArrayLike | None = None,
     detached: ArrayLike | None = None,
     occupancy: ArrayLike | None = None,
+    priority: ArrayLike | None = None,
 ) -> TaskGraph:
     """Return a task graph; what is not given is zero, empty, one kind or one class.
 
@@ -255,6 +256,8 @@ def build_graph(
         Children that their parents do not wait for, none by default.
     occupancy : array_like of int, shape (n_tasks,), optional
         Share of a device that each task takes up; not given by default.
+    priority : array_like of int, shape (n_tasks,), optional
+        Urgency, larger first; the same for all by default.
 
     Notes
     -----
@@ -288,6 +291,7 @@ def build_graph(
         arrival_ps=_filled(arrival_ps, n_tasks, np.int64),
         detached=None if detached is None else _filled(detached, n_tasks, np.bool_),
         occupancy=None if occupancy is None else _filled(occupancy, n_tasks, np.int32),
+        priority=None if priority is None else _filled(priority, n_tasks, np.int32),
     )
 
 

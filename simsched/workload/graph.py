@@ -73,6 +73,9 @@ class TaskGraph:
     occupancy : ndarray of int32, shape (n_tasks,), optional
         Share of a device that each task takes up while it is executed, in units of which a plan
         gives the device's capacity; None is 1 for every task. Only plans with devices use it.
+    priority : ndarray of int32, shape (n_tasks,), optional
+        What the program tells its runtime about urgency: larger is more urgent. None when all have
+        the same (an array of zeros becomes None).
     """
 
     ops: FloatArray
@@ -94,10 +97,13 @@ class TaskGraph:
     arrival_ps: Int64Array
     detached: BoolArray | None = None
     occupancy: Int32Array | None = None
+    priority: Int32Array | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.detached, np.ndarray) and not self.detached.any():
-            object.__setattr__(self, "detached", None)
+        for name in ("detached", "priority"):
+            values = getattr(self, name)
+            if isinstance(values, np.ndarray) and not values.any():
+                object.__setattr__(self, name, None)
         for item in fields(self):
             value = getattr(self, item.name)
             while isinstance(value, np.ndarray):

@@ -70,6 +70,8 @@ def _check_shapes(graph: TaskGraph) -> None:
         expected["detached"] = (tasks, np.bool_)
     if graph.occupancy is not None:
         expected["occupancy"] = (tasks, np.int32)
+    if graph.priority is not None:
+        expected["priority"] = (tasks, np.int32)
     for name, (shape, dtype) in expected.items():
         array = getattr(graph, name)
         if array.dtype != dtype:

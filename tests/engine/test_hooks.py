@@ -12,7 +12,15 @@ from benchmarks.policies import CentralQueue
 from simsched.engine.run import Run, simulate
 from simsched.errors import PolicyError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, AcquireStep, Plan, Policy, View
+from simsched.policy.base import (
+    CHILD_FIRST,
+    PARENT_FIRST,
+    AcquireStep,
+    Plan,
+    Policy,
+    Transfer,
+    View,
+)
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -143,3 +151,51 @@ class Ticking(Spawning):
 def test_a_period_without_end_is_refused(backend: str) -> None:
     with pytest.raises(PolicyError, match="timer_period_s: found inf, accepted 0 to 1e\\+06"):
         run(backend, Ticking())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Starting(Spawning):
+    """Notes when bodies begin; each beginning sends what waits in the pool to the next worker."""
+
+    def on_start(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Transfer, ...] | None:
+        assert view.state is not None
+        assert view.state.running_task(worker) == -1  # it has not begun to compute
+        seen.append((view.state.now_ps(), task, worker))
+        return (Transfer(0, worker, 0, (worker + 1) % view.n_workers, 1, 0.0),)
+
+
+def test_every_beginning_is_observed(backend: str) -> None:
+    seen.clear()
+    result = run(backend, Starting(answers=lambda child: PARENT_FIRST, take="oldest"), cores=2)
+    assert seen == column(result, EventKind.TASK_START, "time_ps", "task", "worker")
+    assert len(seen) == 8
+
+
+def test_what_a_beginning_sends_is_there_at_once(backend: str) -> None:
+    # All tasks are in the pool of worker 0; the first beginning sends the oldest one, 1, to worker
+    # 1 before anything has been computed: both execute, although nobody steals.
+    @dataclass(frozen=True, kw_only=True)
+    class Sharing(Starting):
+        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+            return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), roots="first")
+
+    machine = make_machine(domains=1, cores_per_domain=2)
+    workload = Workload("independent", build_graph(np.full(3, 1000.0)))
+    result = simulate(machine, workload, Sharing(), backend=backend, events=True)
+    starts = column(result, EventKind.TASK_START, "time_ps", "task", "worker")
+    assert [start[1:] for start in starts] == [(0, 0), (1, 1), (2, 0)]
+    assert starts[0][0] == starts[1][0]
+
+
+def test_transfers_to_nowhere_are_refused_when_a_body_begins(backend: str) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Astray(Starting):
+        def on_start(
+            self, view: View, state: Any, task: int, worker: int
+        ) -> tuple[Transfer, ...] | None:
+            return (Transfer(0, 9, 0, 0, 1, 0.0),)
+
+    with pytest.raises(PolicyError, match="on_start: no pool with group 0, instance 9"):
+        run(backend, Astray(answers=lambda child: None))

@@ -24,7 +24,7 @@ from simsched.policy.base import AcquireStep, Placement, Plan, View
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
-HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire")
+HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start")
 STEALING = Plan(acquire=(AcquireStep("worker"), AcquireStep("worker", "anywhere", "oldest")))
 
 
@@ -207,7 +207,7 @@ def test_exceptions_of_hooks_come_out_unchanged(hook: str, error: BaseException)
         backend.run_iteration(1, graph, plan, last=True)
 
 
-@pytest.mark.parametrize("answer", [(1,), ("a", "b"), (2**40, 0), 5])
+@pytest.mark.parametrize("answer", [(1,), ("a", "b", []), (2**40, 0, []), 5])
 def test_answers_of_hooks_that_make_no_sense(answer: Any) -> None:
     graph = small_graph()
     problem, plan = prepare(graph)
@@ -219,7 +219,7 @@ def test_a_pool_that_does_not_exist() -> None:
     graph = small_graph()
     problem, plan = prepare(graph)
     with pytest.raises(PolicyError, match="on_ready: task 0: no pool with group 3, instance 0"):
-        run(graph, problem, plan, Hooks(on_ready=lambda task, worker: (3, 0)))
+        run(graph, problem, plan, Hooks(on_ready=lambda task, worker: (3, 0, [])))
 
 
 def test_a_victim_that_does_nothing() -> None:

@@ -36,7 +36,7 @@ from simsched.policy.base import (
 from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
 from simsched.workload.graph import TaskGraph, Workload
 
-HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire")
+HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start")
 COST_PS = (0, 0, 1, 7, 100, 1000)
 
 
@@ -135,6 +135,10 @@ class RandomHooks:
             return None
         self.snatches -= 1
         return PREEMPT, int(self._rng.choice(running)), worker
+
+    def on_start(self, task: int, worker: int) -> list[Decision] | None:
+        self._look("start", task, worker)
+        return self._transfers() or None
 
     def on_finish(self, task: int, worker: int) -> list[Decision] | None:
         self._look("finish", task, worker)

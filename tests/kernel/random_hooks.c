@@ -99,6 +99,14 @@ static int on_idle(void *context, int32_t worker, ssk_decision_t *decision_ret)
     return 1;
 }
 
+static int on_start(void *context, int32_t task, int32_t worker, ssk_answer_t *answer)
+{
+    random_hooks_t *state = context;
+    CHECK(task >= 0 && worker >= 0 && answer->n_decisions == 0);
+    decide(state, state->start_decisions, answer);
+    return aborts(context) ? -1 : 0;
+}
+
 static int on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *answer)
 {
     random_hooks_t *state = context;
@@ -150,5 +158,7 @@ ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint
         hooks.on_finish = on_finish;
     if (seed & 8)
         hooks.on_timer = on_timer;
+    if (seed & 64)
+        hooks.on_start = on_start;
     return hooks;
 }

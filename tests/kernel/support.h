@@ -67,7 +67,7 @@ typedef struct {
     rng_t rng;
     const ssk_sim_t *sim;
     const scenario_t *scenario;
-    ssk_decision_t decisions[4], ready_decisions[2], finish_decisions[2];
+    ssk_decision_t decisions[4], ready_decisions[2], start_decisions[2], finish_decisions[2];
     int64_t n_calls, abort_at; /* aborts in this call; 0 never */
     int32_t n_snatches, n_transfers;
 } random_hooks_t;

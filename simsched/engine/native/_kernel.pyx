@@ -88,6 +88,18 @@ cdef int _on_ready(void *context, int32_t task, int32_t worker, ssk_answer_t *an
         return -1
 
 
+cdef int _on_start(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        decisions = backend.hooks.on_start(task, worker)
+        if decisions:
+            backend.start_decisions = _fill_decisions(answer, decisions)
+        return 0
+    except BaseException as error:
+        backend.raised = error
+        return -1
+
+
 cdef int _on_idle(void *context, int32_t worker, ssk_decision_t *decision) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
@@ -158,7 +170,7 @@ cdef class NativeBackend:
 
     cdef ssk_sim_t *sim
     cdef object problem, hooks, graph, raised, sink, columns
-    cdef object decisions, ready_decisions, finish_decisions  # memory of the last ones of each hook
+    cdef object decisions, ready_decisions, start_decisions, finish_decisions  # memory of the last ones of each hook
     cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
     cdef int32_t n_blocks, n_node_kinds
@@ -190,6 +202,8 @@ cdef class NativeBackend:
             c_hooks.on_acquire = _on_acquire
         if hooks.wants_on_ready:
             c_hooks.on_ready = _on_ready
+        if hooks.wants_on_start:
+            c_hooks.on_start = _on_start
         if hooks.wants_on_idle:
             c_hooks.on_idle = _on_idle
         if hooks.wants_on_finish:
@@ -484,7 +498,7 @@ cdef str _describe_decision(ssk_failure_t f):
     """Return the message for a hook's decision that is not allowed."""
     hooks = {
         SSK_REASON_IDLE_POOL: "on_idle", SSK_REASON_TIMER_POOL: "on_timer",
-        SSK_REASON_READY_POOL: "on_ready", SSK_REASON_FINISH_POOL: "on_finish",
+        SSK_REASON_READY_POOL: "on_ready", SSK_REASON_FINISH_POOL: "on_finish", SSK_REASON_START_POOL: "on_start",
     }
     if f.reason in hooks:
         return f"{hooks[f.reason]}: no pool with group {f.group}, instance {f.instance}"

@@ -425,6 +425,12 @@ class SimpyBackend:
         if self._hooks.wants_on_acquire:
             self._hooks.on_acquire(task, worker, group, instance)
 
+    def observe_start(self, task: int, worker: int) -> None:
+        """Tell the policy that a body begins to execute; carry out what it decides."""
+        if self._hooks.wants_on_start:
+            for decision in self._hooks.on_start(task, worker) or []:
+                self._transfer(decision, None, "on_start")
+
     def block_home(self, block: int) -> int:
         """Return the memory node of a block, -1 when it has none yet."""
         return int(self.memory.homes.node[block])

@@ -241,7 +241,8 @@ class Worker:
             yield from self._finish_saved(task, saved)
         elif fresh:
             first, last = int(graph.access_ptr[task]), int(graph.join_access[task])
-            yield from self._work(task, first, last, float(graph.ops[self._kind(), task]))
+            ops = float(graph.ops[self._kind(), task])
+            yield from self._work(task, first, last, ops, is_body=True)
         if task not in tasks.joining:
             child = yield from self._spawn(task)
             if child is not None:
@@ -333,16 +334,21 @@ class Worker:
     # -------------------------------------------------------------------------------------------
     # segments
 
-    def _work(self, task: int, first: int, last: int, ops: float) -> Waiting:
+    def _work(
+        self, task: int, first: int, last: int, ops: float, *, is_body: bool = False
+    ) -> Waiting:
         """Execute a body or join: the accesses first..last-1, or computation only."""
         sim, graph = self._sim, self._sim.graph
         if math.isinf(ops):
             sim.no_processor(task, self.index)
+        if first < last and sim.copies is not None:
+            yield from self._gather(first, last)
+        if is_body:
+            sim.observe_start(task, self.index)
         if first == last:
             yield from self._compute(task, ops)
             return
         if sim.copies is not None:
-            yield from self._gather(first, last)
             yield from self._compute(task, ops)
             sim.copies.release(graph, first, last, self.index)
             return

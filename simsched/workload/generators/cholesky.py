@@ -18,6 +18,8 @@ Tasks are numbered in this order.
 * *Blocks.* One per tile of the lower triangle, row by row: ``W (W + 1) / 2`` of ``b^2 e`` bytes.
 * *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles:
   potrf 2, trsm and syrk 3, gemm 4 times ``b^2 e`` bytes.
+* *Priorities.* What the program tells its runtime: ``2 W - 2 k`` for potrf(k), ``2 W - 2 k - i``
+  for trsm(i, k) and ``2 W - 2 k - i - j`` for update(i, j), those of StarPU's example.
 * *Initialisation.* One independent task per block writes it.
 
 With ``costs: bench`` the graph is that of the benchmark with known makespans: the operations above
@@ -27,7 +29,8 @@ and there are neither blocks nor an initialisation.
 References
 ----------
 Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for
-multicore architectures*, Parallel Computing 35(1), 2009.
+multicore architectures*, Parallel Computing 35(1), 2009. StarPU 1.4, examples/cholesky/
+cholesky_implicit.c (priorities).
 """
 
 from __future__ import annotations
@@ -102,6 +105,7 @@ def cholesky(
         successors=successors,
         accessed=_accesses(tasks, tile_bytes),
         block_bytes=blocks,
+        priority=_priorities(tasks, tiles),
     )
     init = first_touch_loop(blocks, tile_size * tile_size * init_ops_per_element)
     return Workload("cholesky", graph, iterations, init)
@@ -182,6 +186,13 @@ def _bench_costs(kind: Int32Array) -> np.ndarray[tuple[int], np.dtype[np.float64
     base = np.array([_BENCH_CUBE, _BENCH_CUBE, _BENCH_CUBE, 2.0 * _BENCH_CUBE])[kind]
     ops = base * (0.9 + 0.2 * bench_rng(len(kind)))
     return np.where(kind == _POTRF, ops / 3.0, ops)
+
+
+def _priorities(tasks: Tasks, tiles: int) -> Int64Array:
+    """Return the priorities; a row or column of the panel counts once."""
+    row = np.where(tasks.kind == _POTRF, 0, tasks.row)
+    column = np.where(tasks.column == tasks.step, 0, tasks.column)
+    return 2 * tiles - 2 * tasks.step - row - column
 
 
 def _accesses(tasks: Tasks, tile_bytes: int) -> Accesses:

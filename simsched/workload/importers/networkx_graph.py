@@ -9,7 +9,7 @@ loses nothing. All attributes are numbers or strings, as GraphML needs:
 * node: ``task`` (its number), ``stage`` ("iteration" or "init"), ``task_class`` (its name),
   ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
   ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces; where a stage
-  has detached children also ``detached`` (0 or 1);
+  has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``;
 * edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
   the node.
 
@@ -232,6 +232,12 @@ def _read_stage(
         occupancy=[task.whole("occupancy", most=MAX_INDEX) for task in tasks]
         if any(task.get("occupancy") is not None for task in tasks)
         else None,
+        priority=[
+            0
+            if task.get("priority") is None
+            else task.whole("priority", least=-(2**31), most=MAX_INDEX)
+            for task in tasks
+        ],
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
@@ -270,6 +276,8 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
         columns["detached"] = graph.detached.astype(int).tolist()
     if graph.occupancy is not None:
         columns["occupancy"] = graph.occupancy.tolist()
+    if graph.priority is not None:
+        columns["priority"] = graph.priority.tolist()
     for k, kind in enumerate(graph.kinds):
         columns[f"ops_{kind}"] = graph.ops[k].tolist()
         columns[f"join_ops_{kind}"] = graph.join_ops[k].tolist()

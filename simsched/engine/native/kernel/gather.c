@@ -405,7 +405,8 @@ int ssk_gathered(ssk_sim_t *sim, int32_t worker)
             take_over(sim, sim->graph.access_block[i], sim->problem.worker_node[worker]);
     w->claimed = w->access;
     w->access = w->access_end;
-    return ssk_compute(sim, worker);
+    int status = sim->tasks.phase[w->task] == SSK_TASK_BODY ? ssk_tell_on_start(sim, worker) : SSK_OK;
+    return status == SSK_OK ? ssk_compute(sim, worker) : status;
 }
 
 int ssk_give_back(ssk_sim_t *sim, int32_t worker)

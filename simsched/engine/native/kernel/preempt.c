@@ -165,6 +165,16 @@ int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int reason)
     return SSK_OK;
 }
 
+int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
+    if (sim->hooks.on_start == NULL)
+        return SSK_OK;
+    if (sim->hooks.on_start(sim->hooks.context, sim->workers[worker].task, worker, &answer) < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    return ssk_answer(sim, &answer, SSK_REASON_START_POOL);
+}
+
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 {
     ssk_decision_t decision = {.worker = SSK_NONE, .other = SSK_NONE};

@@ -32,6 +32,9 @@ int ssk_start_work(ssk_sim_t *sim, int32_t worker)
     w->claimed = w->access_end;
     if (w->n_accesses > 0 && sim->problem.copies_data)
         return ssk_gather(sim, worker);
+    int status = in_join ? SSK_OK : ssk_tell_on_start(sim, worker);
+    if (status != SSK_OK)
+        return status;
     if (w->n_accesses > 0) {
         w->total_bytes = 0;
         for (int64_t i = w->access; i < w->access_end; i++)

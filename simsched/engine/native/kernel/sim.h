@@ -322,6 +322,8 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret) SSK_
 int ssk_fire_policy_timer(ssk_sim_t *sim) SSK_CHECK_RESULT;
 /* Carries out the transfers of an answer; `reason` is that of a pool that does not exist. */
 int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int reason) SSK_CHECK_RESULT;
+/* Tells the policy that a worker begins to execute a body, and carries out what it decides. */
+int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_land(ssk_sim_t *sim) SSK_CHECK_RESULT;
 void ssk_drop_flights(ssk_sim_t *sim);
 

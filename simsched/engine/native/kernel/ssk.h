@@ -67,7 +67,8 @@ enum {
     SSK_REASON_IDLE_SEVERAL = 14, /* on_idle: several workers execute .task, it cannot be moved */
     SSK_REASON_TIMER_SEVERAL = 15, /* on_timer: the same */
     SSK_REASON_READY_POOL = 16,   /* on_ready: .group or .instance of a transfer does not exist */
-    SSK_REASON_FINISH_POOL = 17   /* on_finish: the same */
+    SSK_REASON_FINISH_POOL = 17,  /* on_finish: the same */
+    SSK_REASON_START_POOL = 18    /* on_start: the same */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -151,7 +152,7 @@ enum {
 typedef struct ssk_plan ssk_plan_t;
 
 /*
- * A decision of a hook; on_ready and on_finish decide on transfers only.
+ * A decision of a hook; on_ready, on_start and on_finish decide on transfers only.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
  * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`, which may be 0
  * except for on_idle; with SSK_ENTRY as `take` only `entry` does, if the pool holds it.
@@ -170,7 +171,7 @@ typedef struct {
     const ssk_plan_t *plan;
 } ssk_decision_t;
 
-/* What on_ready and on_finish answer. `decisions` stay the hook's and are read before its next call. */
+/* What on_ready, on_start and on_finish answer. `decisions` stay the hook's and are read before its next call. */
 typedef struct {
     int32_t group, instance; /* of on_ready: the pool that the task enters; group SSK_NONE: it follows the plan */
     int32_t n_decisions;
@@ -190,6 +191,7 @@ typedef struct {
     int (*on_ready)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     /* 1: carry out *decision_ret; 0: the worker parks. */
     int (*on_idle)(void *context, int32_t worker, ssk_decision_t *decision_ret);
+    int (*on_start)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     int (*on_finish)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     /* Number of decisions; *decisions_ret stays the hook's and is read before the next call. */
     int (*on_timer)(void *context, const ssk_decision_t **decisions_ret);
