@@ -70,6 +70,22 @@ def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
         discard(temporary)
 
 
+def check_writable(path: Path) -> None:
+    """Refuse a file before the work whose result it is to hold.
+
+    Raises
+    ------
+    ConfigurationError
+        The path is a directory, or its directory is missing or read-only.
+    """
+    if path.is_dir():
+        raise ConfigurationError(f"{path}: cannot be written: it is a directory")
+    probe = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
+    with naming(path):
+        probe.touch()
+    discard(probe)
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Turn a failure to write into an error that names the file."""

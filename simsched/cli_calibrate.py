@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -127,17 +126,12 @@ def _kernels(found: Calibration, calibrated: ProgramRuns) -> list[Kernel]:
 
 def _check_output(output: Path) -> None:
     """Refuse a file that could not be written after the measurements, which take a while."""
-    from simsched.atomic import HOST, discard, naming
+    from simsched.atomic import check_writable
 
     if output.suffix not in SUFFIXES:
         accepted = f"a name that ends in {' or '.join(SUFFIXES)}"
         raise ConfigurationError(f"--output: found {str(output)!r}, accepted: {accepted}")
-    if output.is_dir():
-        raise ConfigurationError(f"{output}: cannot be written: it is a directory")
-    probe = output.with_name(f".{output.name}.{HOST}.{os.getpid()}.tmp")
-    with naming(output):
-        probe.touch()
-    discard(probe)
+    check_writable(output)
 
 
 def _cores(text: str) -> list[int]:

@@ -43,12 +43,15 @@ def compare_command(
 
     Both are simulated again with their event traces; times are means over the seeds.
     """
+    from simsched.atomic import check_writable
     from simsched.experiment.compare import Difference, measure_side
     from simsched.report.compare import difference_table, draw_difference
     from simsched.report.plots import save
 
-    if output is not None and output.suffix != ".png":
-        raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .png")
+    if output is not None:
+        if output.suffix != ".png":
+            raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .png")
+        check_writable(output)
     sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
     measured = []
     for cells in sides:

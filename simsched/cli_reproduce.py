@@ -42,7 +42,7 @@ def reproduce_command(
     ] = False,
 ) -> None:
     """Check published claims: run the experiments that they need, print the verdicts."""
-    from simsched.atomic import write_text
+    from simsched.atomic import check_writable, write_text
     from simsched.experiment.claims import load_families, reproduce
     from simsched.experiment.progress import ProgressBar
     from simsched.experiment.runner import Interrupted
@@ -54,6 +54,8 @@ def reproduce_command(
     if listing:
         _list(families, as_json)
         return
+    if report is not None:
+        check_writable(report)
     console = console_on(sys.stderr)
 
     def progress(experiment: str, total: int) -> ProgressBar:

@@ -30,6 +30,7 @@ def test_json_adds_up_and_the_picture_is_drawn(
         (["quickstart:cilkk", "quickstart:bats"], "'cilk'"),
         (["nowhere:cilk", "bats"], "nowhere"),
         (["cilk", "bats", "-e", "quickstart", "-o", "why.pdf"], "accepted: a name in .png"),
+        (["cilk", "bats", "-e", "quickstart", "-o", "no/why.png"], "no/why.png: cannot be written"),
     ],
 )
 def test_bad_input_is_one_message(
@@ -40,3 +41,4 @@ def test_bad_input_is_one_message(
     assert message in caught.err
     assert caught.out == ""
     assert "Traceback" not in caught.err
+    assert "seed(s)" not in caught.err  # nothing was simulated in vain

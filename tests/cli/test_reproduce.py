@@ -162,6 +162,15 @@ def test_the_report_has_every_claim(simsched: Command, claims: Path, tmp_path: P
     assert "Evaluated: claims." in report
 
 
+def test_a_report_that_cannot_be_written_stops_it_before_it_runs(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    code, output, errors = simsched("reproduce", claims, "--markdown", "no/report.md")
+    assert (code, output) == (2, "")
+    assert "no/report.md: cannot be written" in errors
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_failing_claim_needs_a_diagnosis(simsched: Command, claims: Path) -> None:
     claims.write_text(CLAIMS.replace("    diagnosis: both run the same tasks\n", ""))
     _, output, _ = simsched("reproduce", claims, "--json", "-j", 1)
