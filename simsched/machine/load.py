@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +88,8 @@ def _read_extended(path: Path, below: tuple[Path, ...]) -> Document:
     """Return a file laid over the one it extends.
 
     Each top-level section of the file replaces that section of its base; only `sources` are merged,
-    because the inherited sections still refer to the base's.
+    because the inherited sections still refer to the base's. Inherited kinds of cores that the
+    file's own sockets do not use are left out.
     """
     document = read_document(path)
     if not isinstance(document.data, dict) or "extends" not in document.data:
@@ -120,7 +122,18 @@ def _read_extended(path: Path, below: tuple[Path, ...]) -> Document:
     sources = (base.data.get("sources"), document.data.get("sources"))
     if all(isinstance(part, dict) for part in sources):
         data["sources"] = {**base.data["sources"], **document.data["sources"]}
+    if "sockets" in document.data and "cores" not in document.data:
+        data["cores"] = _used_kinds(data.get("cores"), document.data["sockets"])
     return Document(path, data, {**kept, **document.places})
+
+
+def _used_kinds(cores: Any, sockets: Any) -> Any:
+    """Return the kinds of cores that some socket names; all if the sockets are malformed."""
+    if not isinstance(cores, dict) or not isinstance(sockets, list):
+        return cores
+    named = [group.get("cores") for group in sockets if isinstance(group, dict)]
+    used = {kind for kinds in named if isinstance(kinds, dict) for kind in kinds}
+    return {kind: value for kind, value in cores.items() if kind in used} or cores
 
 
 def _unused_sources(document: Document, file: MachineFile) -> Iterator[str]:

@@ -1,0 +1,138 @@
+"""Static allocations of independent tasks to cores of different speeds, from exact times."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, PoolGroup, View
+from simsched.policy.core_groups import core_groups, cut_points
+from simsched.policy.placement import PlacedPolicy
+from simsched.policy.random_stealing import stealing_plan
+from simsched.policy.registry import register
+from simsched.workload.graph import TaskGraph
+
+FloatArray = NDArray[np.float64]
+Int32Array = NDArray[np.int32]
+
+
+def spawned_or_alone(graph: TaskGraph) -> NDArray[np.bool_]:
+    """Return which tasks are allocated: all but tasks without a parent that spawn others."""
+    allocated: NDArray[np.bool_] = (graph.parent >= 0) | (np.diff(graph.child_ptr) == 0)
+    return allocated
+
+
+def task_ops(view: View, graph: TaskGraph) -> FloatArray:
+    """Return the operations of bodies, as the policy knows them, on the first processor kind."""
+    ops: FloatArray = view.estimated_ops(graph)[0]
+    return ops
+
+
+class _Static(PlacedPolicy):
+    """What static allocations have in common: allocated tasks enter one pool group."""
+
+    def _plan(
+        self, view: View, graph: TaskGraph, instance: Int32Array, *steps: AcquireStep
+    ) -> Plan:
+        """Return a plan in which tasks enter given pools, and main tasks the fastest worker's."""
+        allocated = spawned_or_alone(graph)
+        main = core_groups(view).fastest_worker
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "own", "oldest"),
+                AcquireStep("allocated", "own", "oldest"),
+                *steps,
+            ),
+            pool_groups=(PoolGroup("worker"), PoolGroup("allocated", locked=True)),
+            spawn_order=PARENT_FIRST,
+            group_of=allocated.astype(np.int8),
+            instance_of=np.where(allocated, instance, main).astype(np.int32),
+        )
+
+
+@register("amc_static_alg8")
+@dataclass(frozen=True, kw_only=True)
+class StaticCuts(_Static):
+    """Tasks in the order of their length, cut into one block for each group of equal cores.
+
+    Parameters
+    ----------
+    information : {"exact", "class_mean", "blind"}
+        How the policy knows the lengths of tasks. The published algorithm knows them exactly.
+
+    Notes
+    -----
+    The longest tasks go to the fastest group; the cuts are those of
+    :func:`~simsched.policy.core_groups.cut_points`. The cores of a group share a pool with a lock,
+    first in, first out; nobody takes tasks of another group. Lengths are operations by speed:
+    accesses to memory and dependences are not seen. Tasks that spawn and have no parent start on
+    the fastest core. With fewer tasks than groups, or one group, it is parent-first stealing.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 5.5, algorithm 8.
+    """
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan of the allocation."""
+        groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
+        if groups.n == 1 or len(items) < groups.n:
+            return stealing_plan("parent_first", "oldest", "oldest")
+        items = items[np.argsort(-task_ops(view, graph)[items], kind="stable")]
+        times = task_ops(view, graph)[items, None] / groups.ops_per_s
+        group_of = np.zeros(graph.n_tasks, np.int32)
+        for group, cut in enumerate(cut_points(times, groups.size), 1):
+            group_of[items[cut:]] = group
+        heads = np.array([int((groups.of_worker == g).argmax()) for g in range(groups.n)])
+        rank = np.full((view.n_workers, view.n_workers), -1, np.int32)
+        rank[np.arange(view.n_workers), heads[groups.of_worker]] = 0
+        step = AcquireStep("allocated", "anywhere", "oldest", rank=rank)
+        return self._plan(view, graph, heads[group_of].astype(np.int32), step)
+
+
+@register("ideal_amc")
+@dataclass(frozen=True, kw_only=True)
+class IdealAllocation(_Static):
+    """An oracle's allocation of independent tasks: longest first, each to the core that ends first.
+
+    Parameters
+    ----------
+    information : {"exact", "class_mean", "blind"}
+        How the oracle knows the lengths of tasks: by definition, exactly.
+
+    Notes
+    -----
+    Stands for the shortest possible schedule of independent tasks on cores of different speeds,
+    which is NP-hard to find. No schedule is shorter than ``sum of operations / sum of speeds``
+    (:func:`~simsched.policy.core_groups.fluid_bound_s`, the case in which theorem 5.1 is met with
+    equality) or than the longest task on the fastest core. Ties go to the lower worker. Dependences
+    and accesses to memory are not seen.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 5.4, theorem 5.1. D. K. Friesen, *Tighter bounds for LPT scheduling on uniform
+    processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
+    """
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan of the allocation."""
+        groups, ops = core_groups(view), task_ops(view, graph)
+        items = np.flatnonzero(spawned_or_alone(graph))
+        worker_of = np.zeros(graph.n_tasks, np.int32)
+        free: list[list[tuple[float, int]]] = [[] for _ in range(groups.n)]
+        for worker, group in enumerate(groups.of_worker.tolist()):
+            free[group].append((0.0, worker))
+        for task in items[np.argsort(-ops[items], kind="stable")].tolist():
+            end, worker, group = min(
+                (free[g][0][0] + float(ops[task] / groups.ops_per_s[g]), free[g][0][1], g)
+                for g in range(groups.n)
+            )
+            worker_of[task] = worker
+            heapq.heapreplace(free[group], (end, worker))
+        return self._plan(view, graph, worker_of)

@@ -1,0 +1,327 @@
+"""Asymmetric cores: AATS, snatching and static allocation against formulas and worked examples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import Run, simulate
+from simsched.machine import load_machine
+from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy, policy_from_spec
+from simsched.policy.aats import History, allocate
+from simsched.policy.batch_gate import GATE, gated, is_batch
+from simsched.policy.core_groups import (
+    CoreGroups,
+    cut_points,
+    fluid_bound_s,
+    n_candidates,
+    preference,
+)
+from simsched.trace.schema import EventKind
+from simsched.workload import make_workload
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Workload
+
+MS = 10**9  # picoseconds
+F = (9.0, 4.0, 3.0, 2.0)  # ms on the fast core; f_1 exceeds the others' times on the slow one
+S = tuple(2 * f for f in F)
+RANDOM_VICTIM = "rts[look_s=0.001, snatch_s=0.0005]"
+KNOWN_VICTIM = "rts[look_s=0.001, snatch_s=0.0005, victim=largest]"
+
+
+@pytest.fixture(params=["simpy", "native"])
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def uneven(*ops_per_s: float, costs: RuntimeCosts | None = None) -> Machine:
+    """A machine of one domain with a core of each speed."""
+    machine = make_machine(
+        domains=1, cores_per_domain=len(ops_per_s), costs=costs or RuntimeCosts()
+    )
+    kind = machine.core_groups[0].kind
+    groups = tuple(CoreGroup(f"core{i}", kind, speed, (1.0,)) for i, speed in enumerate(ops_per_s))
+    return replace(
+        machine, core_groups=groups, core_group=np.arange(len(ops_per_s), dtype=np.int32)
+    )
+
+
+def toy(order: tuple[int, ...]) -> tuple[Machine, Workload]:
+    """One fast and three slow cores; the tasks of the book, which the workers get in turn."""
+    graph = build_graph([F[task] * 1e6 for task in order])
+    return uneven(1e9, 0.5e9, 0.5e9, 0.5e9), Workload("four", graph)
+
+
+def makespan_ms(backend: str, policy: str, order: tuple[int, ...], seed: int = 0) -> float:
+    machine, workload = toy(order)
+    made = policy_from_spec(policy)
+    return simulate(machine, workload, made, backend=backend, seed=seed).makespan_s * 1e3
+
+
+def rows(run: Run, kind: EventKind, *names: str) -> list[tuple[int, ...]]:
+    assert run.trace is not None
+    events = run.trace.events
+    chosen = events["kind"] == kind
+    return list(zip(*(events[name][chosen].tolist() for name in names), strict=True))
+
+
+# The book, figures 5.1 and 5.3.
+
+
+@pytest.mark.parametrize("policy", ["ideal_amc", "amc_static_alg8"])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 0, 1, 2), (2, 1, 3, 0)])
+def test_the_long_task_belongs_on_the_fast_core(
+    backend: str, policy: str, order: tuple[int, ...]
+) -> None:
+    assert makespan_ms(backend, policy, order) == pytest.approx(max(F[0], *S[1:])) == F[0]
+
+
+def test_a_bad_allocation_takes_as_long_as_the_slow_core(backend: str) -> None:
+    bad = makespan_ms(backend, "pfws", (3, 0, 1, 2))
+    assert bad == pytest.approx(max(S[0], S[1], F[3], S[2])) == S[0]
+
+
+def test_snatching_the_right_task_pays_the_swap_and_what_is_left(backend: str) -> None:
+    swap = 0.5
+    found = makespan_ms(backend, KNOWN_VICTIM, (3, 0, 1, 2))
+    assert found == pytest.approx(F[3] + (S[0] - F[3]) / S[0] * F[0] + swap)
+    assert found > F[0] + swap  # never as good as the right allocation
+    # It helps as long as a swap costs less than this:
+    assert (found < S[0]) == (swap < (S[0] - F[3]) * (1 - F[0] / S[0]))
+
+
+def test_random_snatching_is_never_better_and_sometimes_worse() -> None:
+    known = makespan_ms("native", KNOWN_VICTIM, (3, 0, 1, 2))
+    found = [makespan_ms("native", RANDOM_VICTIM, (3, 0, 1, 2), seed) for seed in range(12)]
+    assert min(found) == pytest.approx(known)
+    assert max(found) > known + 0.5
+
+
+def test_snatching_goes_down_the_speeds(backend: str) -> None:
+    # Worker 0 ends at 1 ms and takes the task of worker 1, which then sits at half its speed and
+    # takes that of worker 2 from there.
+    machine = uneven(4e9, 2e9, 1e9)
+    graph = build_graph([4e6, 80e6, 80e6])
+    policy = make_policy("rts", {"victim": "largest", "look_s": 1e-3, "snatch_s": 0.0})
+    run = simulate(machine, Workload("w", graph), policy, backend=backend, events=True)
+    swaps = rows(run, EventKind.EXCHANGE, "time_ps", "arg0", "arg1")
+    assert swaps[:2] == [(1 * MS, 0, 1), (2 * MS, 0, 2)]
+
+
+def test_patience_delays_the_snatch(backend: str) -> None:
+    machine, workload = toy((3, 0, 1, 2))
+    policy = policy_from_spec(f"{KNOWN_VICTIM[:-1]}, failed_steals=3]")
+    run = simulate(machine, workload, policy, backend=backend, events=True)
+    assert rows(run, EventKind.EXCHANGE, "time_ps")[0] == (4 * MS,)
+
+
+# Algorithms 8 and 9, table 5.5, equations 5.3 to 5.5.
+
+
+def test_candidates_are_counted_as_in_the_book() -> None:
+    assert n_candidates(10, 4) == 84
+    assert n_candidates(200, 4) == 1_293_699
+    assert [n_candidates(m, 2) for m in (2, 7, 50)] == [1, 6, 49]
+
+
+def test_weaker_groups_are_helped_first() -> None:
+    assert [preference(g, 3) for g in range(3)] == [[0, 1, 2], [1, 2, 0], [2, 1, 0]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cuts_are_those_of_the_published_loop(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    items, groups = int(rng.integers(4, 11)), int(rng.integers(2, 5))
+    base = -np.sort(-rng.integers(1, 60, items))
+    times = base[:, None] * np.cumsum(rng.integers(1, 4, groups))[None, :].astype(float)
+    size = rng.integers(1, 6, groups)
+    least, best = math.inf, []
+    for cuts in combinations(range(1, items), groups - 1):
+        bounds = [0, *cuts, items]
+        spans = [times[bounds[g] : bounds[g + 1], g].sum() / size[g] for g in range(groups)]
+        if not any(span > least for span in spans):
+            least, best = max(spans), list(cuts)
+    assert cut_points(times, size) == best
+    monkeypatch.setattr("simsched.policy.core_groups.MAX_CANDIDATES", 0)
+    bounds = [0, *cut_points(times, size), items]
+    spans = [times[bounds[g] : bounds[g + 1], g].sum() / size[g] for g in range(groups)]
+    assert max(spans) == pytest.approx(least)
+
+
+def test_an_allocation_that_is_perfectly_balanced_meets_theorem_5_1() -> None:
+    # Two fast cores and four at half the speed: 8 + 4 ms on the fast ones, 3 x 4 and 4 x 3 halves.
+    fast = np.array([8.0, 4.0, 3.0, 3.0, 3.0, 3.0])
+    cuts = cut_points(np.stack((fast, 2 * fast), axis=1), [2, 4])
+    assert cuts == [2]
+    assert fast[:2].sum() / 2 == 2 * fast[2:].sum() / 4 == 6.0
+    groups = CoreGroups(np.array([0, 0, 1, 1, 1, 1]), np.array([2, 4]), np.array([1e9, 0.5e9]))
+    assert fluid_bound_s(fast * 1e6, groups) == pytest.approx(6e-3)
+
+
+def test_the_history_follows_its_equations() -> None:
+    history = History(2, 2)
+    history.finish(0, 1, 0.9, 0.4)  # the first task of a class: its own time
+    assert history.time_s[0].tolist() == [0.0, 0.9]
+    assert history.n[0].tolist() == [0, 1]
+    history.finish(0, 0, 0.30, 1.0)
+    history.finish(0, 0, 0.50, 0.8)  # equation 5.3: means of times and of ipc
+    assert history.time_s[0, 0] == pytest.approx(0.40)
+    assert history.ipc[0] == pytest.approx(0.9)
+    # Equation 5.4: not the measured 7 s, but 0.4 s * 0.9 / 0.45; the mean of that and 0.9 s.
+    history.finish(0, 1, 7.0, 0.45)
+    assert history.time_s[0, 1] == pytest.approx((0.9 + 0.4 * 0.9 / 0.45) / 2)
+    assert not history.is_complete
+    history.finish(1, 0, 0.1, 1.0)
+    history.finish(1, 1, 0.3, 0.5)
+    assert history.is_complete
+    # Equation 5.5: t_1 * ipc / mean of 0.4 and 0.45.
+    expected = [[0.4, 0.4 * 0.9 / 0.425], [0.1, 0.1 / 0.5]]
+    assert history.batch_time_s() == pytest.approx(np.array(expected))
+
+
+def test_classes_are_sorted_by_one_task_not_by_all_of_them() -> None:
+    time_s = np.array([[1.0, 2.0], [5.0, 10.0], [2.0, 4.0]])
+    assert allocate(time_s, np.array([1000.0, 1.0, 1.0]), np.array([1, 1])).tolist() == [1, 0, 0]
+
+
+# AATS in runs.
+
+
+def batches(**parameters: object) -> Workload:
+    given = {"tasks": 60, "functions": 4, "spread": 0.0, "iterations": 5, **parameters}
+    return make_workload("batch", given)
+
+
+def test_a_gate_is_added_to_batches_only() -> None:
+    graph = batches().graph
+    assert is_batch(graph)
+    assert not is_batch(make_workload("stages", {}).graph)
+    assert not is_batch(build_graph([1.0, 1.0]))
+    closed = gated(graph)
+    closed.validate()
+    assert closed.n_tasks == graph.n_tasks + 1
+    assert closed.class_names[-1] == GATE
+    assert (closed.in_degree[1:-1] == 1).all()
+
+
+def test_no_task_of_a_batch_starts_before_all_are_created(backend: str) -> None:
+    costs = RuntimeCosts(spawn_parent_first_ps=10**6, push_ps=10, steal_ps=(100,))
+    run = simulate(
+        uneven(2e9, 1e9, 1e9, costs=costs),
+        batches(iterations=1),
+        make_policy("aats"),
+        backend=backend,
+        events=True,
+    )
+    last = max(time for (time,) in rows(run, EventKind.SPAWN, "time_ps"))
+    starts = [time for time, task in rows(run, EventKind.TASK_START, "time_ps", "task") if task > 0]
+    assert len(starts) == 61
+    assert min(starts) >= last
+
+
+def workers_of(run: Run, function: int, iteration: int) -> set[int]:
+    """Return who has executed the tasks of a function in a batch."""
+    graph = run.workload.graph
+    found = rows(run, EventKind.TASK_START, "task", "worker", "iteration")
+    return {w for t, w, i in found if graph.task_class[t] == 1 + function and i == iteration}
+
+
+def test_known_classes_stay_with_their_groups_unless_others_help(backend: str) -> None:
+    machine = uneven(4e9, 4e9, 1e9, 1e9)
+    alone = simulate(machine, batches(), make_policy("aats_np"), backend=backend, events=True)
+    heavy, light = (workers_of(alone, function, 5) for function in (0, 3))
+    assert heavy <= {0, 1}
+    assert light <= {2, 3}
+    helped = simulate(machine, batches(), make_policy("aats"), backend=backend, events=True)
+    everybody = [workers_of(helped, function, 5) for function in range(4)]
+    assert any(found & {0, 1} for found in everybody)
+    assert any(found & {0, 1} and found & {2, 3} for found in everybody)
+
+
+def test_the_heaviest_class_of_a_group_is_taken_first_where_pools_are_ordered() -> None:
+    run = simulate(uneven(4e9, 1e9), batches(), make_policy("aats_ordered_pools"), events=True)
+    graph = run.workload.graph
+    taken = [
+        int(graph.task_class[t])
+        for t, w, i in rows(run, EventKind.TASK_START, "task", "worker", "iteration")
+        if i == 5 and w == 0 and 0 < t < graph.n_tasks - 1
+    ]
+    own = [c for c in taken if c <= 2]
+    assert own == sorted(own)
+
+
+def test_pipelines_are_divided_while_they_run(backend: str) -> None:
+    workload = make_workload("stages", {"chunks": 60, "shares": "1 6 3 1"})
+    run = simulate(
+        uneven(4e9, 4e9, 1e9, 1e9), workload, make_policy("aats"), backend=backend, events=True
+    )
+    orders = rows(run, EventKind.ACQUIRE_ORDER, "time_ps")
+    assert orders
+    assert all(time % MS == 0 for (time,) in orders)
+
+
+@pytest.mark.parametrize("workload", ["batch", "stages"])
+def test_equal_cores_make_it_parent_first_stealing(backend: str, workload: str) -> None:
+    small = {"tasks": 40} if workload == "batch" else {"chunks": 20}
+    made = make_workload(workload, {**small, "iterations": 2})
+    machine = load_machine("a_16_0_0_0")
+    runs = [
+        simulate(machine, made, make_policy(name), backend=backend, events=True)
+        for name in ("aats", "pfws")
+    ]
+    for kind in (EventKind.TASK_START, EventKind.TASK_END):
+        first, second = (rows(run, kind, "time_ps", "worker", "task") for run in runs)
+        assert first == second
+
+
+def test_functions_that_spawn_themselves_are_stolen_child_first() -> None:
+    machine = uneven(2e9, 1e9)
+    queens = make_workload("queens", {"queens": 5, "task_depth": 4, "probes": 0})
+    run = simulate(machine, queens, make_policy("aats"), events=True)
+    orders = {order for (order,) in rows(run, EventKind.SPAWN, "arg1")}
+    assert orders == {0}
+
+
+def test_one_function_is_stolen_parent_first() -> None:
+    machine = uneven(2e9, 1e9)
+    single = batches(functions=1)
+    runs = [simulate(machine, single, make_policy(name)) for name in ("aats", "pfws")]
+    assert runs[0].makespan_s == runs[1].makespan_s
+
+
+def test_the_ablation_snatches_the_largest_and_less_often_than_at_random() -> None:
+    machine = load_machine("a_4_0_0_12")
+    found = {
+        name: simulate(machine, batches(tasks=128), make_policy(name)).summary.exchanges
+        for name in ("aats", "aats_ts", "rts")
+    }
+    assert found["aats"] == 0
+    assert 0 < found["aats_ts"] < found["rts"]
+
+
+# Machines.
+
+
+@pytest.mark.parametrize(
+    ("name", "ghz_cores"),
+    [
+        ("a_2_2_2_10", 19.2), ("a_4_4_4_4", 25.6), ("a_2_0_0_14", 16.2), ("a_4_0_0_12", 19.6),
+        ("a_8_0_0_8", 26.4), ("a_12_0_0_4", 33.2), ("a_16_0_0_0", 40.0), ("i_8_0_0_24", 43.632),
+        ("i_8_8_8_8", 53.208), ("i_16_0_0_16", 53.216), ("i_24_0_0_8", 62.8),
+        ("i_32_0_0_0", 72.384),
+    ],
+)  # fmt: skip
+def test_configurations_have_the_listed_capacity(name: str, ghz_cores: float) -> None:
+    machine = load_machine(name)
+    speeds = [machine.core_groups[group].ops_per_s for group in machine.core_group.tolist()]
+    assert sum(speeds) / 1e9 == pytest.approx(ghz_cores)
+    assert speeds[0] == max(speeds)
+    assert sorted(map(str, (speeds.count(s) for s in set(speeds)))) == sorted(
+        count for count in name.split("_")[1:] if count != "0"
+    )
