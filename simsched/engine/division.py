@@ -26,10 +26,13 @@ class Account:
         The program.
     division : Division
         Its work.
+    invocations : int
+        How often the work is done.
     """
 
     graph: TaskGraph
     division: Division
+    invocations: int
     remaining: int = field(init=False)
     units: list[Int64Array] = field(default_factory=list)
     part_ps: list[Int64Array] = field(default_factory=list)
@@ -40,6 +43,18 @@ class Account:
         self.remaining = self.division.units
         self._part = self.division.part.tolist()
         self._end_ps = [0] * self.division.n_parts
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all work of all invocations has been given out."""
+        return self.remaining == 0 and self.invocations <= 1
+
+    def begin(self) -> int:
+        """Return how much the next iteration may have; all of it where an invocation begins."""
+        if self.remaining == 0:
+            self.remaining = self.division.units
+            self.invocations -= 1
+        return self.remaining
 
     def give(self, units: object) -> TaskGraph:
         """Return the graph of the next iteration, in which the parts get these units.
@@ -81,7 +96,7 @@ def account_of(workload: Workload, *, divides: bool) -> Account | None:
     """Return the account of a program whose policy divides its work, None for others."""
     if workload.division is None or not divides:
         return None
-    return Account(workload.graph, workload.division)
+    return Account(workload.graph, workload.division, workload.iterations)
 
 
 def checked_units(units: object, n_parts: int, remaining: int) -> Int64Array:

@@ -425,20 +425,21 @@ def _divide(
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """Run iterations until the policy has given out all work."""
-    total, number = account.remaining, 0
+    total, number, given = account.division.units * account.invocations, 0, 0
     plan = policy.plan(view, state, account.graph)
     resolved = resolve_plan(plan, account.graph, problem)
     counters: Counters | None = None
-    while account.remaining > 0:
-        graph = account.give(policy.divide(view, state, account.remaining, counters))
-        number += 1
+    while True:
+        graph = account.give(policy.divide(view, state, account.begin(), counters))
+        number, given = number + 1, given + int(account.units[-1].sum())
         hooks.begin_iteration(plan, resolved, problem)
-        engine.run_iteration(number, graph, resolved, last=account.remaining == 0)
+        last = account.is_done
+        engine.run_iteration(number, graph, resolved, last=last)
         measured = engine.counters()
         account.close(measured.start_ps)
         if progress is not None:
-            progress(total - account.remaining, total)
-        if account.remaining == 0:
+            progress(given, total)
+        if last:
             return
         counters = _counters(measured, number, account)
         if not policy.overrides("on_iteration"):

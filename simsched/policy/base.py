@@ -472,7 +472,7 @@ class Policy:
         """Return how many units of divisible work each part gets in the next iteration.
 
         Asked before each iteration of a program with a division, after `on_iteration`, of classes
-        that define it. A run ends when all units have been given out.
+        that define it. The run ends when all units of all invocations have been given out.
 
         Parameters
         ----------
@@ -481,7 +481,8 @@ class Policy:
         state : object
             The policy's own.
         remaining : int
-            Units that no iteration has had yet, 1 or more.
+            Units of the present invocation that no iteration has had yet; all units where one
+            begins.
         counters : Counters or None
             Of the iteration that has just ended; None before the first one.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ModelError
+from simsched.errors import ModelError, unknown_name
 from simsched.machine.model import CoreGroup
 from simsched.policy.base import AcquireStep, Counters, Plan, Update, View, param
 from simsched.policy.placement import PlacedPolicy
@@ -142,6 +142,24 @@ def sides_of(view: View, threads: int) -> Sides:
     return Sides(tuple(cpu[i] for i in chosen), tuple(devices))
 
 
+def check_kinds(view: View, sides: Sides) -> None:
+    """Refuse a program without costs for those who take part.
+
+    Raises
+    ------
+    ModelError
+        Naming the kind of processor.
+    """
+    known = view.workload.graph.kinds
+    for worker in (*sides.cpu[:1], *sides.devices):
+        kind = group_of_worker(view, worker).kind
+        if kind not in known:
+            raise ModelError(
+                f"workload {view.workload.name}: costs for processor kind {kind!r} of machine "
+                f"{view.machine.name} are missing; {unknown_name('kind', kind, known)}"
+            )
+
+
 @dataclass(frozen=True, eq=False)
 class _Row:
     """A task of a step: its part, class, kind of processor, and what a unit costs there."""
@@ -172,6 +190,7 @@ def step_program(view: View, threads: int) -> Workload:
         As for :func:`sides_of`.
     """
     program, loop, sides = view.workload, loop_of(view.workload), sides_of(view, threads)
+    check_kinds(view, sides)
     rows = []
     for _ in sides.cpu:
         kind, count = loop.kinds.index(CPU), len(sides.cpu)
@@ -188,7 +207,10 @@ def step_program(view: View, threads: int) -> Workload:
         rows.append(_Row(part, COPY_OUT, kind, writes=1.0))
     graph, division = _assembled(program.graph, loop, rows)
     whole = divided(graph, division, division.equal_shares())
-    return Workload(program.name, whole, parameters=program.parameters, division=division)
+    parameters = program.parameters
+    return Workload(
+        program.name, whole, program.iterations, parameters=parameters, division=division
+    )
 
 
 def _assembled(graph: TaskGraph, loop: Loop, rows: list[_Row]) -> tuple[TaskGraph, Division]:
@@ -254,6 +276,11 @@ def rounded(shares: FloatArray, count: int) -> Int64Array:
         left -= int(units[part])
     units[0] = left
     return units
+
+
+def first_fraction(units: int, fraction: float) -> int:
+    """Return a part of all units, at least one of them."""
+    return min(units, max(1, round(fraction * units)))
 
 
 @dataclass(eq=False)
@@ -341,16 +368,35 @@ class MeasuringPolicy(DividingPolicy):
         Share of the devices in the first step.
     timer_noise : float
         Standard deviation of measured times, relative to the times.
+    every_invocation : bool
+        Whether each invocation of a kernel that is invoked several times begins as the first one;
+        otherwise the division goes on as it was at the end of the one before.
     """
 
     initial_share: float = param(0.5, low=0.0, high=1.0)
     timer_noise: float = param(0.0, low=0.0, high=1.0)
+    every_invocation: bool = param(True)
 
-    def start(self, view: View) -> DivisionState:
-        """Return the shares of the first step."""
-        state = super().start(view)
-        state.shares = device_shares(state.sides, self.initial_share)
-        return state
+    def divide(
+        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+    ) -> Int64Array:
+        """Return the first step of an invocation or, with new shares, the next one."""
+        division = view.workload.division
+        assert division is not None
+        begins = remaining == division.units
+        if counters is None or (begins and self.every_invocation):
+            state.shares = device_shares(state.sides, self.initial_share)
+            return self.give(state, self.first_step(remaining))
+        shares = state.shares if begins else self.follow(view, state, counters)
+        return self.give(state, self.next_step(state, remaining, shares))
+
+    def first_step(self, units: int) -> int:
+        """Return the size of the first step of an invocation."""
+        raise NotImplementedError
+
+    def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
+        """Take over new shares and return the size of the next step."""
+        raise NotImplementedError
 
     def give(self, state: DivisionState, count: int) -> Int64Array:
         """Return a step of `count` units by the present shares, and remember its size."""

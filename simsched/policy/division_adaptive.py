@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.base import Counters, View, param
-from simsched.policy.division import DivisionState, Int64Array, MeasuringPolicy
+from simsched.policy.base import param
+from simsched.policy.division import (
+    DivisionState,
+    FloatArray,
+    MeasuringPolicy,
+    first_fraction,
+)
 from simsched.policy.registry import register
 
 
@@ -36,15 +41,14 @@ class Quick(MeasuringPolicy):
 
     initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
 
-    def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
-    ) -> Int64Array:
-        """Return the profiling step, then everything."""
-        if counters is None:
-            first = max(1, round(self.initial_fraction * remaining))
-            return self.give(state, min(first, remaining))
-        state.shares = self.follow(view, state, counters)
-        return self.give(state, remaining)
+    def first_step(self, units: int) -> int:
+        """Return the profiled part."""
+        return first_fraction(units, self.initial_fraction)
+
+    def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
+        """Return everything."""
+        state.shares = shares
+        return remaining
 
 
 @register("split")
@@ -72,10 +76,11 @@ class Split(MeasuringPolicy):
 
     chunk_units: int = param(1024, low=1)
 
-    def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
-    ) -> Int64Array:
+    def first_step(self, units: int) -> int:
+        """Return a chunk."""
+        return min(self.chunk_units, units)
+
+    def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
         """Return the next chunk."""
-        if counters is not None:
-            state.shares = self.follow(view, state, counters)
-        return self.give(state, min(self.chunk_units, remaining))
+        state.shares = shares
+        return min(self.chunk_units, remaining)

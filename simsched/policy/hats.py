@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.base import Counters, View, param
+from simsched.policy.base import param
 from simsched.policy.division import (
     DivisionState,
     FloatArray,
-    Int64Array,
     MeasuringPolicy,
+    first_fraction,
 )
 from simsched.policy.registry import preset, register
 
@@ -79,19 +79,17 @@ class Hats(MeasuringPolicy):
     variance: str = param("sample", choices=("sample", "population"))
     stop: str = param("half_rule", choices=("half_rule", "next_step"))
 
-    def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
-    ) -> Int64Array:
-        """Return the next step, or all that remains once the division has settled."""
-        if counters is None:
-            first = max(1, round(self.initial_fraction * remaining))
-            return self.give(state, min(first, remaining))
-        shares = self.follow(view, state, counters)
+    def first_step(self, units: int) -> int:
+        """Return the initial fraction, at least one unit."""
+        return first_fraction(units, self.initial_fraction)
+
+    def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
+        """Return twice the step, or all that remains once the division has settled."""
         settled = share_variance(shares, state.shares, self.variance) < self.variance_threshold
         state.shares = shares
-        next_step = 2 * state.step
+        doubled = 2 * state.step
         room = remaining / 2 if self.stop == "half_rule" else remaining
-        return self.give(state, remaining if settled or next_step > room else next_step)
+        return remaining if settled or doubled > room else doubled
 
 
 preset("cap", Hats, "HATS under the name of its workshop version, CAP.")

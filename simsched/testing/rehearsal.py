@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.division import checked_units
+from simsched.engine.division import Account
 from simsched.engine.problem import random_stream
 from simsched.machine.model import Machine
 from simsched.policy.base import (
@@ -122,17 +122,16 @@ def _rehearse_division(
     program, division = view.workload, view.workload.division
     assert division is not None
     dice = np.random.Generator(random_stream(seed, "counters"))
-    home, remaining = _touched(placement, dice), division.units
+    home, account = _touched(placement, dice), Account(program.graph, division, program.iterations)
     plan = policy.plan(view, state, program.graph)
     plans, updates, divisions = [plan], [], []
     counters: Counters | None = None
     while True:
         instances = _instances(view.machine, view.n_workers, [program.graph])
         validate_plan(plan, program.graph, instances, view.n_workers)
-        units = policy.divide(view, state, remaining, counters)
-        divisions.append(checked_units(units, division.n_parts, remaining))
-        remaining -= int(divisions[-1].sum())
-        if remaining == 0:
+        account.give(policy.divide(view, state, account.begin(), counters))
+        divisions.append(account.units[-1])
+        if account.is_done:
             break
         measured = _counters(len(divisions), program.graph, plan, view, home, dice)
         times = dice.uniform(1e-4, 1e-3, division.n_parts)

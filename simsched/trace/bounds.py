@@ -160,7 +160,8 @@ def lower_bounds(machine: Machine, workload: Workload, worker_thread: NDArray[np
     """
     able = capability(machine, worker_thread)
     if workload.division is not None:
-        work = division_bound(workload.division, workload.graph.kinds, able)
+        once = division_bound(workload.division, workload.graph.kinds, able)
+        work = workload.iterations * once
         return Bounds(0.0, work, 0.0, work)
     parts = [(workload.graph, workload.iterations)]
     if workload.init is not None:

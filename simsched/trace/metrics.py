@@ -19,6 +19,7 @@ from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import Placement
 from simsched.trace.bounds import lower_bounds, traffic_bound_s
 from simsched.trace.schema import EventKind, Summary, Trace
+from simsched.workload.division import Division
 from simsched.workload.graph import Workload
 
 PS = 1e-12
@@ -92,12 +93,13 @@ def run_metrics(
     of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
     without such blocks. The footprint includes memory that waits in pools.
 
-    Where a policy divides the work, the iterations before the last one are its profiling steps, and
-    `profiled_percent` is the part of the work that they do. The imbalance degree is ``(T_max -
-    T_min) / T_max`` of the times that the parts with work take, `imbalance_degree` in the last
-    iteration, `imbalance_degree_sum` of the times added up over all iterations.
-    `iteration_partition_variance` has the sample variance of the share of the parts after the first
-    between each iteration and the next [3]_. All are 0 or empty for other programs.
+    Where a policy divides the work, the iterations before the last one of an invocation are its
+    profiling steps, `profiling_steps` their mean number, and `profiled_percent` is the part of the
+    work that they do. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the
+    parts with work take: `imbalance_degree` in the last iteration, the mean over invocations,
+    `imbalance_degree_sum` of the times added up over all iterations. `iteration_partition_variance`
+    has the sample variance of the share of the parts after the first between each iteration and the
+    next [3]_. All are 0 or empty for other programs.
 
     References
     ----------
@@ -116,7 +118,7 @@ def run_metrics(
         **_straggler(summary, machine),
         **_footprint(summary),
         **_scheduling(summary),
-        **_division(summary),
+        **_division(summary, workload.division),
         **_bounds(summary, machine, workload, worker_thread),
         "bound_own_traffic_s": traffic_bound_s(summary, machine, moved=moved),
     }
@@ -144,7 +146,7 @@ def metric_names(machine: Machine) -> list[str]:
         **_straggler(nothing, machine),
         **_footprint(nothing),
         **_scheduling(nothing),
-        **_division(nothing),
+        **_division(nothing, None),
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
     return [*names, *_BOUNDS]
@@ -361,21 +363,21 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _division(summary: Summary) -> dict[str, Any]:
+def _division(summary: Summary, division: Division | None) -> dict[str, Any]:
     """Return how divided work was divided."""
     units, times = summary.part_units, summary.part_ps
-    if units.ndim < 2 or not units.size:
-        names = ("profiled_percent", "imbalance_degree", "imbalance_degree_sum")
-        nothing = dict.fromkeys(names, 0.0)
-        return {"profiling_steps": 0, **nothing, "iteration_partition_variance": []}
-    share = units[:, 1:].sum(axis=1) / units.sum(axis=1)
+    if division is None or not units.size:
+        names = ("profiling_steps", "profiled_percent", "imbalance_degree", "imbalance_degree_sum")
+        return {**dict.fromkeys(names, 0.0), "iteration_partition_variance": []}
+    step, share = units.sum(axis=1), units[:, 1:].sum(axis=1) / units.sum(axis=1)
+    last = np.cumsum(step) % division.units == 0
+    degrees = [_imbalance(times[i][units[i] > 0]) for i in np.flatnonzero(last).tolist()]
+    whole = np.where(units > 0, times, 0).sum(axis=0)
     return {
-        "profiling_steps": len(units) - 1,
-        "profiled_percent": 100.0 * int(units[:-1].sum()) / int(units.sum()),
-        "imbalance_degree": _imbalance(times[-1][units[-1] > 0]),
-        "imbalance_degree_sum": _imbalance(
-            np.where(units > 0, times, 0).sum(axis=0)[units.any(axis=0)]
-        ),
+        "profiling_steps": int((~last).sum()) / len(degrees),
+        "profiled_percent": 100.0 * int(step[~last].sum()) / int(step.sum()),
+        "imbalance_degree": sum(degrees) / len(degrees),
+        "imbalance_degree_sum": _imbalance(whole[units.any(axis=0)]),
         "iteration_partition_variance": (np.diff(share) ** 2 / 2).tolist(),
     }
 

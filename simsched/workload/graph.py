@@ -213,8 +213,8 @@ class Workload:
     parameters : dict
         What the generator or importer was called with, for provenance.
     division : Division, optional
-        Work of `graph` that a policy may divide otherwise, over as many iterations as it likes. The
-        graph then has all of the work, `iterations` is 1, and there is no initialisation.
+        Work of `graph` that a policy may divide otherwise, each of the `iterations` over as many
+        iterations of the run as it likes. There is no initialisation then.
     applications : Applications, optional
         The programs that share a device, where the workload consists of several.
     """
@@ -242,10 +242,9 @@ class Workload:
             )
         self.graph.validate()
         if self.division is not None:
-            if self.iterations > 1 or self.init is not None:
+            if self.init is not None:
                 raise GraphError(
-                    f"workload {self.name}: division: found an initialisation or several "
-                    "iterations, accepted neither"
+                    f"workload {self.name}: division: found an initialisation, accepted none"
                 )
             self.division.validate(self.graph)
         if self.init is not None:

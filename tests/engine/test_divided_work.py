@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from simsched.engine.conformance import compare
+from simsched.engine.invariants import trace_violations
 from simsched.engine.run import simulate
 from simsched.errors import GraphError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import Counters, View, param
 from simsched.policy.random_stealing import RandomStealing
 from simsched.trace.bounds import lower_bounds
+from simsched.trace.metrics import run_metrics
 from simsched.workload.division import divided
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
@@ -137,8 +139,32 @@ def test_wrong_descriptions_are_refused() -> None:
         wrong = replace(workload, division=replace(workload.division, **change))
         with pytest.raises(GraphError, match=message):
             wrong.validate()
-    with pytest.raises(GraphError, match="several iterations"):
-        replace(workload, iterations=2).validate()
+    with pytest.raises(GraphError, match="found an initialisation, accepted none"):
+        replace(workload, init=workload.graph).validate()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_invocation_does_all_work(backend: str) -> None:
+    policy = given([60, 0], [0, 40], [50, 50], [1, 0], [99, 0])
+    seen: list[tuple[int, int]] = []
+    run = simulate(
+        MACHINE,
+        loop(iterations=3),
+        policy,
+        backend=backend,
+        workers=2,
+        events=True,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert policy.log[1] == [100, 40, 100, 100, 99]
+    length = run.summary.iteration_end_ps - run.summary.iteration_start_ps
+    assert (length // 1_000_000).tolist() == [60, 40, 50, 1, 99]
+    assert seen == [(60, 300), (100, 300), (200, 300), (201, 300), (300, 300)]
+    assert trace_violations(run) == []
+    row = run_metrics(run.summary, MACHINE, run.workload, run.worker_thread)
+    assert row["profiling_steps"] == pytest.approx(2 / 3)
+    assert row["profiled_percent"] == pytest.approx(100 * 61 / 300)
+    assert simulate(MACHINE, loop(iterations=3), RandomStealing()).summary.iteration[-1] == 3
 
 
 def test_no_division_beats_the_bound() -> None:

@@ -140,6 +140,36 @@ def test_split_follows_every_chunk() -> None:
     assert share[-1] == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.parametrize(
+    ("name", "again", "kept"),
+    [
+        ("hats", [512, 1024, 2048, 61952], [65536]),
+        ("quick", [512, 65024], [65536]),
+        ("split", 64, 64),
+    ],
+)
+def test_later_invocations_are_profiled_again_or_keep_shares(
+    name: str, again: list[int] | int, kept: list[int] | int
+) -> None:
+    workload = loop(gpu_s=1e-7, iterations=2)
+    for every, later in ((True, again), (False, kept)):
+        found = run(name, workload, every_invocation=every).summary.part_units
+        first = len(steps(run(name, loop(gpu_s=1e-7))))
+        second = found[first:].sum(axis=1).tolist()
+        assert (second if isinstance(later, list) else len(second)) == later
+        share = found[first, 1] / found[first].sum()
+        before = found[first - 1, 1] / found[first - 1].sum()
+        assert share == pytest.approx(0.5 if every else before, abs=1e-3)
+
+
+def test_costs_for_a_processor_that_takes_part_must_be_known() -> None:
+    group = MACHINE.core_groups[1]
+    other = replace(MACHINE, core_groups=(MACHINE.core_groups[0], replace(group, kind="fpga")))
+    for name, workload in (("hats", loop()), ("finepar", make_workload("spmv", {"scale": 6}))):
+        with pytest.raises(ModelError, match="costs for processor kind 'fpga' of machine"):
+            simulate(other, workload, make_policy(name))
+
+
 def test_numbers_of_synchronisations() -> None:
     counts = {name: len(steps(run(name, loop()))) for name in ("static_split", "quick", "split")}
     assert counts == {"static_split": 1, "quick": 2, "split": 64}

@@ -42,6 +42,7 @@ def divisible(
     saturation_units: Cost = 64.0,
     input_bytes: SizeOrZero = 16,
     output_bytes: SizeOrZero = 16,
+    iterations: Count = 1,
 ) -> Workload:
     """Loop of independent iterations with costs on processors and GPUs, to be divided at run time.
 
@@ -61,6 +62,8 @@ def divisible(
         Iterations with which it reaches half of its speed (smooth) or all of it (hard).
     input_bytes, output_bytes : int
         Bytes that an iteration reads and writes.
+    iterations : int
+        How often the loop is executed, such as the iterations of a solver.
     """
     check_size("divisible", data_bytes=units * max(input_bytes, output_bytes))
     chunks = min(chunks, units)
@@ -89,4 +92,4 @@ def divisible(
         least_units=np.repeat([[0.0], [least]], chunks, axis=1),
     )
     whole = divided(graph, division, division.equal_shares())
-    return Workload("divisible", whole, division=division)
+    return Workload("divisible", whole, iterations, division=division)
