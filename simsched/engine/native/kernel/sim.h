@@ -71,7 +71,6 @@ typedef struct {
     double since_lag;      /* operations are known for the time since - since_lag */
     double end_lag;        /* lag with which the segment ends, once its flows are over */
     int64_t since, start;
-    int64_t began; /* when it has started or resumed its task */
     int64_t tail, tail_end;
     int64_t flow_bytes[SSK_N_WAYS];
     int32_t flow_path;     /* of the running flow */
@@ -84,8 +83,13 @@ typedef struct {
     int64_t total_bytes;
     int64_t claimed; /* first access whose blocks are claimed; access_end when none is */
     double ops;
-    /* migration */
-    int32_t move_block, move_node;
+    /* Migrations happen while there are no tasks. Another size of the struct costs twenty instructions per task. */
+    union {
+        int64_t began; /* when it has started or resumed its task */
+        struct {
+            int32_t move_block, move_node; /* while its state is SSK_COPYING */
+        };
+    };
     ssk_worker_counters_t counters;
 } ssk_worker_t;
 
