@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.paths import PER_PS, Paths, held, make_paths
 from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
+from simsched.engine.replication import make_replicas, node_ranks
 from simsched.engine.victims import Homes, VictimLists, list_victims
 from simsched.errors import ModelError, PolicyError, unknown_name
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
@@ -81,6 +82,10 @@ class Problem:
     touch_order : ndarray of int32, shape (n_domains, n_allowed)
     follows_writes : ndarray of uint8, shape (n_blocks,)
         Blocks that get a new home at every access that writes to them.
+    replica : ndarray of int32, shape (n_blocks, n_replicas)
+        Nodes that hold each block at the start besides its home; -1 for none.
+    node_rank : ndarray of int32, shape (n_domains, n_nodes)
+        How near each node is to a domain, 0 the nearest.
     costs : RuntimeCosts
     timer_period_ps : int
         Period of the policy's timer; 0 for none.
@@ -126,6 +131,8 @@ class Problem:
     home: Int32Array
     touch_order: Int32Array
     follows_writes: NDArray[np.uint8]
+    replica: Int32Array
+    node_rank: Int32Array
     costs: RuntimeCosts
     timer_period_ps: int
     n_classes: int
@@ -278,6 +285,10 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
     monitor, balancing = plan.monitor, plan.balancing
     if balancing is not None and problem.copies_data:
         raise PolicyError("plan: balancing: accepted none where data are copied")
+    if balancing is not None and problem.replica.size:
+        raise PolicyError("plan: balancing: accepted none where blocks have replicas")
+    if graph.access_after is not None and problem.copies_data:
+        raise PolicyError("graph: access_after: accepted none where data are copied")
     if balancing is not None and problem.touch_order.shape[1] == 0:
         raise PolicyError("plan: balancing: found a touch order without nodes, accepted some")
     return ResolvedPlan(
@@ -437,6 +448,8 @@ def make_problem(
         follows_writes=np.zeros(len(graph.block_bytes), np.uint8)
         if placement.follows_writes is None
         else placement.follows_writes.astype(np.uint8),
+        replica=make_replicas(placement),
+        node_rank=node_ranks(machine),
         costs=machine.costs,
         timer_period_ps=round(timer_period_s / PER_PS),
         n_classes=_n_classes(workload),
@@ -537,6 +550,9 @@ def check_capacity(machine: Machine, workload: Workload, placement: Placement) -
     used = np.zeros(len(capacity), np.int64)
     placed = placement.home >= 0
     np.add.at(used, placement.home[placed], sizes[placed])
+    if placement.replicas is not None:
+        held = placement.replicas >= 0
+        np.add.at(used, placement.replicas[held], np.repeat(sizes, held.sum(axis=1)))
     for node, (need, have) in enumerate(zip(used.tolist(), capacity, strict=True)):
         if need > have:
             raise ModelError(

@@ -35,6 +35,7 @@ from simsched.engine.problem import (
     resolve_order,
     resolve_plan,
 )
+from simsched.engine.replication import check_replicas
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import (
@@ -358,6 +359,7 @@ def _checked_placement(placement: Placement, machine: Machine, workload: Workloa
         )
     if placement.pools is not None and machine.copies_data:
         raise PolicyError("placement: found pools, accepted none where data are copied")
+    check_replicas(placement, machine)
     if placement.pools is not None:
         graph = workload.graph
         check_pools(
@@ -488,6 +490,8 @@ def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
     ):
         if indices.size and not (indices.min() >= 0 and indices.max() < limit):
             raise PolicyError(f"update: move_{what}: accepted 0 to {limit - 1}")
+    if problem.replica.size and (problem.replica[blocks] >= 0).any():
+        raise PolicyError("update: move_block: accepted blocks without replicas")
     moved, times = np.unique(blocks, return_counts=True)
     if len(moved) < len(blocks):
         raise PolicyError(

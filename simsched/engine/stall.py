@@ -52,6 +52,10 @@ def explain_stall(
                 f"{int(pool_instance[task])}, from which no worker may take"
             )
             continue
+        awaited = _awaited_inside(graph, task, unfinished)
+        if started[task] == STARTED and awaited is not None:
+            lines.append(f"task {task} waits before an access for the end of task {awaited}")
+            continue
         before = [int(u) for u in source_of[graph.succ == task] if int(u) in unfinished]
         if started[task] == STARTED and outstanding[task] > 0:
             children = graph.child[graph.child_ptr[task] : graph.child_ptr[task + 1]]
@@ -68,3 +72,11 @@ def explain_stall(
     more = f" (and {len(waiting) - SHOWN} more)" if len(waiting) > SHOWN else ""
     reasons = "; ".join(lines)
     return f"the run has stalled at {now_ps} ps with {len(waiting)} tasks left: {reasons}{more}"
+
+
+def _awaited_inside(graph: TaskGraph, task: int, unfinished: set[int]) -> int | None:
+    """Return the first unfinished task that an access of a task waits for."""
+    if graph.access_after is None:
+        return None
+    after = graph.access_after[graph.access_ptr[task] : graph.access_ptr[task + 1]].tolist()
+    return next((other for other in after if other in unfinished), None)

@@ -63,6 +63,8 @@ def _prepared_graph(
             f"program {name}: task {int(graph.detached.argmax())} is detached, accepted "
             "children that their parents wait for"
         )
+    if graph.access_after is not None:
+        raise HardwareError(f"program {name}: accepted no accesses that wait for tasks")
     numbers = np.array([known.index(each) for each in graph.class_names], np.int32)
     return PreparedGraph(
         graph, numbers[graph.task_class], ready_roots(graph), np.ascontiguousarray(args)

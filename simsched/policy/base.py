@@ -226,12 +226,17 @@ class Placement:
     follows_writes : ndarray of bool, shape (n_blocks,), optional
         Blocks that every access which writes to them puts where the writer is, as at a first touch:
         files that each execution of a task writes anew. None by default; not blocks of pools.
+    replicas : ndarray of int32, shape (n_blocks, n_replicas), optional
+        Other nodes that hold each block besides its home, filled up with -1; none by default. Reads
+        go to the nearest of them; the first write goes to the home, and the block then has no
+        replicas any more.
     """
 
     home: Int32Array
     touch_order: Int32Array
     pools: BlockPools | None = None
     follows_writes: NDArray[np.bool_] | None = None
+    replicas: Int32Array | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,7 @@ class EventKind(IntEnum):
     DUPLICATE = 25  #: the worker takes a running task to start it once more: (who executes it, 0)
     KILL = 26  #: the worker loses a task without result: (`Loss`, ps since it began it or -1)
     ACQUIRE_ORDER = 27  #: workers look for work in another order from now on: (0, 0)
+    TASK_AWAIT = 28  #: before an access, for the end of another task: (that task, 0)
 
 
 class Loss(IntEnum):

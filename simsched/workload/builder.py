@@ -229,6 +229,8 @@ def build_graph(
     detached: ArrayLike | None = None,
     occupancy: ArrayLike | None = None,
     priority: ArrayLike | None = None,
+    access_share: ArrayLike | None = None,
+    access_after: ArrayLike | None = None,
 ) -> TaskGraph:
     """Return a task graph; what is not given is zero, empty, one kind or one class.
 
@@ -258,6 +260,8 @@ def build_graph(
         Share of a device that each task takes up; not given by default.
     priority : array_like of int, shape (n_tasks,), optional
         Urgency, larger first; the same for all by default.
+    access_share, access_after : array_like, shape (n_accesses,), optional
+        Parts of the operations, and tasks to be waited for, in the order of `accessed`.
 
     Notes
     -----
@@ -292,6 +296,8 @@ def build_graph(
         detached=None if detached is None else _filled(detached, n_tasks, np.bool_),
         occupancy=None if occupancy is None else _filled(occupancy, n_tasks, np.int32),
         priority=None if priority is None else _filled(priority, n_tasks, np.int32),
+        access_share=None if access_share is None else np.array(access_share, np.float64),
+        access_after=None if access_after is None else np.array(access_after, np.int32),
     )
 
 

@@ -76,6 +76,13 @@ class TaskGraph:
     priority : ndarray of int32, shape (n_tasks,), optional
         What the program tells its runtime about urgency: larger is more urgent. None when all have
         the same (an array of zeros becomes None).
+    access_share : ndarray of float64, shape (n_accesses,), optional
+        Part of the operations of its body (or join) that each access takes; the parts of a body sum
+        to 1. By default operations are divided in proportion to bytes.
+    access_after : ndarray of int32, shape (n_accesses,), optional
+        A task that must have ended before the access begins, -1 for none: a task that has begun
+        waits there, and its worker with it. Programs that start consumers early have such accesses:
+        a reduce task copies the output of map tasks one after the other as these end.
     """
 
     ops: FloatArray
@@ -98,6 +105,8 @@ class TaskGraph:
     detached: BoolArray | None = None
     occupancy: Int32Array | None = None
     priority: Int32Array | None = None
+    access_share: FloatArray | None = None
+    access_after: Int32Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("detached", "priority"):

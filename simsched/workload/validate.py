@@ -72,6 +72,10 @@ def _check_shapes(graph: TaskGraph) -> None:
         expected["occupancy"] = (tasks, np.int32)
     if graph.priority is not None:
         expected["priority"] = (tasks, np.int32)
+    if graph.access_share is not None:
+        expected["access_share"] = (graph.access_block.shape, np.float64)
+    if graph.access_after is not None:
+        expected["access_after"] = (graph.access_block.shape, np.int32)
     for name, (shape, dtype) in expected.items():
         array = getattr(graph, name)
         if array.dtype != dtype:
@@ -154,14 +158,60 @@ def _check_accesses(graph: TaskGraph) -> None:
             f"task {task}: join_access: found {end[task] - join[task]} accesses of the join, "
             "accepted none without children"
         )
+    if graph.access_share is not None:
+        _check_shares(graph, graph.access_share)
+    if graph.access_after is not None:
+        _check_awaited(graph, graph.access_after)
+
+
+def _check_awaited(graph: TaskGraph, after: NDArray[np.int32]) -> None:
+    """Check that accesses wait for other tasks than their own."""
+    access = _first((after < -1) | (after >= graph.n_tasks))
+    if access is not None:
+        raise GraphError(
+            f"access {access}: access_after: found {after[access]}, "
+            f"accepted -1 to {graph.n_tasks - 1}"
+        )
+    access = _first(after == _sources(graph.access_ptr))
+    if access is not None:
+        raise GraphError(
+            f"access {access} of task {after[access]}: access_after: found its own task"
+        )
+
+
+def _check_shares(graph: TaskGraph, share: NDArray[np.float64]) -> None:
+    """Check that the operations of every body and join with accesses are given out."""
+    access = _first(~((share >= 0) & (share <= 1)))
+    if access is not None:
+        raise GraphError(f"access {access}: access_share: found {share[access]}, accepted 0 to 1")
+    before = np.concatenate([[0.0], np.cumsum(share)])
+    for what, first, last in (
+        ("body", graph.access_ptr[:-1], graph.join_access),
+        ("join", graph.join_access, graph.access_ptr[1:]),
+    ):
+        total = before[last] - before[first]
+        task = _first((first < last) & (np.abs(total - 1) > 1e-6))
+        if task is not None:
+            raise GraphError(
+                f"task {task}: access_share: found parts of the {what} that sum to {total[task]}, "
+                "accepted a sum of 1"
+            )
 
 
 def _check_order(graph: TaskGraph) -> None:
     """Check that nothing has to wait for itself."""
+    if graph.access_after is not None:
+        _check_acyclic(graph)
+        return
     if graph.n_edges == 0 and _ascends(graph.child_ptr, graph.child):
         return
     if len(graph.child) == 0 and _ascends(graph.succ_ptr, graph.succ):
         return
+    _check_acyclic(graph)
+
+
+def _check_acyclic(graph: TaskGraph) -> None:
+    """Check that there is no cycle among starts and ends."""
     constraints = _constraints(graph, _sources(graph.succ_ptr), _sources(graph.child_ptr))
     count, component = connected_components(constraints, directed=True, connection="strong")
     if count < len(component):
@@ -174,10 +224,21 @@ def _constraints(graph: TaskGraph, source: Int64Array, spawner: Int64Array) -> c
     parent, child = spawner.astype(np.int32), graph.child
     joined = graph.is_joined[child]
     inner, outer = 2 * child[joined] + 1, 2 * parent[joined] + 1
-    before = np.concatenate((2 * tasks, 2 * parent, inner, 2 * source.astype(np.int32) + 1))
-    after = np.concatenate((2 * tasks + 1, 2 * child, outer, 2 * graph.succ))
+    awaited, waiting = _awaited(graph)
+    before = np.concatenate(
+        (2 * tasks, 2 * parent, inner, 2 * source.astype(np.int32) + 1, 2 * awaited + 1)
+    )
+    after = np.concatenate((2 * tasks + 1, 2 * child, outer, 2 * graph.succ, 2 * waiting + 1))
     present = np.ones(len(before), dtype=np.int8)
     return csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
+
+
+def _awaited(graph: TaskGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the tasks that accesses wait for, and the tasks of these accesses."""
+    if graph.access_after is None:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    waits = graph.access_after >= 0
+    return graph.access_after[waits], _sources(graph.access_ptr)[waits].astype(np.int32)
 
 
 def _describe_cycle(graph: TaskGraph, constraints: csr_matrix, component: NDArray[np.int32]) -> str:
@@ -207,6 +268,8 @@ def _describe_step(graph: TaskGraph, before: int, after: int) -> str:
         return f"task {first} spawns task {second}"
     if after % 2 == 1 and graph.parent[first] == second:
         return f"task {second} ends after its child {first}"
+    if after % 2 == 1 and before % 2 == 1:
+        return f"task {second} accesses what task {first} must have ended for"
     return f"task {second} starts after task {first}"
 
 

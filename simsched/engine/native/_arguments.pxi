@@ -138,6 +138,11 @@ cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     p.block_bytes = <const int64_t *>_array(kept, problem, "block_bytes", np.int64, (blocks,))
     p.home = <const int32_t *>_array(kept, problem, "home", np.int32, (blocks,))
     p.touch_order = <const int32_t *>_array(kept, problem, "touch_order", np.int32, (domains, allowed))
+    _length(problem, "replica")
+    replicas = problem.replica.shape[1]
+    p.n_replicas = replicas
+    p.replica = <const int32_t *>_array(kept, problem, "replica", np.int32, (blocks, replicas))
+    p.node_rank = <const int32_t *>_array(kept, problem, "node_rank", np.int32, (domains, nodes))
     p.copies_data = bool(problem.copies_data)
     p.worker_node = <const int32_t *>_array(kept, problem, "worker_node", np.int32, (workers,))
     p.node_is_device = <const uint8_t *>_array(kept, problem, "node_is_device", np.uint8, (nodes,))
@@ -193,6 +198,10 @@ cdef int _fill_graph(ssk_graph_t *g, object graph, list kept) except -1:
         g.detached = <const uint8_t *>_array(kept, graph, "detached", np.bool_, (n,))
     if graph.occupancy is not None:
         g.occupancy = <const int32_t *>_array(kept, graph, "occupancy", np.int32, (n,))
+    if graph.access_share is not None:
+        g.access_share = <const double *>_array(kept, graph, "access_share", np.float64, accesses)
+    if graph.access_after is not None:
+        g.access_after = <const int32_t *>_array(kept, graph, "access_after", np.int32, accesses)
     return 0
 
 

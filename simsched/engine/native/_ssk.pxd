@@ -116,6 +116,9 @@ cdef extern from "ssk.h" nogil:
         ssk_pooling_t pooling
         const int32_t *home
         const int32_t *touch_order
+        int32_t n_replicas
+        const int32_t *replica
+        const int32_t *node_rank
         int32_t copies_data
         const int32_t *worker_node
         const uint8_t *node_is_device
@@ -142,6 +145,8 @@ cdef extern from "ssk.h" nogil:
         const int64_t *arrival_ps
         const uint8_t *detached
         const int32_t *occupancy
+        const double *access_share
+        const int32_t *access_after
         int32_t unchanged
 
     ctypedef struct ssk_plan_t:

@@ -402,7 +402,8 @@ class SimpyBackend:
     def holds(self, node: int, block: int) -> bool:
         """Return whether a block is valid on a node."""
         if self.copies is None:
-            return int(self.memory.homes.node[block]) == node
+            homes = self.memory.homes
+            return int(homes.node[block]) == node or node in homes.replicas[block]
         return node in self.copies.valid[block]
 
     def executed_ps(self, task: int) -> int:

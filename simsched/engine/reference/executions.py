@@ -22,6 +22,7 @@ class Executions:
     def __init__(self, sim: SimpyBackend) -> None:
         self._sim = sim
         self._workers: dict[int, set[int]] = {}  # of tasks with several executions
+        self._awaiting: dict[int, int] = {}  # task of each worker that waits inside of it
 
     def refuse_several(self, task: int, hook: str) -> None:
         """Raise PolicyError for a task with several executions, which cannot be moved."""
@@ -52,6 +53,21 @@ class Executions:
         for other in sorted(self._workers.pop(task, set()) - {worker}):
             self._lose(self._sim.workers[other], task, Loss.ENDED)
 
+    def wait(self, worker: int, task: int) -> None:
+        """Note that a worker waits inside a task for the end of another one."""
+        self._awaiting[worker] = task
+
+    def wake(self, task: int) -> None:
+        """Let the workers go on that have waited for the end of a task."""
+        sim = self._sim
+        for index in sorted(self._awaiting):
+            worker = sim.workers[index]
+            if worker.awaits == task:
+                del self._awaiting[index]
+                worker.stop_awaiting()
+                worker.lag = sim.lag
+                sim.timers[index] = sim.now
+
     def _leave(self, task: int, worker: int) -> bool:
         """Note that a worker has lost a task; return whether nobody executes it any more."""
         left = self._workers.pop(task, {worker}) - {worker}
@@ -65,6 +81,7 @@ class Executions:
     def _lose(self, worker: Worker, task: int, loss: Loss) -> None:
         """Take a task away from a worker for good."""
         sim = self._sim
+        self._awaiting.pop(worker.index, None)
         spent = worker.lose()
         sim.record.event(sim.now, EventKind.KILL, worker.index, task, loss, spent)
         sim.record.kills += 1
@@ -73,7 +90,9 @@ class Executions:
     def _leaf_of(self, worker: int, hook: str) -> int:
         """Return the leaf task that a worker executes."""
         sim = self._sim
-        task = sim.executed_task(worker, hook)
+        task = self._awaiting.get(worker)
+        if task is None:
+            task = sim.executed_task(worker, hook)
         if not sim.is_leaf(task):
             raise PolicyError(f"{hook}: task {task} spawns others, it cannot start over")
         return task
@@ -85,6 +104,8 @@ class Executions:
         """Return how far a worker is with the task that it executes."""
         w = self._sim.workers[worker]
         segment = w.segment
+        if worker in self._awaiting:
+            return Progress(self._awaiting[worker], w.began_ps, w.phase, 0.0)
         if segment is None:
             return None
         done = min(self._operations_done(segment), self._bytes_done(worker, segment))

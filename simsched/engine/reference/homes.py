@@ -22,8 +22,20 @@ class Homes:
         self.used_bytes = np.zeros(problem.n_nodes, np.int64)
         # Nodes of the memory that waits in each pool, by (node of the pool, class); last is next.
         self._spare: dict[tuple[int, int], list[int]] = {}
+        self.replicas = [[node for node in row if node >= 0] for row in problem.replica.tolist()]
         for block in np.flatnonzero(self.node >= 0).tolist():
-            self.take(int(self.node[block]), block)
+            for node in (int(self.node[block]), *self.replicas[block]):
+                self.take(node, block)
+
+    def reached(self, block: int, domain: int, *, writes: bool) -> int:
+        """Return the node that an access goes to; a write leaves only the home."""
+        home = int(self.node[block])
+        if writes:
+            for node in self.replicas[block]:
+                self.give_back(node, block)
+            self.replicas[block] = []
+        rank = self._problem.node_rank[domain].tolist()
+        return int(min((home, *self.replicas[block]), key=rank.__getitem__))
 
     def start_iteration(self, number: int) -> None:
         """Let tasks allocate and free in every iteration but the initialisation."""

@@ -145,7 +145,7 @@ class Memory:
         else:
             stall_ps = self._balancing.access(block, n_bytes, worker, segment.task, now)
             segment.ops_left += stall_ps * segment.rate
-        node = int(self.homes.node[block])
+        node = self.homes.reached(block, domain, writes=written > 0)
         assert self._plan is not None
         group = int(self._plan.counter_group[segment.task])
         of_group = self.group_missing_bytes[group] if group >= 0 else None

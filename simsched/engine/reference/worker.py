@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import simpy
 
 from simsched.engine.reference.segments import Remaining, Segment, path_of
-from simsched.engine.stall import NOT_STARTED, STARTED
+from simsched.engine.stall import ENDED, NOT_STARTED, STARTED
 from simsched.policy.base import CHILD_FIRST, PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind
 
@@ -65,6 +65,7 @@ class Worker:
         self.lag = 0.0
         self.copies = False
         self.began_ps = 0
+        self.awaits: int | None = None  # task that must end before the next access begins
         self._rest: Remaining | None = None  # what follows the present access
         self._taken_away = False
         self._signal = sim.env.event()
@@ -314,6 +315,7 @@ class Worker:
         parent = tasks.end(task, self.index)
         sim.executions.end(task, self.index)
         sim.after_end(task, self.index)
+        sim.executions.wake(task)
         at = sim.now
         for successor in sim.graph.succ[
             sim.graph.succ_ptr[task] : sim.graph.succ_ptr[task + 1]
@@ -377,18 +379,47 @@ class Worker:
         """Execute the remaining accesses of a body or join."""
         sim, graph = self._sim, self._sim.graph
         for access in range(rest.access, rest.last):
+            self._rest = replace(rest, access=access)
+            yield from self._await_end(task, access)
             n_bytes = int(graph.read_bytes[access]) + int(graph.written_bytes[access])
-            ops = (
-                rest.ops * (n_bytes / rest.total_bytes)
-                if rest.total_bytes > 0
-                else rest.ops / rest.count
-            )
+            ops = self._share(rest, access, n_bytes)
             segment = Segment(task, ops, self.rate(), sim.now, sim.now)
             segment.phase, segment.n_bytes = access - (rest.last - rest.count), n_bytes
             self._rest = replace(rest, access=access + 1)
             sim.memory.begin(graph, segment, access, self.index, sim.now)
             yield from self._segment(segment)
         self._rest = None
+
+    def _share(self, rest: Remaining, access: int, n_bytes: int) -> float:
+        """Return the operations of a body or join that belong to one of its accesses."""
+        share = self._sim.graph.access_share
+        if share is not None:
+            return rest.ops * float(share[access])
+        if rest.total_bytes > 0:
+            return rest.ops * (n_bytes / rest.total_bytes)
+        return rest.ops / rest.count
+
+    def _await_end(self, task: int, access: int) -> Waiting:
+        """Wait for the end of the task that an access follows; not busy meanwhile."""
+        sim, after = self._sim, self._sim.graph.access_after
+        if after is None or after[access] < 0 or sim.tasks.started[after[access]] == ENDED:
+            return
+        self.awaits = int(after[access])
+        sim.record.event(sim.now, EventKind.TASK_AWAIT, self.index, task, self.awaits)
+        self._set_busy(False)
+        sim.executions.wait(self.index, task)
+        yield from self._wait()
+
+    def stop_awaiting(self) -> None:
+        """Become busy again."""
+        self.awaits = None
+        self._set_busy(True)
+
+    @property
+    def phase(self) -> int:
+        """Number of the next access in the body or join, 0 without accesses."""
+        rest = self._rest
+        return 0 if rest is None else rest.access - (rest.last - rest.count)
 
     def _finish_saved(self, task: int, saved: Segment) -> Waiting:
         """Continue a preempted segment, then the accesses that follow it."""
@@ -451,7 +482,10 @@ class Worker:
         """
         sim, segment = self._sim, self.segment
         spent, is_parked = NONE, self.gift is not None  # handed to it by the policy's timer
-        if segment is None:
+        if self.awaits is not None:
+            spent = sim.now - self.began_ps
+            self.stop_awaiting()
+        elif segment is None:
             self.gift = None
             sim.record.acquire_ps[self.index] -= sim.timers[self.index] - sim.now
         else:

@@ -10,6 +10,8 @@ loses nothing. All attributes are numbers or strings, as GraphML needs:
   ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
   ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces; where a stage
   has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``;
+  has detached children also ``detached`` (0 or 1), where it says so of its accesses also
+  ``access_share`` and ``access_after``, one number for each, the body's first;
 * edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
   the node.
 
@@ -24,7 +26,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import networkx as nx
@@ -238,9 +240,37 @@ def _read_stage(
             else task.whole("priority", least=-(2**31), most=MAX_INDEX)
             for task in tasks
         ],
+        access_share=_read_numbers(tasks, "access_share", float),
+        access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
+
+
+def _read_numbers(
+    tasks: list[Attributes], key: str, number: Callable[[str], float]
+) -> list[float] | None:
+    """Return what all accesses have in an attribute of tasks, None when no task has it."""
+    texts = [task.get(key) for task in tasks]
+    if all(text is None for text in texts):
+        return None
+    found = []
+    for task, text in zip(tasks, texts, strict=True):
+        try:
+            found += [number(part) for part in str("" if text is None else text).split()]
+        except ValueError as error:
+            raise task.error(key, "numbers separated by spaces") from error
+    return found
+
+
+def _renumbered(
+    after: list[float] | None, entries: list[tuple[int, Any, Attributes]]
+) -> list[int] | None:
+    """Return the tasks that accesses wait for by their new numbers; -1 for those removed."""
+    if after is None:
+        return None
+    index = {number: i for i, (number, _, _) in enumerate(entries)}
+    return [index.get(int(number), -1) for number in after]
 
 
 def _read_edges(
@@ -278,11 +308,16 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
         columns["occupancy"] = graph.occupancy.tolist()
     if graph.priority is not None:
         columns["priority"] = graph.priority.tolist()
+    for key, values in (("access_share", graph.access_share), ("access_after", graph.access_after)):
+        if values is not None:
+            texts = [repr(value) for value in values.tolist()]
+            spans = zip(graph.access_ptr[:-1].tolist(), graph.access_ptr[1:].tolist(), strict=True)
+            columns[key] = [" ".join(texts[i:j]) for i, j in spans]
     for k, kind in enumerate(graph.kinds):
         columns[f"ops_{kind}"] = graph.ops[k].tolist()
         columns[f"join_ops_{kind}"] = graph.join_ops[k].tolist()
-    for task, values in enumerate(zip(*columns.values(), strict=True)):
-        attributes = dict(zip(columns, values, strict=True))
+    for task, row in enumerate(zip(*columns.values(), strict=True)):
+        attributes = dict(zip(columns, row, strict=True))
         result.add_node(_node(stage, task), task=task, stage=stage, **attributes)
 
 

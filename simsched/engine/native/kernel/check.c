@@ -124,6 +124,15 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     CHECK_RANGE(p->node_kind, p->n_nodes, 0, p->n_node_kinds - 1);
     CHECK_RANGE(p->block_bytes, p->n_blocks, 0, MAX_BYTES);
     CHECK_RANGE(p->home, p->n_blocks, SSK_NONE, p->n_nodes - 1);
+    if (p->n_replicas < 0 || (p->n_replicas > 0 && p->copies_data))
+        return flawed(flaw, "n_replicas", SSK_NONE);
+    if (p->n_replicas > 0) {
+        CHECK_RANGE(p->replica, (int64_t)p->n_blocks * p->n_replicas, SSK_NONE, p->n_nodes - 1);
+        CHECK_RANGE(p->node_rank, (int64_t)p->n_domains * p->n_nodes, 0, p->n_nodes - 1);
+    }
+    for (int64_t i = 0; i < (int64_t)p->n_blocks * p->n_replicas; i++)
+        if (p->replica[i] >= 0 && (p->home[i / p->n_replicas] < 0 || p->home[i / p->n_replicas] == p->replica[i]))
+            return flawed(flaw, "replica", i);
     if (p->copies_data)
         CHECK_RANGE(p->worker_node, p->n_workers, 0, p->n_nodes - 1);
     CHECK_RANGE(p->touch_order, (int64_t)p->n_domains * p->n_allowed, 0, p->n_nodes - 1);
@@ -240,6 +249,12 @@ int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_
         CHECK_RANGE(graph->detached, graph->n_tasks, 0, 1);
     if (graph->occupancy != NULL)
         CHECK_RANGE(graph->occupancy, graph->n_tasks, 0, INT32_MAX);
+    if (graph->access_share != NULL)
+        CHECK_RANGE(graph->access_share, graph->n_accesses, 0.0, 1.0);
+    if (graph->access_after != NULL)
+        CHECK_RANGE(graph->access_after, graph->n_accesses, SSK_NONE, graph->n_tasks - 1);
+    if (graph->access_after != NULL && problem->copies_data)
+        return flawed(flaw, "access_after", SSK_NONE);
     CHECK_PTR(graph->child_ptr, graph->n_tasks, graph->n_children);
     CHECK_RANGE(graph->child, graph->n_children, 0, graph->n_tasks - 1);
     CHECK_PTR(graph->succ_ptr, graph->n_tasks, graph->n_edges);

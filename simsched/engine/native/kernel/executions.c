@@ -1,8 +1,8 @@
 /*
  * Executions of tasks: duplicates, kills, progress; docs/semantics.md, "Duplicates and kills".
  *
- * A worker executes its task, or pays for a duplicate of it, while its state is SSK_EXECUTING or SSK_PAYING; no worker
- * keeps the number of a leaf beyond that. So executions need no list: n_duplicates, the executions of all tasks beyond
+ * A worker executes its task, waits inside of it, or pays for a duplicate of it, while its state is SSK_EXECUTING,
+ * SSK_AWAITING or SSK_PAYING; no worker keeps the number of a leaf beyond that. So executions need no list: n_duplicates, the executions of all tasks beyond
  * one each, tells whether there is anything to look for.
  */
 #include "sim.h"
@@ -12,7 +12,7 @@ static int32_t next_execution(const ssk_sim_t *sim, int32_t task, int32_t beside
 {
     for (int32_t w = first; w < sim->problem.n_workers; w++) {
         int state = sim->workers[w].state;
-        if (w != besides && sim->workers[w].task == task && (state == SSK_EXECUTING || state == SSK_PAYING))
+        if (w != besides && sim->workers[w].task == task && (state == SSK_EXECUTING || state == SSK_AWAITING || state == SSK_PAYING))
             return w;
     }
     return SSK_NONE;
@@ -35,6 +35,35 @@ static void take_back_bytes(ssk_sim_t *sim, int32_t worker)
     sim->node_bytes_now[sim->problem.worker_domain[worker] * sim->problem.n_nodes + w->node] -= left;
 }
 
+int ssk_await_end(ssk_sim_t *sim, int32_t worker, int32_t task)
+{
+    ssk_event(sim, SSK_TASK_AWAIT, worker, sim->workers[worker].task, task, 0);
+    sim->workers[worker].state = SSK_AWAITING;
+    sim->n_awaiting++;
+    ssk_set_busy(sim, worker, false);
+    return SSK_WAIT;
+}
+
+static void stop_awaiting(ssk_sim_t *sim, int32_t worker)
+{
+    sim->workers[worker].state = SSK_PAYING;
+    sim->n_awaiting--;
+    ssk_set_busy(sim, worker, true);
+}
+
+void ssk_end_awaited(ssk_sim_t *sim, int32_t task)
+{
+    for (int32_t i = 0; i < sim->problem.n_workers; i++) {
+        ssk_worker_t *w = &sim->workers[i];
+        if (w->state != SSK_AWAITING || sim->graph.access_after[w->access] != task)
+            continue;
+        stop_awaiting(sim, i);
+        w->lag = sim->lag;
+        w->then = SSK_ACT_ACCESS;
+        ssk_timers_set(&sim->timers, i, sim->now);
+    }
+}
+
 /* Takes a worker's task away for good. */
 static void lose(ssk_sim_t *sim, int32_t worker, int loss)
 {
@@ -46,6 +75,10 @@ static void lose(ssk_sim_t *sim, int32_t worker, int loss)
         ssk_count_execution(sim, worker);
         take_back_bytes(sim, worker);
         w->state = SSK_PAYING;
+    } else if (w->state == SSK_AWAITING) {
+        spent = sim->now - w->began;
+        sim->wasted_ps += spent;
+        stop_awaiting(sim, worker);
     } else {
         w->counters.acquire_ps -= ssk_timers_time(&sim->timers, worker) - sim->now;
     }
@@ -61,7 +94,9 @@ static void lose(ssk_sim_t *sim, int32_t worker, int loss)
 /* Refuses a decision unless it is about a leaf that a worker executes. */
 static int check_leaf(ssk_sim_t *sim, int32_t worker, bool is_idle)
 {
-    int status = ssk_check_executing(sim, worker, is_idle ? SSK_REASON_IDLE_VICTIM : SSK_REASON_TIMER_VICTIM);
+    int reason = is_idle ? SSK_REASON_IDLE_VICTIM : SSK_REASON_TIMER_VICTIM;
+    bool is_awaiting = worker >= 0 && worker < sim->problem.n_workers && sim->workers[worker].state == SSK_AWAITING;
+    int status = is_awaiting ? SSK_OK : ssk_check_executing(sim, worker, reason);
     if (status != SSK_OK)
         return status;
     int32_t task = sim->workers[worker].task;
@@ -142,12 +177,18 @@ static double bytes_done(const ssk_sim_t *sim, const ssk_worker_t *w, int32_t wo
 
 int ssk_sim_progress(const ssk_sim_t *sim, int32_t worker, ssk_progress_t *progress_ret)
 {
-    if (ssk_sim_running_task(sim, worker) == SSK_NONE)
+    if (worker < 0 || worker >= sim->problem.n_workers)
         return 0;
     const ssk_worker_t *w = &sim->workers[worker];
-    double operations = operations_done(sim, w), bytes = bytes_done(sim, w, worker);
     progress_ret->task = w->task;
     progress_ret->began_ps = w->began;
+    progress_ret->fraction = 0.0;
+    progress_ret->phase = w->access - (w->access_end - w->n_accesses);
+    if (w->state == SSK_AWAITING)
+        return 1;
+    if (w->state != SSK_EXECUTING)
+        return 0;
+    double operations = operations_done(sim, w), bytes = bytes_done(sim, w, worker);
     progress_ret->phase = w->n_accesses > 0 ? w->access - 1 - (w->access_end - w->n_accesses) : 0;
     progress_ret->fraction = operations < bytes ? operations : bytes;
     return 1;

@@ -23,6 +23,20 @@ void ssk_give_memory_back(ssk_sim_t *sim, int32_t node, int32_t block)
     sim->used -= sim->problem.taken_bytes[block];
 }
 
+int32_t ssk_reached_node(ssk_sim_t *sim, int32_t block, int32_t domain, bool writes)
+{
+    int32_t home = sim->home[block];
+    if (!writes)
+        return ssk_replicas_nearest(&sim->replicas, &sim->problem, block, home, domain);
+    int32_t *nodes = sim->replicas.node + (size_t)block * (size_t)sim->replicas.n_each;
+    for (int32_t i = 0; i < sim->replicas.n_each; i++) {
+        if (nodes[i] >= 0)
+            ssk_give_memory_back(sim, nodes[i], block);
+        nodes[i] = SSK_NONE;
+    }
+    return home;
+}
+
 /* The node whose pool a worker uses. */
 static int32_t near_node(const ssk_sim_t *sim, int32_t worker)
 {

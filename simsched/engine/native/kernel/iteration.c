@@ -193,7 +193,9 @@ static bool is_present_graph(const ssk_sim_t *sim, const ssk_graph_t *graph)
            g->join_access == graph->join_access && g->access_block == graph->access_block &&
            g->read_bytes == graph->read_bytes && g->written_bytes == graph->written_bytes &&
            g->creation_ops == graph->creation_ops && g->arrival_ps == graph->arrival_ps &&
-           g->detached == graph->detached && g->occupancy == graph->occupancy;
+           g->detached == graph->detached && g->occupancy == graph->occupancy &&
+           g->access_share == graph->access_share &&
+           g->access_after == graph->access_after;
 }
 
 int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last)
@@ -216,7 +218,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     sim->graph = *graph;
     sim->plan = *plan;
     sim->last = last != 0;
-    sim->roots_placed = 0;
+    sim->roots_placed = sim->n_awaiting = 0;
     ssk_drop_flights(sim);
     sim->is_pooling = number > 0 && sim->problem.pooling.n_tasks > 0;
     for (int32_t group = 0; group < plan->n_groups; group++)

@@ -174,6 +174,8 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     if (place != SSK_NONE)
         ssk_offer(sim, place);
     ssk_release_domain(sim, task);
+    if (sim->n_awaiting > 0)
+        ssk_end_awaited(sim, task);
     if (tasks->has_successors) {
         int status = release_successors(sim, worker, task, &clock);
         if (status != SSK_OK)

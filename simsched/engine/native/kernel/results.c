@@ -43,7 +43,9 @@ int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block)
 {
     if (block < 0 || block >= sim->problem.n_blocks || node < 0 || node >= sim->problem.n_nodes)
         return 0;
-    return sim->problem.copies_data ? (int)(sim->copies.valid[block] >> node & 1) : sim->home[block] == node;
+    if (sim->problem.copies_data)
+        return (int)(sim->copies.valid[block] >> node & 1);
+    return sim->home[block] == node || ssk_replicas_has(&sim->replicas, block, node);
 }
 
 int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task)

@@ -139,6 +139,8 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
         w->ops_left += (double)w->tail * w->rate;
     }
     w->node = sim->home[block];
+    if (sim->replicas.n_each > 0)
+        w->node = ssk_reached_node(sim, block, sim->problem.worker_domain[worker], written > 0);
     w->n_flows = 0;
     if (group >= 0 && sim->problem.n_levels > 0)
         missing_of_group = sim->group_missing + (size_t)group * (size_t)sim->problem.n_levels;
@@ -175,6 +177,9 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker)
         sim->tasks.phase[w->task] = SSK_TASK_SPAWNING;
         return SSK_ACT_SPAWN;
     }
+    if (graph->access_after != NULL && graph->access_after[w->access] >= 0 &&
+        sim->tasks.phase[graph->access_after[w->access]] != SSK_TASK_ENDED)
+        return ssk_await_end(sim, worker, graph->access_after[w->access]);
     int64_t access = w->access++;
     w->ops_left = ssk_ops_of_access(graph, w, access);
     w->rate = ssk_rate(sim, worker);

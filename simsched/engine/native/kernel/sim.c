@@ -51,12 +51,16 @@ static int alloc_memory(ssk_sim_t *sim)
     sim->home = ssk_new(&sim->allocator, (size_t)p->n_blocks, sizeof(*sim->home));
     sim->node_used = ssk_new(&sim->allocator, (size_t)p->n_nodes, sizeof(*sim->node_used));
     sim->node_peak = ssk_new(&sim->allocator, (size_t)p->n_nodes, sizeof(*sim->node_peak));
-    if (!sim->home || !sim->node_used || !sim->node_peak)
+    if (!sim->home || !sim->node_used || !sim->node_peak ||
+        ssk_replicas_alloc(&sim->replicas, &sim->allocator, p) != SSK_OK)
         return SSK_ERR_MEMORY;
     for (int32_t block = 0; block < p->n_blocks; block++) {
         sim->home[block] = p->home[block];
         if (p->home[block] >= 0)
             ssk_take_memory(sim, p->home[block], block);
+        for (int64_t i = (int64_t)block * p->n_replicas; i < ((int64_t)block + 1) * p->n_replicas; i++)
+            if (p->replica[i] >= 0)
+                ssk_take_memory(sim, p->replica[i], block);
     }
     return p->pooling.n_tasks > 0 ? ssk_blockpools_alloc(&sim->blockpools, &sim->allocator, p->n_nodes) : SSK_OK;
 }
@@ -135,6 +139,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_sidecache_free(&sim->sidecache, &allocator);
     ssk_blockpools_free(&sim->blockpools, &allocator);
     ssk_copies_free(&sim->copies, &allocator);
+    ssk_replicas_free(&sim->replicas, &allocator);
     ssk_routes_free(&sim->routes, &allocator);
     ssk_victims_free(&sim->victims, &allocator);
     ssk_tasks_free(&sim->tasks, &allocator);
@@ -170,7 +175,8 @@ static bool workers_are_sound(const ssk_sim_t *sim)
         bool is_parked = ssk_set_has(sim->parked, w), has_timer = ssk_timers_has(&sim->timers, w);
         bool has_flow = sim->flows.class_of[w] != SSK_NONE;
         n_parked += is_parked && ssk_set_has(sim->routes.active, w);
-        bool must_wait = !is_parked && (worker->state != SSK_GATHERING || has_timer);
+        bool is_called = worker->state == SSK_GATHERING || worker->state == SSK_AWAITING; /* by something that happens */
+        bool must_wait = !is_parked && (!is_called || has_timer);
         if (is_parked != (worker->state == SSK_PARKED) || has_timer + has_flow != must_wait)
             return false;
         if (worker->state == SSK_EXECUTING && (!worker->busy || worker->flowing != has_flow))

@@ -26,6 +26,7 @@
 #include "flights.h"
 #include "flows.h"
 #include "pools.h"
+#include "replicas.h"
 #include "routes.h"
 #include "seats.h"
 #include "sidecache.h"
@@ -125,6 +126,7 @@ struct ssk_sim {
     int64_t *node_used, *node_peak;
     int64_t used, peak; /* on all nodes */
     ssk_copies_t copies;
+    ssk_replicas_t replicas;
     /* tasks and pools */
     ssk_graph_t graph;
     ssk_plan_t plan;
@@ -168,6 +170,7 @@ struct ssk_sim {
     int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps, exchanges;
     int64_t duplicates, kills, wasted_ps;
     int32_t n_duplicates; /* executions of tasks beyond one each, at present */
+    int32_t n_awaiting;   /* workers that wait inside a task for the end of another one */
     bool has_failed;
 };
 
@@ -270,6 +273,8 @@ void ssk_take_memory(ssk_sim_t *sim, int32_t node, int32_t block);
 void ssk_give_memory_back(ssk_sim_t *sim, int32_t node, int32_t block);
 /* Lets a block that follows writes give up its home to an access that writes; returns whether a block has none. */
 bool ssk_wants_home(ssk_sim_t *sim, int32_t block, int64_t written);
+/* The node that an access to a block with a home goes to; only with replicas. A write leaves none of them. */
+int32_t ssk_reached_node(ssk_sim_t *sim, int32_t block, int32_t domain, bool writes);
 int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block) SSK_CHECK_RESULT;
 /* What happens to the blocks of pools when a worker creates a task, and when a task has ended. Only while is_pooling. */
 void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker);
@@ -301,6 +306,8 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 /* The share of the operations of a body or join that belongs to one of its accesses. */
 static inline double ssk_ops_of_access(const ssk_graph_t *graph, const ssk_worker_t *w, int64_t access)
 {
+    if (graph->access_share != NULL)
+        return w->ops * graph->access_share[access];
     if (w->total_bytes > 0) {
         int64_t n_bytes = graph->read_bytes[access] + graph->written_bytes[access];
         return w->ops * ((double)n_bytes / (double)w->total_bytes);
@@ -314,6 +321,9 @@ bool ssk_has_duplicates(const ssk_sim_t *sim, int32_t worker);
 /* Lets `taker` take the task that a worker executes; *cost_ret is what that costs. */
 int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, bool is_idle, int64_t *cost_ret) SSK_CHECK_RESULT;
 int ssk_kill(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+/* Lets a worker wait inside its task for the end of another one; lets those go on that have waited for a task. */
+int ssk_await_end(ssk_sim_t *sim, int32_t worker, int32_t task);
+void ssk_end_awaited(ssk_sim_t *sim, int32_t task);
 /* Kills all executions of a task that has ended. */
 void ssk_end_duplicates(ssk_sim_t *sim, int32_t task);
 

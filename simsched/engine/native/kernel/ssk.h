@@ -100,7 +100,8 @@ enum {
     SSK_PAGE_MOVE = 24,
     SSK_DUPLICATE = 25,
     SSK_KILL = 26,
-    SSK_ACQUIRE_ORDER = 27
+    SSK_ACQUIRE_ORDER = 27,
+    SSK_TASK_AWAIT = 28
 };
 
 /* Why a worker loses a task without result; see simsched/trace/schema.py. */
@@ -123,7 +124,7 @@ enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
 enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1, SSK_AS_PLANNED = 2 };
 
 /* What a worker is doing. */
-enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3, SSK_GATHERING = 4 };
+enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3, SSK_GATHERING = 4, SSK_AWAITING = 5 };
 
 /* Where memory comes from. All three functions are needed; resize(NULL) allocates, release(NULL) does nothing. */
 typedef struct {
@@ -267,6 +268,9 @@ typedef struct {
     const int32_t *home;
     const int32_t *touch_order; /* n_domains x n_allowed */
     const uint8_t *follows_writes; /* per block: it gets a new home at every write; NULL: none does */
+    int32_t n_replicas;         /* most of a block; 0: there are none, and the next two are unused */
+    const int32_t *replica;     /* n_blocks x n_replicas */
+    const int32_t *node_rank;   /* n_domains x n_nodes */
     int32_t copies_data;        /* 1: blocks are copied to the node of the worker that uses them */
     const int32_t *worker_node;  /* this and the next: NULL where data are not copied */
     const uint8_t *node_is_device;
@@ -292,6 +296,8 @@ typedef struct {
     const int64_t *arrival_ps;
     const uint8_t *detached; /* 1: the parent does not wait for the task; NULL when there is no such task */
     const int32_t *occupancy; /* share of a device that each task takes up; NULL: 1 */
+    const double *access_share; /* n_accesses; NULL: operations are divided by bytes */
+    const int32_t *access_after; /* n_accesses: task that must have ended before, SSK_NONE; NULL when there is none */
     int32_t unchanged; /* 1: these are the arrays of the iteration before, and what they hold is still the same */
 } ssk_graph_t;
 

@@ -1,0 +1,73 @@
+"""Replicas of blocks: what a placement may say about them, and which of them is near."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import PolicyError
+from simsched.machine.model import Machine
+from simsched.policy.base import Placement
+
+
+def check_replicas(placement: Placement, machine: Machine) -> None:
+    """Raise PolicyError unless the replicas of a placement can be.
+
+    Each is on a node that exists and holds the block only once; the block has a home from the
+    start, and neither comes from a pool nor is copied by the engine.
+    """
+    replicas, home, n_nodes = placement.replicas, placement.home, len(machine.nodes)
+    if replicas is None:
+        return
+    if replicas.ndim != 2 or len(replicas) != len(home):
+        raise PolicyError(
+            f"placement: replicas: found shape {replicas.shape}, accepted {len(home)} rows (blocks)"
+        )
+    if machine.copies_data:
+        raise PolicyError("placement: found replicas, accepted none where data are copied")
+    if replicas.size and not (replicas.min() >= -1 and replicas.max() < n_nodes):
+        raise PolicyError(f"placement: replicas: accepted nodes -1 to {n_nodes - 1}")
+    held = np.sort(np.column_stack((replicas, home)), axis=1)
+    twice = ((np.diff(held, axis=1) == 0) & (held[:, 1:] >= 0)).any(axis=1)
+    pooled = np.zeros(len(home), bool) if placement.pools is None else placement.pools.is_pooled
+    follows = np.zeros(len(home), bool)
+    if placement.follows_writes is not None:
+        follows = placement.follows_writes
+    has_some = (replicas >= 0).any(axis=1)
+    for wrong, text in (
+        (twice, "found a node twice, accepted different ones"),
+        (has_some & (home < 0), "found no home, accepted a node"),
+        (has_some & pooled, "found a block of a pool, accepted others"),
+        (has_some & follows, "found a block that follows writes, accepted others"),
+    ):
+        if wrong.any():
+            raise PolicyError(f"placement: replicas: block {int(wrong.argmax())}: {text}")
+
+
+def make_replicas(placement: Placement) -> NDArray[np.int32]:
+    """Return the replicas of all blocks; shape (n_blocks, 0) when there are none."""
+    replicas = placement.replicas
+    if replicas is None or not (replicas >= 0).any():
+        return np.zeros((len(placement.home), 0), np.int32)
+    return np.ascontiguousarray(replicas, np.int32)
+
+
+def node_ranks(machine: Machine) -> NDArray[np.int32]:
+    """Return how near nodes are, 0 the nearest; shape (n_domains, n_nodes).
+
+    Nodes of the own domain come first, then those with the shorter latency, of these the one from
+    which a core draws more, of equal ones the lower.
+    """
+    ranks = np.zeros((machine.n_domains, len(machine.nodes)), np.int32)
+    for domain, paths in enumerate(machine.paths):
+        order = sorted(
+            range(len(paths)),
+            key=lambda node, domain=domain, paths=paths: (  # type: ignore[misc]
+                machine.nodes[node].domain != domain,
+                paths[node].latency_ps,
+                -paths[node].core_cap_bytes_per_s[0],
+                node,
+            ),
+        )
+        ranks[domain, order] = np.arange(len(order))
+    return ranks
