@@ -26,7 +26,7 @@ from simsched.trace.waterfall import time_parts
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
-from .instances import Dice, RandomPolicy, random_machine, random_workload
+from .instances import RandomPolicy, random_machine, random_workload
 
 US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
 
@@ -307,9 +307,6 @@ class Speculating(RandomPolicy):
     """Random plans; at random leaves are duplicated, killed or moved, and progress is compared."""
 
     timer_period_s = 3e-6
-
-    def start(self, view: View) -> Any:
-        return Dice(np.random.PCG64(self.choice))
 
     def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
         assert view.state is not None

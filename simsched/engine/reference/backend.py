@@ -548,22 +548,9 @@ class SimpyBackend:
             return self.executions.duplicate(victim, taker, hook)
         return self._preempt(victim, taker, hook)
 
-    def is_leaf(self, task: int) -> bool:
-        """Return whether a task spawns nothing."""
-        return bool(self.graph.child_ptr[task] == self.graph.child_ptr[task + 1])
-
-    def executed_task(self, worker: int, hook: str) -> int:
-        """Return the task that a worker executes, which a decision is about."""
-        segment = self.workers[worker].segment if 0 <= worker < len(self.workers) else None
-        if segment is None:
-            raise PolicyError(f"{hook}: worker {worker} is not executing a task")
-        if self.copies is not None:
-            raise PolicyError(f"{hook}: tasks whose data are copied cannot be moved")
-        return segment.task
-
     def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
         """Take the running task off a worker; return it and what it costs the taker."""
-        self.executions.refuse_several(self.executed_task(victim, hook), hook)
+        self.executions.check_sole(victim, hook)
         task = self.workers[victim].take_away()
         self.record.event(self.now, EventKind.PREEMPT, victim, task, 0, taker)
         if taker == NOBODY:

@@ -24,10 +24,26 @@ class Executions:
         self._workers: dict[int, set[int]] = {}  # of tasks with several executions
         self._awaiting: dict[int, int] = {}  # task of each worker that waits inside of it
 
-    def refuse_several(self, task: int, hook: str) -> None:
-        """Raise PolicyError for a task with several executions, which cannot be moved."""
+    def check_sole(self, worker: int, hook: str) -> None:
+        """Raise PolicyError unless a worker's task can be moved: nobody else executes it."""
+        task = self._executed_task(worker, hook)
         if task in self._workers:
             raise PolicyError(f"{hook}: task {task} is executed by several workers")
+
+    def is_leaf(self, task: int) -> bool:
+        """Return whether a task spawns nothing."""
+        ptr = self._sim.graph.child_ptr
+        return bool(ptr[task] == ptr[task + 1])
+
+    def _executed_task(self, worker: int, hook: str) -> int:
+        """Return the task that a worker executes, which a decision is about."""
+        workers = self._sim.workers
+        segment = workers[worker].segment if 0 <= worker < len(workers) else None
+        if segment is None:
+            raise PolicyError(f"{hook}: worker {worker} is not executing a task")
+        if self._sim.copies is not None:
+            raise PolicyError(f"{hook}: tasks whose data are copied cannot be moved")
+        return segment.task
 
     def duplicate(self, worker: int, taker: int, hook: str) -> tuple[int, int]:
         """Let a worker take a task that another one executes; return it and what that costs."""
@@ -89,11 +105,10 @@ class Executions:
 
     def _leaf_of(self, worker: int, hook: str) -> int:
         """Return the leaf task that a worker executes."""
-        sim = self._sim
         task = self._awaiting.get(worker)
         if task is None:
-            task = sim.executed_task(worker, hook)
-        if not sim.is_leaf(task):
+            task = self._executed_task(worker, hook)
+        if not self.is_leaf(task):
             raise PolicyError(f"{hook}: task {task} spawns others, it cannot start over")
         return task
 

@@ -231,7 +231,9 @@ class Worker:
         """Start or resume a task; return the task with which the worker goes on, or None."""
         sim, tasks, graph = self._sim, self._sim.tasks, self._sim.graph
         saved = tasks.saved.pop(task, None)
-        fresh = tasks.started[task] == NOT_STARTED or (saved is None and sim.is_leaf(task))
+        fresh = tasks.started[task] == NOT_STARTED or (
+            saved is None and sim.executions.is_leaf(task)
+        )
         sim.record.event(
             sim.now, EventKind.TASK_START if fresh else EventKind.TASK_RESUME, self.index, task
         )
