@@ -1,0 +1,272 @@
+"""StarPU's dm family: each ready task goes to the worker that is expected to finish it best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simsched.machine.model import Machine
+from simsched.policy.base import View, param
+from simsched.policy.registry import preset, register
+from simsched.policy.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue, now_s
+from simsched.workload.graph import TaskGraph
+
+POPS = ("first", "ready")
+
+
+class TransferModel:
+    """Expected times of copies between memory nodes, and what copies a task needs.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its paths between nodes.
+    slowdown : float
+        Factor on the time per byte.
+    """
+
+    def __init__(self, machine: Machine, slowdown: float) -> None:
+        n = len(machine.nodes)
+        self._latency_s = [[0.0] * n for _ in range(n)]
+        self._byte_time_s = [[0.0] * n for _ in range(n)]
+        self._copies_data = machine.copies_data
+        for target, node in enumerate(machine.nodes):
+            for source in range(n):
+                if source == target or node.domain is None:
+                    continue
+                path = machine.paths[node.domain][source]
+                self._latency_s[source][target] = path.latency_ps * 1e-12
+                self._byte_time_s[source][target] = slowdown / path.core_cap_bytes_per_s[0]
+
+    def missing_bytes(self, view: View, graph: TaskGraph, task: int, node: int) -> int:
+        """Return the bytes of the blocks that a task reads and that are not valid on a node."""
+        assert view.state is not None
+        holds = view.state.holds
+        return sum(
+            int(graph.block_bytes[block])
+            for block in read_blocks(graph, task)
+            if not holds(node, block)
+        )
+
+    def penalty_s(self, view: View, graph: TaskGraph, task: int, node: int) -> float:
+        """Return the expected time of bringing what a task reads to a node, one by one."""
+        if not self._copies_data:
+            return 0.0
+        assert view.state is not None
+        holds, total = view.state.holds, 0.0
+        for block in read_blocks(graph, task):
+            if holds(node, block):
+                continue
+            size = int(graph.block_bytes[block])
+            total += min(
+                (
+                    self._latency_s[source][node] + size * self._byte_time_s[source][node]
+                    for source in range(len(self._latency_s))
+                    if holds(source, block)
+                ),
+                default=0.0,
+            )
+        return total
+
+
+def read_blocks(graph: TaskGraph, task: int) -> list[int]:
+    """Return the blocks that the body of a task reads, each once."""
+    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
+    blocks = graph.access_block[span][graph.read_bytes[span] > 0]
+    return list(dict.fromkeys(blocks.tolist()))
+
+
+@dataclass
+class WorkerQueue:
+    """Tasks that a worker is to execute, and when it is expected to have done so; in seconds.
+
+    Attributes
+    ----------
+    tasks : TaskQueue
+        Tasks that the worker has not asked for yet.
+    start_s : float
+        When the first of them is expected to start.
+    length_s : float
+        How long they are expected to take.
+    pipeline_s : float
+        Expected time of what the worker has asked for and not finished.
+    """
+
+    tasks: TaskQueue
+    start_s: float = 0.0
+    length_s: float = 0.0
+    pipeline_s: float = 0.0
+
+
+@dataclass
+class Model:
+    """Queues of all workers, and what was expected of each task when it was queued."""
+
+    workers: dict[int, WorkerQueue]
+    transfers: TransferModel
+    length_s: dict[int, float]
+    transfer_s: dict[int, float]
+
+
+@register("dmda")
+@dataclass(frozen=True, kw_only=True)
+class DequeModel(QueuedRuntime):
+    """A queue for each worker; a ready task joins the one with the best expected end.
+
+    Parameters
+    ----------
+    data_aware : bool
+        Whether expected transfers count.
+    sorted_queues : bool
+        Whether queues are sorted by the program's priorities.
+    pop : {"first", "ready"}
+        Which of the most urgent tasks of its queue a worker takes: the first, or the one with the
+        fewest bytes that are not on its node.
+    alpha, beta : float
+        Weights of the computation and of the transfers.
+    bus_slowdown : float
+        Transfers are expected to take this times the number of devices as long as alone, in
+        proportion to their bytes; 0 ignores bytes.
+
+    Notes
+    -----
+    With E the end of what worker w has been given so far, not before now, P the sum of the times of
+    copying what the task reads to its node, and L the expected length of the task,
+
+        end(w) = max(E, now + P) + L,    fitness(w) = alpha (end(w) - min end) + beta P,
+
+    and the worker with the smallest fitness gets the task, of equal ones the first, devices before
+    cores. Without data awareness P is 0. Then E grows by L and by what is left of P after E. When
+    the worker asks for the task, when the task starts, and when it ends, the expected times are set
+    to what is known by then. Data are fetched as soon as the task has been queued.
+
+    A copy comes from the node that is expected to deliver first; its time is the latency plus
+    bytes / bandwidth * 2 * number of devices by default: the runtime expects the bus to be shared.
+    Energy has no weight. Tasks of no length go by the same rule; where no model is known the
+    original falls back on the lengths of queues.
+
+    *dm* is not data-aware; *dmda* is; *dmdar* prefers tasks whose data are there; *dmdas* does so
+    among the most urgent tasks. All but dmdas ignore priorities, because these schedulers declare
+    no range of them to the program.
+
+    References
+    ----------
+    StarPU 1.4, src/sched_policies/deque_modeling_policy_data_aware.c (expected times, fitness),
+    src/sched_policies/fifo_queues.c (order and choice), src/core/perfmodel/perfmodel_bus.c,
+    ``starpu_transfer_predict`` (times of transfers). C. Augonnet et al., *StarPU: a unified
+    platform for task scheduling on heterogeneous multicore architectures*, Concurrency and
+    Computation 23(2), 2011.
+    """
+
+    data_aware: bool = param(True)
+    sorted_queues: bool = param(False)
+    pop: str = param("first", choices=POPS)
+    alpha: float = param(1.0, low=0.0)
+    beta: float = param(1.0, low=0.0)
+    bus_slowdown: float = param(2.0, low=0.0)
+
+    fetches_queued: ClassVar[bool] = True
+
+    def open_queues(self, view: View, state: RuntimeState) -> None:
+        """Give each worker an empty queue."""
+        n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
+        state.queues = Model(
+            workers={worker: WorkerQueue(TaskQueue()) for worker in state.order},
+            transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
+            length_s={},
+            transfer_s={},
+        )
+
+    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+        """Queue a task where it is expected to end best."""
+        model: Model = state.queues
+        now = now_s(view)
+        worker, penalty = self.best_worker(view, state, task, now)
+        queue, length = model.workers[worker], state.cost_s[worker][task]
+        queue.start_s = max(queue.start_s, now)
+        late = max(0.0, now + penalty - (queue.start_s + queue.length_s))
+        queue.length_s += late + length
+        model.length_s[task], model.transfer_s[task] = length, late
+        queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
+        return worker
+
+    def best_worker(
+        self, view: View, state: RuntimeState, task: int, now: float
+    ) -> tuple[int, float]:
+        """Return the worker with the smallest fitness, and the time of copies in seconds.
+
+        Parameters
+        ----------
+        view : View
+            Live state: where blocks are.
+        state : RuntimeState
+            Expected ends of all workers.
+        task : int
+            A ready task.
+        now : float
+            Present time in seconds.
+        """
+        model: Model = state.queues
+        penalty: dict[int, float] = {}
+        ends: list[tuple[int, float, float]] = []
+        for worker in state.order:
+            length = state.cost_s[worker][task]
+            if length == float("inf"):
+                continue
+            queue, node = model.workers[worker], state.node[worker]
+            if node not in penalty:
+                penalty[node] = (
+                    model.transfers.penalty_s(view, state.graph, task, node)
+                    if self.data_aware
+                    else 0.0
+                )
+            begin = max(max(queue.start_s, now) + queue.length_s, now + penalty[node])
+            ends.append((worker, begin + length, penalty[node]))
+        earliest = min(end for _, end, _ in ends)
+        worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
+        return worker, cost
+
+    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+        """Take a task out of the worker's queue."""
+        model: Model = state.queues
+        queue, now = model.workers[worker], now_s(view)
+        queue.start_s = max(queue.start_s, now)
+        if self.pop == "ready" and len(queue.tasks) > 1:
+            node = state.node[worker]
+            task = queue.tasks.pop_smallest(
+                lambda t: model.transfers.missing_bytes(view, state.graph, t, node)
+            )
+        else:
+            task = queue.tasks.pop()
+        if task is not None:
+            late = model.transfer_s[task]
+            queue.length_s -= late
+            queue.pipeline_s += late
+            queue.start_s = now + queue.pipeline_s
+        return task
+
+    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Count the task's computation instead of its transfers."""
+        model: Model = state.queues
+        queue, length = model.workers[worker], model.length_s[task]
+        queue.length_s -= length
+        queue.pipeline_s += length - model.transfer_s.pop(task)
+        queue.start_s = now_s(view) + queue.pipeline_s
+
+    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Count the task no longer."""
+        model: Model = state.queues
+        queue = model.workers[worker]
+        queue.pipeline_s -= model.length_s.pop(task)
+        queue.start_s = max(now_s(view) + queue.pipeline_s, queue.start_s)
+
+
+preset("dm", DequeModel, "Expected end of the computation alone.", data_aware=False)
+preset("dmdar", DequeModel, "As dmda; tasks whose data are there come first.", pop="ready")
+preset(
+    "dmdas",
+    DequeModel,
+    "As dmda; most urgent tasks first, of these the one whose data are there.",
+    sorted_queues=True,
+    pop="ready",
+)

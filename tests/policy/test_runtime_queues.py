@@ -1,0 +1,301 @@
+"""The dm family, eager, prio, random, ws and lws: schedules derived by hand.
+
+The machine has two cores of 1 Gop/s and a device of 4 Gop/s with a link of 10 GB/s and 5 us; blocks
+have 10 MB. So a task of 4 Mop takes 4 ms on a core and 1 ms on the device, and a copy 1.005 ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import Run, simulate
+from simsched.errors import ModelError
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.policy.base import Policy, View
+from simsched.policy.deque_model import DequeModel, Model
+from simsched.policy.runtime_queues import RuntimeState, TaskQueue, now_s
+from simsched.trace.schema import EventKind
+from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.graph import TaskGraph, Workload
+from tests.engine.test_copies import MB, device_machine
+
+CORE_0, CORE_1, DEVICE = 0, 1, 2
+COPY_MS = 1.005
+NOWHERE = float("inf")
+
+
+def graph(
+    cores_ms: list[float],
+    reads: list[list[int]] | None = None,
+    priority: list[int] | None = None,
+    edges: tuple[tuple[int, int], ...] = (),
+    *,
+    device_ms: list[float] | None = None,
+) -> TaskGraph:
+    """Tasks by their time on a core; the device takes a quarter unless it is given."""
+    n = len(cores_ms)
+    device = [t / 4 for t in cores_ms] if device_ms is None else device_ms
+    pairs = [(t, b) for t, blocks in enumerate(reads or []) for b in blocks]
+    task, block = ([p[i] for p in pairs] for i in range(2))
+    return build_graph(
+        [[t * 1e6 for t in cores_ms], [t * 4e6 for t in device]],
+        kinds=("cpu", "gpu"),
+        successors=adjacency([e[0] for e in edges], [e[1] for e in edges], n),
+        accessed=accesses(task, block, 10 * MB, 0, n),
+        block_bytes=np.full(1 + max(block, default=-1), 10 * MB, np.int64),
+        priority=priority,
+    )
+
+
+def run(policy: Policy, tasks: TaskGraph) -> Run:
+    """Return the native run after comparing its events with the reference."""
+    machine, workload = device_machine(devices=1), Workload("tasks", tasks)
+    native, reference = (
+        simulate(machine, workload, policy, workers=3, pinning="compact", backend=b, events=True)
+        for b in ("native", "simpy")
+    )
+    assert native.trace is not None
+    assert reference.trace is not None
+    for name, column in native.trace.events.items():
+        assert np.array_equal(column, reference.trace.events[name]), name
+    return native
+
+
+def of_kind(result: Run, kind: EventKind) -> list[tuple[int, int, float]]:
+    """Return (task, worker, time in ms) of events in their order."""
+    assert result.trace is not None
+    events = result.trace.events
+    chosen = events["kind"] == kind
+    columns = (events[name][chosen].tolist() for name in ("task", "worker", "time_ps"))
+    return [(t, w, time * 1e-9) for t, w, time in zip(*columns, strict=True)]
+
+
+def workers_of(result: Run) -> list[int]:
+    return [w for _, w, _ in sorted(of_kind(result, EventKind.TASK_END))]
+
+
+def alone(name: str, **params: Any) -> Policy:
+    """Return a policy that lets both cores execute tasks."""
+    return make_policy(name, {"cores_per_device": 0, **params})
+
+
+def test_dm_gives_each_task_to_the_worker_that_ends_it_first() -> None:
+    # Expected ends on the device after each task: 1, 2, 3, 4 ms; the fourth ties with a core, and
+    # devices come first. The fifth would end there after 5 ms, on a core after 4, the sixth alike.
+    result = run(alone("dm"), graph([4.0] * 6))
+    assert workers_of(result) == [DEVICE] * 4 + [CORE_0, CORE_1]
+    assert result.makespan_s == pytest.approx(4e-3, rel=1e-9)
+
+
+def test_dmda_counts_what_must_be_copied() -> None:
+    # dm: 1 ms on the device against 4 ms. dmda expects the copy to take 0.005 + 2 ms, so an end
+    # after 3.005 ms and a fitness of 2.005 against 4 - 3.005 = 0.995 on a core.
+    tasks = graph([4.0], reads=[[0]])
+    copied = run(alone("dm"), tasks)
+    assert workers_of(copied) == [DEVICE]
+    assert copied.makespan_s == pytest.approx((COPY_MS + 1) * 1e-3, rel=1e-9)
+    assert workers_of(run(alone("dmda"), tasks)) == [CORE_0]
+    # With beta = 0 only the ends count; with half the slowdown 2.005 ms and 1.005 against 1.995.
+    assert workers_of(run(alone("dmda", beta=0.0), tasks)) == [DEVICE]
+    assert workers_of(run(alone("dmda", bus_slowdown=1.0), tasks)) == [DEVICE]
+
+
+def test_data_of_queued_tasks_are_fetched_while_others_compute() -> None:
+    # Only the device can execute them. Block 0 is there after 1.005 ms, block 1 after 2.010 ms,
+    # while task 0 computes until 2.005; task 1 waits for 5 us.
+    result = run(alone("dm"), graph([NOWHERE] * 2, reads=[[0], [1]], device_ms=[1.0, 1.0]))
+    ends = [time for _, _, time in of_kind(result, EventKind.TASK_END)]
+    assert ends == pytest.approx([COPY_MS + 1, 2 * COPY_MS + 1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "ends_ms"),
+    [
+        # Task 0 is taken at once. When it starts, after its copy, block 0 is there but not block 1.
+        ("dmda", [0, 1, 2], [COPY_MS + 1, 2 * COPY_MS + 1, 2 * COPY_MS + 2]),
+        ("dmdar", [0, 2, 1], [COPY_MS + 1, COPY_MS + 2, COPY_MS + 3]),
+        ("dmdas", [0, 1, 2], [COPY_MS + 1, 2 * COPY_MS + 1, 2 * COPY_MS + 2]),  # 1 is more urgent
+    ],
+)
+def test_the_dm_family_takes_tasks_in_different_orders(
+    name: str, order: list[int], ends_ms: list[float]
+) -> None:
+    tasks = graph(
+        [NOWHERE] * 3, reads=[[0], [1], [0]], priority=[0, 7, 3], device_ms=[1.0, 1.0, 1.0]
+    )
+    ends = of_kind(run(alone(name), tasks), EventKind.TASK_END)
+    assert [task for task, _, _ in ends] == order
+    assert [time for _, _, time in ends] == pytest.approx(ends_ms, rel=1e-9)
+
+
+def test_dmdas_takes_the_ready_one_of_the_most_urgent() -> None:
+    # 1 and 2 are as urgent; the data of 2 are there. Task 3, whose data are there too, is not.
+    tasks = graph(
+        [NOWHERE] * 4, reads=[[0], [1], [0], [0]], priority=[0, 7, 7, 3], device_ms=[1.0] * 4
+    )
+    ends = of_kind(run(alone("dmdas"), tasks), EventKind.TASK_END)
+    assert [task for task, _, _ in ends] == [0, 2, 1, 3]
+
+
+def test_eager_workers_take_the_next_task_whatever_it_is() -> None:
+    # 0, 1 and 2 go to the device and the cores. The device asks again whenever a task starts.
+    result = run(alone("eager"), graph([4.0] * 6))
+    assert workers_of(result) == [DEVICE, CORE_0, CORE_1, DEVICE, DEVICE, DEVICE]
+    assert result.makespan_s == pytest.approx(4e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "end_ms"),
+    [
+        (1, 2 * (COPY_MS + 1)),  # copy, compute, copy, compute
+        (2, 2 * COPY_MS + 1),  # the second copy begins when task 0 starts, and takes longer
+    ],
+)
+def test_the_pipeline_fetches_the_next_task(pipeline: int, end_ms: float) -> None:
+    tasks = graph([NOWHERE] * 2, reads=[[0], [1]], device_ms=[1.0, 1.0])
+    result = run(alone("eager", device_pipeline=pipeline), tasks)
+    assert result.makespan_s == pytest.approx(end_ms * 1e-3, rel=1e-8)
+
+
+def test_eager_skips_what_a_worker_cannot_execute() -> None:
+    # 0 goes to the device; 1 and 2, which only the device executes, stay; 3 and 4 pass them.
+    tasks = graph([NOWHERE, NOWHERE, NOWHERE, 4.0, 4.0], device_ms=[8.0] * 5)
+    result = run(alone("eager"), tasks)
+    assert workers_of(result) == [DEVICE, DEVICE, DEVICE, CORE_0, CORE_1]
+
+
+@pytest.mark.parametrize(("name", "order"), [("eager", [0, 1, 2, 3]), ("prio", [0, 2, 3, 1])])
+def test_prio_takes_the_most_urgent_task(name: str, order: list[int]) -> None:
+    tasks = graph([NOWHERE] * 4, priority=[1, 1, 5, 5], device_ms=[1.0] * 4)
+    result = run(alone(name, device_pipeline=1), tasks)
+    assert [task for task, _, _ in of_kind(result, EventKind.TASK_START)] == order
+
+
+def on_cores(policy: Policy, tasks: TaskGraph, cores: int = 3) -> Run:
+    machine = make_machine(domains=1, cores_per_domain=cores)
+    return simulate(machine, Workload("tasks", tasks), policy, backend="native", events=True)
+
+
+def fan(n: int) -> TaskGraph:
+    """Task 0, then n tasks after it."""
+    return build_graph(
+        np.full(n + 1, 1000.0), successors=adjacency([0] * n, list(range(1, n + 1)), n + 1)
+    )
+
+
+@pytest.mark.parametrize("name", ["ws", "lws"])
+def test_thieves_take_from_the_worker_that_makes_tasks_ready(name: str) -> None:
+    # The first task of nobody goes to the second worker. Its successors join its queue; the two
+    # others, who wait, steal 1 and 2 as they come, and 3 is left for the owner.
+    result = on_cores(make_policy(name), fan(3))
+    assert workers_of(result) == [1, 0, 2, 1]
+
+
+def test_tasks_of_nobody_go_to_workers_in_turn() -> None:
+    # Nobody is busy when they come, so nobody is robbed: 1, 2, 0, 1, ... execute their own.
+    result = on_cores(make_policy("ws"), build_graph(np.full(6, 1000.0)))
+    assert workers_of(result) == [1, 2, 0, 1, 2, 0]
+
+
+def test_owners_and_thieves_take_the_most_urgent_task() -> None:
+    tasks = build_graph(np.full(5, 1000.0), priority=[0, 1, 3, 2, 3])
+    starts = of_kind(on_cores(make_policy("ws"), tasks, cores=1), EventKind.TASK_START)
+    assert [task for task, _, _ in starts] == [0, 2, 4, 3, 1]
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 13.33])
+def test_random_workers_are_drawn_by_weight(weight: float) -> None:
+    # A share p of 3000 draws has a standard deviation below 0.01: 4 of them.
+    tasks = graph([0.0] * 3000)
+    result = simulate(
+        device_machine(devices=1),
+        Workload("tasks", tasks),
+        alone("random", device_weight=weight),
+        workers=3,
+        pinning="compact",
+    )
+    share = result.summary.tasks_per_worker[DEVICE] / 3000
+    assert share == pytest.approx(weight / (weight + 2), abs=0.04)
+
+
+def test_cores_that_drive_devices_execute_nothing() -> None:
+    machine = device_machine(devices=1, cores=4)  # workers 0 to 3, those of the device 4 to 7
+    tasks = Workload("tasks", graph([4.0] * 40))
+    used = simulate(machine, tasks, make_policy("eager"), workers=5, pinning="compact")
+    assert np.flatnonzero(used.summary.tasks_per_worker).tolist() == [0, 1, 2, 4]
+
+
+def test_each_decision_of_dmda_minimises_the_fitness() -> None:
+    checked = []
+
+    @dataclass(frozen=True, kw_only=True)
+    class Checking(DequeModel):
+        """Compares each decision with all others, from the published formula."""
+
+        def best_worker(
+            self, view: View, state: RuntimeState, task: int, now: float
+        ) -> tuple[int, float]:
+            chosen, cost = super().best_worker(view, state, task, now)
+            model: Model = state.queues
+            assert view.state is not None
+            assert now == now_s(view)
+            span = slice(state.graph.access_ptr[task], state.graph.access_ptr[task + 1])
+            blocks = state.graph.access_block[span].tolist()
+            ends, copies = {}, {}
+            for worker in (DEVICE, CORE_0, CORE_1):
+                node = 1 if worker == DEVICE else 0
+                missing = [b for b in blocks if not view.state.holds(node, b)]
+                copies[worker] = sum(5e-6 + 2 * 10 * MB / 10e9 for _ in missing)
+                queue = model.workers[worker]
+                free = max(queue.start_s, now) + queue.length_s
+                row, speed = (1, 4e9) if worker == DEVICE else (0, 1e9)
+                length = float(state.graph.ops[row, task]) / speed
+                ends[worker] = max(free, now + copies[worker]) + length
+            best = min(ends.values())
+            fitness = {w: 1.0 * (ends[w] - best) + 1.0 * copies[w] for w in ends}
+            assert fitness[chosen] == pytest.approx(min(fitness.values()), abs=1e-15)
+            assert cost == pytest.approx(copies[chosen], rel=1e-12)
+            checked.append(chosen)
+            return chosen, cost
+
+    rng = np.random.default_rng(5)
+    n = 60
+    edges = tuple((int(rng.integers(t)), t) for t in range(1, n) if rng.random() < 0.7)
+    reads = [sorted(set(rng.integers(0, 8, 2).tolist())) for _ in range(n)]
+    tasks = graph(rng.uniform(1, 8, n).tolist(), reads=reads, edges=edges)
+    simulate(
+        device_machine(devices=1),
+        Workload("tasks", tasks),
+        Checking(cores_per_device=0),
+        workers=3,
+        pinning="compact",
+        backend="simpy",
+    )
+    assert len(checked) == n
+    assert set(checked) == {CORE_0, CORE_1, DEVICE}
+
+
+@pytest.mark.parametrize("name", ["dm", "eager", "ws", "random"])
+def test_spawn_trees_and_missing_costs_are_refused(name: str) -> None:
+    tree = build_graph(np.full(2, 1.0), children=adjacency([0], [1], 2))
+    with pytest.raises(ModelError, match="found a spawn tree in workload tasks"):
+        on_cores(make_policy(name), tree)
+    workload = Workload("tasks", graph([4.0, NOWHERE], device_ms=[1.0, 1.0]))
+    machine = device_machine(devices=1)
+    with pytest.raises(ModelError, match="task 1 of class 'task' has no cost on any worker"):
+        simulate(machine, workload, make_policy(name), workers=2, pinning="compact")
+
+
+def test_task_queues_keep_the_order_of_equals() -> None:
+    queue = TaskQueue()
+    for task, priority in enumerate([0, 2, 1, 2]):
+        queue.push(task, priority)
+    assert queue.pop(lambda task: task != 1) == 3
+    assert queue.pop_smallest(lambda task: 5) == 1
+    assert [queue.pop() for _ in range(3)] == [2, 0, None]
+    assert queue.pop_smallest(lambda task: 0) is None
