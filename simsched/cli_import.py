@@ -17,6 +17,8 @@ SAMPLING_OPTIONS = (
     "devices",
     "per_device",
     "reserve_drivers",
+    "roots",
+    "codelets",
     "main_memory",
     "device_memory",
 )
@@ -147,7 +149,7 @@ def _import_sampling(
     machine: Any = options.pop("machine", None)
     sampling = read_sampling(path, machine)
     given: dict[str, Any] = dict(options)
-    text = machine_yaml(sampling.bus, **given)
+    text = machine_yaml(sampling.bus, sampling.costs, **given)
     bus, costs = sampling.bus, sampling.costs
     devices = ", ".join(f"{count} {kind}" for kind, count in bus.devices.items() if count)
     lines = [

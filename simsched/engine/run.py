@@ -36,6 +36,7 @@ from simsched.engine.problem import (
     resolve_plan,
 )
 from simsched.engine.replication import check_replicas
+from simsched.engine.timings import timed
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import (
@@ -302,6 +303,7 @@ def simulate(
     if backend not in BACKENDS:
         raise ConfigurationError(unknown_name("backend", backend, BACKENDS))
     workload.validate()
+    workload = timed(machine, workload)
     threads = machine.place_workers(workers, pinning)
     view = View(
         machine=machine,

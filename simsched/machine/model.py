@@ -50,6 +50,20 @@ class KernelTime:
 
 
 @dataclass(frozen=True)
+class CodeletTime:
+    """Measured duration of a task.
+
+    Parameters
+    ----------
+    mean_s, deviation_s : float
+        Mean and standard deviation, seconds.
+    """
+
+    mean_s: float
+    deviation_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class CoreGroup:
     """Cores of one kind.
 
@@ -158,7 +172,7 @@ class Path:
         Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds
         beyond the end.
     links : tuple of int
-        Links crossed, each loaded with weight 1.
+        Links crossed, each loaded with weight 1 as often as it occurs.
     node_weight : float
         Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs
         more.
@@ -286,6 +300,8 @@ class Machine:
     kernels : dict of str to dict of str to KernelTime
         Per task class (``program.class``) and processor kind, what one operation takes on a core of
         the first group of that kind beside its accesses.
+    timings : dict of str to dict of str to dict of int to CodeletTime
+        Per codelet, processor kind and bytes of all data of a task: how long it lasts.
     sources : dict of str to str
         Where each number comes from, keyed by its YAML path.
     os_distance : ndarray of int32, shape (n_domains, n_nodes), optional
@@ -308,6 +324,7 @@ class Machine:
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
     copies_data: bool = False
     kernels: dict[str, dict[str, KernelTime]] = field(default_factory=dict)
+    timings: dict[str, dict[str, dict[int, CodeletTime]]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     os_distance: IntArray | None = None
 

@@ -14,6 +14,7 @@ from simsched.errors import unknown_name
 from simsched.machine import schema
 from simsched.machine.model import (
     CacheLevel,
+    CodeletTime,
     CoreGroup,
     IntArray,
     KernelTime,
@@ -34,6 +35,7 @@ _PATH_VALUES = (
     "write_latency",
     "write_core_cap",
     "os_distance",
+    "links",
 )
 
 
@@ -55,6 +57,7 @@ class _Wires:
     routes: dict[tuple[int, int], tuple[int, ...]]
     crossed_by_all: tuple[int, ...]
     crossed_by_remote: tuple[int, ...]
+    listed: dict[str, int]
     out_of: dict[int, tuple[int, ...]]  # by socket, those that lead out of it
     into: dict[int, tuple[int, ...]]
 
@@ -113,6 +116,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
             kernel: {kind: _kernel_time(time.value) for kind, time in times.items()}
             for kernel, times in file.kernels.items()
         },
+        timings=_timings(file),
         sources=sources,
         os_distance=_os_distance(distances, n_domains, len(nodes)),
     )
@@ -121,6 +125,17 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
 def _kernel_time(points: list[tuple[int, float]]) -> KernelTime:
     sizes, seconds = zip(*points, strict=True)
     return KernelTime(sizes, seconds)
+
+
+def _timings(file: schema.MachineFile) -> dict[str, dict[str, dict[int, CodeletTime]]]:
+    """Return how long measured tasks last, by codelet, processor kind and size."""
+    found: dict[str, dict[str, dict[int, CodeletTime]]] = {}
+    for codelet, sizes in file.timings.items():
+        for size, times in sizes.items():
+            for kind, time in times.items():
+                by_size = found.setdefault(codelet, {}).setdefault(kind, {})
+                by_size[size] = CodeletTime(*time.value)
+    return found
 
 
 def _explain(source: schema.Source) -> str:
@@ -230,7 +245,7 @@ def _wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int) -> 
     """
     links: list[Link] = []
     index: dict[str, int] = {}
-    crossed: dict[str, list[int]] = {"all": [], "remote": []}
+    crossed: dict[str, list[int]] = {"all": [], "remote": [], "listed": []}
     out_of: dict[int, tuple[int, ...]] = {}
     into: dict[int, tuple[int, ...]] = {}
     for name, spec in file.links.items():
@@ -242,6 +257,7 @@ def _wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int) -> 
         elif spec.crossed_by is not None:
             crossed[spec.crossed_by].append(len(links))
             links.append(Link(name, spec.bandwidth.value))
+    listed = {links[index].name: index for index in crossed["listed"]}
     for _, _, edge in graph.edges(data=True):
         if edge["link"] not in index:
             index[edge["link"]] = len(links)
@@ -260,7 +276,13 @@ def _wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int) -> 
             edge["routes"] += 1
         routes[one, other] = tuple(index[edge["link"]] for edge in edges)
     return _Wires(
-        tuple(links), routes, tuple(crossed["all"]), tuple(crossed["remote"]), out_of, into
+        tuple(links),
+        routes,
+        tuple(crossed["all"]),
+        tuple(crossed["remote"]),
+        listed,
+        out_of,
+        into,
     )
 
 
@@ -320,7 +342,7 @@ def _paths(
     wires: _Wires,
 ) -> tuple[tuple[tuple[Path, ...], ...], dict[tuple[int, int], int], dict[str, str]]:
     """Return the paths, the given operating-system distances, and the source of every value."""
-    _check_rules(file, layout, hops, entries, nodes)
+    _check_rules(file, layout, hops, entries, nodes, wires)
     distances: dict[tuple[int, int], int] = {}
     origin: dict[str, str] = {}
     rows = []
@@ -346,13 +368,15 @@ def _paths(
             if node.domain is not None:
                 sockets = layout.domain_socket[[node.domain, domain]].tolist()
                 route += wires.between(*sockets)
+            listed = found["links"].value if "links" in found else ()
             row.append(
                 Path(
                     latency_ps=found["latency"].value,
                     core_cap_bytes_per_s=tuple(found["core_cap"].value),
                     links=wires.crossed_by_all
                     + (wires.crossed_by_remote if remote else ())
-                    + route,
+                    + route
+                    + tuple(wires.listed[name] for name in listed),
                     node_weight=float(found["node_weight"].value)
                     if "node_weight" in found
                     else 1.0,
@@ -387,6 +411,7 @@ def _check_rules(
     hops: IntArray,
     entries: list[str],
     nodes: list[MemoryNode],
+    wires: _Wires,
 ) -> None:
     """Refuse rules with unknown names or domains, and rules that select nothing."""
     names = {node.kind for node in nodes} | {node.name for node in nodes} | set(entries)
@@ -397,6 +422,12 @@ def _check_rules(
                     ("paths", key, "to", position), unknown_name("memory", name, names)
                 )
         _check_domains(rule.domains or [], len(hops), ("paths", key, "domains"))
+        for position, name in enumerate(rule.links.value if rule.links else []):
+            if name not in wires.listed:
+                what = "link crossed_by listed"
+                raise FieldError(
+                    ("paths", key, "links", 0, position), unknown_name(what, name, wires.listed)
+                )
         if not any(
             _selects(rule, domain, entry, node, hops, layout.domain_socket)
             for domain in range(len(hops))

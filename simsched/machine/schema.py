@@ -89,6 +89,25 @@ def _by_size(data: object) -> object:
 
 OperationTimes = Annotated[list[tuple[int, OperationTime]], BeforeValidator(_by_size)]
 Size = Annotated[int, BeforeValidator(lambda text: _positive(parse_size(text)))]
+
+
+def _sizes(data: object) -> object:
+    """Return a mapping whose keys are sizes as one whose keys are bytes."""
+    if not isinstance(data, dict):
+        return data
+    found: dict[int, object] = {}
+    for text, value in data.items():
+        try:
+            size = _positive(parse_size(text))
+        except ValueError as error:
+            raise FieldError((text,), str(error)) from error
+        if size in found:
+            raise FieldError((text,), f"found {size} bytes twice, accepted: each size once")
+        found[size] = value
+    return found
+
+
+Durations = Annotated[list[OperationTime], Field(min_length=2, max_length=2)]
 Count = Annotated[int, Field(ge=1, le=65536)]
 Index = Annotated[int, Field(ge=0)]
 Factor = Annotated[float, Field(gt=0)]
@@ -250,10 +269,11 @@ class LinkSpec(Section):
         Of each link; of each direction when `duplex` is full.
     connects : list of pairs of int
         One link per pair of domains; routes are the shortest over all of them.
-    crossed_by : {"remote", "all", "other sockets"}
+    crossed_by : {"remote", "all", "other sockets", "listed"}
         One shared link, crossed by the paths to other domains' nodes or by all paths; or one link
         out of each socket and one into it, crossed by the paths between it and others: network
-        cards of computers at a switch that is never full.
+        cards of computers at a switch that is never full; or one shared link that those paths
+        cross whose rules list it.
     duplex : {"full", "half"}
         Whether `connects` makes one link per direction or one for both.
     """
@@ -267,7 +287,7 @@ class LinkSpec(Section):
         ]
         | None
     ) = None
-    crossed_by: Literal["remote", "all", "other sockets"] | None = None
+    crossed_by: Literal["remote", "all", "other sockets", "listed"] | None = None
     duplex: Literal["full", "half"] = "full"
 
     @model_validator(mode="after")
@@ -295,8 +315,9 @@ class PathRule(Section):
         Hops from the domain to the node.
     socket : {"same", "other"}, optional
         Whether the node is in the domain's own socket.
-    latency, core_cap, node_weight, write_latency, write_core_cap, os_distance
-        The values; see :class:`simsched.machine.model.Path`. `os_distance` orders first touch.
+    latency, core_cap, node_weight, write_latency, write_core_cap, os_distance, links
+        The values; see :class:`simsched.machine.model.Path`. `os_distance` orders first touch;
+        `links` names links that are ``crossed_by: listed``, as often as a byte crosses each.
     """
 
     to: Annotated[list[Name], BeforeValidator(_as_list), Field(min_length=1)] | None = None
@@ -309,6 +330,7 @@ class PathRule(Section):
     write_latency: Sourced[Time] | None = None
     write_core_cap: Sourced[Bandwidths] | None = None
     os_distance: Sourced[Count] | None = None
+    links: Sourced[list[Name]] | None = None
 
 
 class Costs(Section):
@@ -340,6 +362,9 @@ class MachineFile(Section):
     operation on an idle core of the first group of that kind, beside what its accesses take: one
     time, or times by the size of all data of the program.
 
+    `timings` has the mean and the deviation of how long tasks last, by measured codelet, bytes of
+    all data of the task, and processor kind.
+
     `data` says whether tasks access blocks where these are (``in_place``), or compute on copies in
     the memory of their own processor (``copied``), as on machines with devices.
     """
@@ -358,6 +383,14 @@ class MachineFile(Section):
     kernels: dict[Name, Annotated[dict[Name, Sourced[OperationTimes]], Field(min_length=1)]] = (
         Field(default_factory=dict)
     )
+    timings: dict[
+        Name,
+        Annotated[
+            dict[int, Annotated[dict[Name, Sourced[Durations]], Field(min_length=1)]],
+            BeforeValidator(_sizes),
+            Field(min_length=1),
+        ],
+    ] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -385,7 +418,19 @@ class MachineFile(Section):
                     raise FieldError(
                         ("kernels", kernel, name), unknown_name("processor", name, processors)
                     )
+        self._check_timings(processors)
         return self
+
+    def _check_timings(self, processors: list[str]) -> None:
+        """Refuse timings of unknown processors, and durations of zero."""
+        for codelet, sizes in self.timings.items():
+            for size, times in sizes.items():
+                for name, time in times.items():
+                    loc = ("timings", codelet, f"{size} B", name)
+                    if name not in processors:
+                        raise FieldError(loc, unknown_name("processor", name, processors))
+                    if not time.value[0] > 0.0:
+                        raise FieldError((*loc, 0), "found a mean of zero, accepted: more")
 
 
 def source_key(text: str) -> str:

@@ -62,6 +62,8 @@ def describe_machine(machine: Machine, width: int = 120) -> str:
     _add_costs(tree.add("costs"), machine)
     if machine.kernels:
         _add_kernels(tree.add("kernels, per operation"), machine)
+    if machine.timings:
+        _add_timings(tree.add("timings of codelets"), machine)
     references = {key: text for key, text in machine.sources.items() if key.startswith("sources.")}
     if references:
         branch = tree.add("sources")
@@ -278,3 +280,9 @@ def _add_kernels(branch: Tree, machine: Machine) -> None:
             text = ", ".join(f"{text} for {size}" for size, text in texts)
             text = texts[0][1] if len(texts) == 1 else text
             _add_value(branch, machine, f"{kernel} on {kind}", text, f"kernels.{kernel}.{kind}")
+
+
+def _add_timings(branch: Tree, machine: Machine) -> None:
+    for codelet, times in machine.timings.items():
+        sizes = sorted({size for by_size in times.values() for size in by_size})
+        branch.add(Text(f"{codelet} on {', '.join(times)}: {', '.join(map(str, sizes))} bytes"))

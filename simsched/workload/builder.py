@@ -231,6 +231,7 @@ def build_graph(
     priority: ArrayLike | None = None,
     access_share: ArrayLike | None = None,
     access_after: ArrayLike | None = None,
+    codelets: Sequence[str] | None = None,
 ) -> TaskGraph:
     """Return a task graph; what is not given is zero, empty, one kind or one class.
 
@@ -262,6 +263,8 @@ def build_graph(
         Urgency, larger first; the same for all by default.
     access_share, access_after : array_like, shape (n_accesses,), optional
         Parts of the operations, and tasks to be waited for, in the order of `accessed`.
+    codelets : sequence of str, optional
+        Measured codelet of each class, none by default.
 
     Notes
     -----
@@ -298,6 +301,7 @@ def build_graph(
         priority=None if priority is None else _filled(priority, n_tasks, np.int32),
         access_share=None if access_share is None else np.array(access_share, np.float64),
         access_after=None if access_after is None else np.array(access_after, np.int32),
+        codelets=None if codelets is None else tuple(codelets),
     )
 
 

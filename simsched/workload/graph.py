@@ -83,6 +83,9 @@ class TaskGraph:
         A task that must have ended before the access begins, -1 for none: a task that has begun
         waits there, and its worker with it. Programs that start consumers early have such accesses:
         a reduce task copies the output of map tasks one after the other as these end.
+    codelets : tuple of str, optional
+        Measured codelet of each class, in the order of `class_names`: on a machine with timings,
+        tasks last as long as these were measured to. None: operations are as given.
     """
 
     ops: FloatArray
@@ -107,6 +110,7 @@ class TaskGraph:
     priority: Int32Array | None = None
     access_share: FloatArray | None = None
     access_after: Int32Array | None = None
+    codelets: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("detached", "priority"):

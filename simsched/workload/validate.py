@@ -110,6 +110,11 @@ def _check_costs(graph: TaskGraph) -> None:
     if graph.occupancy is not None:
         _check_sign("task", "occupancy", graph.occupancy.astype(np.int64))
     _check_range("task", graph.task_class, len(graph.class_names), "class")
+    if graph.codelets is not None and len(graph.codelets) != len(graph.class_names):
+        raise GraphError(
+            f"codelets: found {len(graph.codelets)}, accepted one for each of the "
+            f"{len(graph.class_names)} classes"
+        )
 
 
 def _check_links(graph: TaskGraph) -> None:

@@ -137,14 +137,47 @@ def test_a_copy_serves_later_tasks_until_another_node_writes() -> None:
     assert run.makespan_s == pytest.approx(2 * COPY_S + 3 * 1e6 / 4e9 + 1e6 / 1e9, rel=1e-9)
 
 
-def test_an_engine_carries_out_one_copy_at_a_time_in_each_direction() -> None:
+def test_between_two_nodes_one_copy_at_a_time_moves_in_each_direction() -> None:
     inward = both(device_machine(), program([[(0, MB, 0), (1, MB, 0)]]), _Assigned([FIRST]))
     assert inward.makespan_s == pytest.approx(2 * COPY_S + 1e6 / 4e9, rel=1e-9)
-    # Two devices have an engine each; the host's memory serves both at full speed.
+    # To two devices copies go side by side; the host's memory serves both at full speed.
     apart = both(
         device_machine(), program([[(0, MB, 0)], [(1, MB, 0)]]), _Assigned([FIRST, SECOND])
     )
     assert apart.makespan_s == pytest.approx(COPY_S + 1e6 / 4e9, rel=1e-9)
+
+
+WRITE_S = 0.5e6 / 4e9
+THIRD = 6
+
+
+@pytest.mark.parametrize(
+    ("reads", "together"),
+    [
+        # (worker, block): block 1 has been written on the first device, others are on the host.
+        ([(HOST, 1), (FIRST, 0)], True),  # back and forth between two nodes
+        ([(HOST, 1), (SECOND, 1)], True),  # from one device to the host and to another device
+        ([(SECOND, 1), (THIRD, 1)], True),  # from one device to two others
+        ([(SECOND, 1), (FIRST, 0)], False),  # a copy between devices, and one into its source
+        ([(SECOND, 1), (SECOND + 1, 0)], False),  # ... and into its target
+        ([(SECOND, 1), (THIRD, 0)], True),  # ... and into a third one
+    ],
+)
+def test_copies_between_devices_exclude_those_into_either(
+    reads: list[tuple[int, int]], together: bool
+) -> None:
+    tasks = [[(1, 0, MB)], *[[(block, MB, 0)] for _, block in reads]]
+    workload = program(tasks, [(0, i + 1) for i in range(len(reads))], ops=0.5e6)
+    run = both(device_machine(devices=3), workload, _Assigned([FIRST, *[w for w, _ in reads]]))
+    assert run.trace is not None
+    kind, time = run.trace.events["kind"], run.trace.events["time_ps"]
+    starts, ends = (
+        time[kind == k].tolist() for k in (EventKind.MIGRATE_START, EventKind.MIGRATE_END)
+    )
+    begin = round(WRITE_S * 1e12)
+    expected = [begin + i * round(COPY_S * 1e12) * (not together) for i in range(len(starts))]
+    assert starts == expected
+    assert ends == [start + round(COPY_S * 1e12) for start in expected]
 
 
 def test_data_come_from_the_node_that_would_be_fastest() -> None:
@@ -249,6 +282,8 @@ def test_engines_agree_on_random_programs(seed: int) -> None:
         cores=int(rng.integers(1, 3)),
     )
     workload = program(tasks, edges, ops=float(rng.integers(0, 5)) * 1e6, block_bytes=size)
+    priority = rng.integers(-2, 3, n).astype(np.int32)
+    workload = replace(workload, graph=replace(workload.graph, priority=priority))
     policy = _Scattering(prefetches=bool(rng.integers(2)))
     failures = [_failure(machine, workload, policy, name) for name in ("native", "simpy")]
     assert failures[0] == failures[1]

@@ -147,6 +147,7 @@ cdef extern from "ssk.h" nogil:
         const int32_t *occupancy
         const double *access_share
         const int32_t *access_after
+        const int32_t *priority
         int32_t unchanged
 
     ctypedef struct ssk_plan_t:

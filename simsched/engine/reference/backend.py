@@ -280,7 +280,7 @@ class SimpyBackend:
         self.pools.content[group][instance].append(task)
         if self._prefetches(task, group):
             assert self.copies is not None
-            self.copies.prefetch(self.graph, task, instance)
+            self.copies.prefetch(self.graph, task, instance, is_urgent=group == 0)
         self._wake_for(group, instance)
 
     def _prefetches(self, task: int, group: int) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import insort
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,11 +28,51 @@ class Copy:
     is_stale: bool = False
 
 
-class Copies:
-    """Where blocks are valid, what is wanted where, and the engines that copy.
+@dataclass(order=True)
+class Want:
+    """A block that is wanted on a node. `rank`: (1, -priority) of a prefetch, (0, 0) of others."""
 
-    Engine ``2 node`` copies into a node and ``2 node + 1`` out of it; its flows and timers are
-    those of entity ``n_workers + engine``.
+    rank: tuple[int, int]
+    number: int
+    block: int = field(compare=False)
+    node: int = field(compare=False)
+    is_copy: bool = field(compare=False)  # not only room
+
+
+URGENT = (0, 0)
+
+
+class Lanes:
+    """What keeps a copy back: copies that are running, and those before it that are kept back."""
+
+    def __init__(self, is_device: list[bool]) -> None:
+        self._is_device = is_device
+        self._pairs: set[tuple[int, int]] = set()
+        self._targets: set[int] = set()
+        self._ends: set[int] = set()  # of copies between two devices
+
+    def exclude(self, source: int, target: int) -> bool:
+        """Return whether a copy has to wait."""
+        if (source, target) in self._pairs or target in self._ends:
+            return True
+        return self._is_between(source, target) and not self._targets.isdisjoint({source, target})
+
+    def add(self, source: int, target: int) -> None:
+        """Note a copy."""
+        self._pairs.add((source, target))
+        self._targets.add(target)
+        if self._is_between(source, target):
+            self._ends |= {source, target}
+
+    def _is_between(self, source: int, target: int) -> bool:
+        return self._is_device[source] and self._is_device[target]
+
+
+class Copies:
+    """Where blocks are valid, what is wanted where, and the copies on their way.
+
+    Lane ``source * n_nodes + target`` copies from one node to another; its flows and timers are
+    those of entity ``n_workers + lane``.
     """
 
     def __init__(self, sim: SimpyBackend) -> None:
@@ -46,9 +87,11 @@ class Copies:
         self._readers: dict[Place, int] = {}  # copies that are being read from here
         self._used: dict[Place, int] = {}  # number of the last use
         self._n_uses = 0
-        self._wanted: list[tuple[int, int, bool]] = []  # block, node, whether to copy it
-        self._running: dict[int, Copy] = {}  # by engine
-        self._busy: set[int] = set()  # engines of devices
+        self._wanted: list[Want] = []  # in their order
+        self._wanted_at: dict[Place, Want] = {}
+        self._added: list[Want] | None = None  # what becomes wanted while others are served
+        self._n_wants = 0
+        self._running: dict[int, Copy] = {}  # by lane
         self._waiting: dict[Place, list[int]] = {}  # workers
         self._missing: dict[int, int] = {}  # blocks that a worker waits for, 1 for its turn
         self._gathering: set[int] = set()  # workers that wait
@@ -61,13 +104,15 @@ class Copies:
     # -------------------------------------------------------------------------------------------
     # what tasks do
 
-    def prefetch(self, graph: TaskGraph, task: int, worker: int) -> None:
+    def prefetch(self, graph: TaskGraph, task: int, worker: int, *, is_urgent: bool) -> None:
         """Want the data of a task's body on the node of a worker."""
         node = int(self._problem.worker_node[worker])
         first, last = int(graph.access_ptr[task]), int(graph.join_access[task])
+        priority = 0 if graph.priority is None else int(graph.priority[task])
+        rank = URGENT if is_urgent else (1, -priority)
         for block, reads, _ in _blocks(graph, first, last):
             if reads and self.valid[block]:
-                self._want(block, node, is_copy=True)
+                self._want(block, node, is_copy=True, rank=rank)
         self.start()
 
     def claim(self, graph: TaskGraph, first: int, last: int, worker: int) -> bool:
@@ -132,15 +177,28 @@ class Copies:
     # copying
 
     def start(self) -> None:
-        """Start the wanted copies that can start, in the order in which they were wanted."""
-        index = 0
-        while index < len(self._wanted):  # making room may add to it
-            block, node, is_copy = self._wanted[index]
-            begin = self._try_start if is_copy and self.valid[block] else self._try_room
-            if node in self.valid[block] or begin(block, node):
-                del self._wanted[index]
-            else:
-                index += 1
+        """Start the wanted copies that can start, in their order."""
+        lanes = Lanes(self._is_device)
+        for copy in self._running.values():
+            lanes.add(copy.source, copy.target)
+        self._added = []
+        self._wanted = [want for want in self._wanted if not self._serve(want, lanes)]
+        left = [want for want in self._added if not self._serve(want, lanes)]  # grows meanwhile
+        self._added = None
+        for want in left:
+            insort(self._wanted, want)
+
+    def _serve(self, want: Want, lanes: Lanes) -> bool:
+        """Do what is wanted if it can be done; return whether it is wanted no longer."""
+        block, node = want.block, want.node
+        is_done = node in self.valid[block]
+        if not is_done and want.is_copy and self.valid[block]:
+            is_done = self._try_start(block, node, lanes)
+        elif not is_done:
+            is_done = self._try_room(block, node)
+        if is_done:
+            del self._wanted_at[block, node]
+        return is_done
 
     def timer(self, entity: int) -> None:
         """Handle the end of a copy's latency: its bytes begin to move."""
@@ -159,7 +217,6 @@ class Copies:
         copy = self._running.pop(entity - problem.n_workers)
         block, place = copy.block, (copy.block, copy.target)
         size = int(problem.block_bytes[block])
-        self._busy -= {2 * copy.target, 2 * copy.source + 1}
         self._readers[block, copy.source] -= 1
         sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, block, copy.target)
         sim.record.migrations += 1
@@ -188,38 +245,52 @@ class Copies:
             sim.workers[worker].lag = sim.lag
             sim.timers[worker] = sim.now
 
-    def _want(self, block: int, node: int, *, is_copy: bool) -> None:
+    def _want(
+        self, block: int, node: int, *, is_copy: bool, rank: tuple[int, int] = URGENT
+    ) -> None:
         """Ask for a block, or only for room for it, if it is not there and not asked for."""
         place = (block, node)
-        if node not in self.valid[block] and not self._is_coming(place):
-            self._wanted.append((block, node, is_copy))
+        known = self._wanted_at.get(place)
+        if known is not None and rank == URGENT != known.rank and self._added is None:
+            self._wanted.remove(known)
+            self._add(Want(rank, self._n_wants, block, node, known.is_copy))
+        elif node not in self.valid[block] and not self._is_coming(place):
+            self._add(Want(rank, self._n_wants, block, node, is_copy))
+
+    def _add(self, want: Want) -> None:
+        """Put something that is wanted into its place in the order."""
+        self._n_wants += 1
+        self._wanted_at[want.block, want.node] = want
+        if self._added is None:
+            insort(self._wanted, want)
+        else:
+            self._added.append(want)
 
     def _is_coming(self, place: Place) -> bool:
         """Return whether a block is wanted or on its way to a node."""
-        return any((block, node) == place for block, node, _ in self._wanted) or any(
+        return place in self._wanted_at or any(
             (copy.block, copy.target) == place and not copy.is_stale
             for copy in self._running.values()
         )
 
-    def _try_start(self, block: int, target: int) -> bool:
-        """Start a copy if engines and room are free; return whether it has started."""
+    def _try_start(self, block: int, target: int, lanes: Lanes) -> bool:
+        """Start a copy if no other excludes it and room is free; return whether it has started."""
         sim, problem = self._sim, self._problem
         source = self._nearest(block, target)
-        engines = [2 * target] * self._is_device[target]
-        engines += [2 * source + 1] * self._is_device[source]
-        engine = engines[0] if engines else 2 * target
-        if engine in self._running or not self._busy.isdisjoint(engines):
+        if lanes.exclude(source, target):
+            lanes.add(source, target)
             return False
         size = int(problem.block_bytes[block])
         if not self._make_room(size, target):
             return False
+        lanes.add(source, target)
+        lane = source * len(self._is_device) + target
         self._homes.take(target, block)
-        self._running[engine] = Copy(block, source, target)
-        self._busy.update(engines)
+        self._running[lane] = Copy(block, source, target)
         self._readers[block, source] = self._readers.get((block, source), 0) + 1
         sim.record.event(sim.now, EventKind.MIGRATE_START, NONE, NONE, block, target)
         path = int(problem.paths.copy[source, target])
-        sim.timers[problem.n_workers + engine] = sim.now + int(problem.paths.latency_ps[path])
+        sim.timers[problem.n_workers + lane] = sim.now + int(problem.paths.latency_ps[path])
         return True
 
     def _try_room(self, block: int, node: int) -> bool:

@@ -1,36 +1,50 @@
-"""StarPU's sampling directory: a machine file and a table of costs.
+"""StarPU's sampling directory: a machine file with measured transfers and durations.
 
 The directory holds ``bus/`` and ``codelets/VERSION/``; see the modules for both.
 
 **The machine.** Cores are one socket with one domain and one memory node, as StarPU's bus sampling
-has it. Every device is a core in a domain of its own, with a memory node of kind GPU and a link to
-main memory. What is measured: the numbers of cores and devices, and bandwidth and latency between
-every two memory nodes, which become the `core_cap` and `latency` of the path from the reading
-domain to the node that is read. A path's value holds for both reading and writing, so the rate of
-writing back (device to main memory) appears on the paths on which cores read the device's memory.
-A link is as wide as the fastest transfer that was measured at its device.
+has it. Every device is a core in a domain of its own, with a memory node of kind GPU. Measured are
+the numbers of cores and devices, how long codelets last on each of them, and bandwidth and latency
+between every two memory nodes, which become the `core_cap` and `latency` of the path from the
+reading domain to the node that is read. A path's value holds for both reading and writing, so the
+rate of writing back (device to main memory) appears on the paths on which cores read the device's
+memory.
+
+**Shared links** are those of StarPU's own model of a bus. Every transfer crosses the link of the
+host, in either direction; it is as wide as the fastest transfer between main memory and a device.
+Where it is known which devices hang on which root of the PCI tree (option `roots`), transfers
+between devices of one root do not cross it, those between roots cross it twice, and every root has
+a link up and a link down, as wide as the fastest transfer of its devices to and from main memory.
 
 **What a sampling does not say** is marked ``assumed`` in the file: how much memory there is (so
-much that it never runs out), how fast a processor reads its own memory (so fast that it never
-limits: timings of codelets include it) and the clock (1 GHz: task costs are given as measured
-nanoseconds).
+much that it never runs out, unless it is given), how fast a processor reads its own memory (so fast
+that it never limits: timings of codelets include it) and the clock (1 GHz: task costs are given as
+measured nanoseconds).
 
 The same GPU appears as CUDA and as OpenCL device. Only one kind of devices is taken.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.machine.importers._lines import real_file
 from simsched.machine.importers.starpu_bus import DEVICES, Bus, bus_machines, read_bus
 from simsched.machine.importers.starpu_codelets import VERSION, CostTable, read_codelet
+from simsched.machine.importers.starpu_links import crossed_links, link_lines, parse_roots
+from simsched.machine.importers.starpu_timings import ambiguous, timing_lines
+from simsched.machine.model import RuntimeCosts
 from simsched.units import parse_size
 
 AMPLE = "1 TiB"
 LOCAL = "1 TB/s"
+REFERENCES = {
+    "bus": "no topology known, all transfers share the link of the host, as in StarPU's model",
+    "roots": "devices by root of the PCI tree, from StarPU's platform file of the machine; "
+    "links as in StarPU's model",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +106,10 @@ def read_sampling(path: Path, machine: str | None = None) -> Sampling:
             f"{doubtful[0].source}: mean and deviation do not follow from the sums of the row; "
             f"{len(doubtful)} of {len(costs.costs)} rows, kept as they are"
         )
+    unclear = ambiguous(costs)
+    if unclear:
+        listed = ", ".join(f"{codelet} ({size} bytes)" for codelet, size in unclear)
+        warnings.append(f"{path}: several durations for a size, not in timings: {listed}")
     if not (path / "codelets" / str(VERSION)).is_dir():
         warnings.append(f"{path}: found no codelets/{VERSION}: no costs")
     return Sampling(bus, costs, tuple(warnings))
@@ -117,10 +135,13 @@ def _costs(directory: Path, machine: str) -> CostTable:
 
 def machine_yaml(
     bus: Bus,
+    costs: CostTable | None = None,
     *,
     devices: str | None = None,
-    per_device: bool = False,
+    per_device: bool = True,
     reserve_drivers: bool = False,
+    roots: str | None = None,
+    codelets: str = "*",
     main_memory: str | None = None,
     device_memory: str | None = None,
 ) -> str:
@@ -130,20 +151,27 @@ def machine_yaml(
     ----------
     bus : Bus
         The sampling.
+    costs : CostTable, optional
+        Durations of codelets for the machine's table of timings; none by default.
     devices : {"cuda", "opencl", "mic"}, optional
         Kind of devices; by default the first of these that the machine has.
     per_device : bool
-        Whether every device is a processor kind of its own (``cuda0``, ``cuda1``, ...), for
-        machines with different devices or costs per device. False by default: all are ``cuda``.
+        Whether every device is a processor kind of its own (``cuda0``, ``cuda1``, ...), with its
+        own durations. Otherwise all are ``cuda`` and last as long as the first one.
     reserve_drivers : bool
         Whether to leave out one core per device, as StarPU does to drive them. False by default.
+    roots : str, optional
+        Devices by root of the PCI tree, for instance ``"0|1,2"``; not known by default.
+    codelets : str
+        Patterns of the codelets to take, with commas in between; all by default.
     main_memory, device_memory : str, optional
         Capacities with their units, where they are known.
 
     Raises
     ------
     ConfigurationError
-        A kind that the machine does not have, too few cores, or a capacity that is no size.
+        A kind that the machine does not have, too few cores, roots that do not have each device
+        once, a pattern without codelets, or a capacity that is no size.
     """
     present = [kind for kind in DEVICES if bus.devices[kind]]
     if devices is not None and devices not in present:
@@ -155,15 +183,28 @@ def machine_yaml(
         raise ConfigurationError(f"{bus.name}: found {bus.n_cpus} cores, all of them drive devices")
     given = [_capacity("main_memory", main_memory), _capacity("device_memory", device_memory)]
     groups = [f"{kind}{i}" for i in range(len(nodes))] if per_device else [kind] * len(nodes)
+    root_of = parse_roots(roots, len(nodes)) if roots is not None else None
+    measured_as = {"cpu": "cpu0"}
+    for i, group in enumerate(groups):
+        measured_as.setdefault(group, f"{kind}{i}")
     parts = [
-        _head(bus, kind, nodes, any(text is not None for text in given)),
+        _head(bus, kind, nodes, any(text is not None for text in given), root_of is not None),
         _cores(groups),
         _sockets(cores, groups, reserve_drivers),
         _memory(given[0], given[1], len(nodes)),
-        _links(bus, kind, nodes),
-        _paths(bus, nodes),
+        link_lines(bus, nodes, root_of),
+        _paths(bus, nodes, root_of),
+        _runtime(),
+        "" if costs is None else timing_lines(costs, measured_as, codelets),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _runtime() -> str:
+    """Return the costs of the task runtime: none."""
+    why = '"assumed: calls of the runtime take microseconds, measured tasks milliseconds"'
+    names = [item.name.removesuffix("_ps") for item in fields(RuntimeCosts)]
+    return "\n".join(["costs:", *(f"  {name}: [0 ns, {why}]" for name in names)]) + "\n"
 
 
 def _capacity(option: str, text: str | None) -> str | None:
@@ -176,20 +217,28 @@ def _capacity(option: str, text: str | None) -> str | None:
     return text
 
 
-def _head(bus: Bus, kind: str, nodes: list[int], stated: bool) -> str:
+def _head(bus: Bus, kind: str, nodes: list[int], stated: bool, has_roots: bool) -> str:
     """Return description and sources."""
     machine = f"{bus.n_cpus} cores" + (f" and {len(nodes)} {kind} devices" if nodes else "")
     lines = [
-        f"description: {bus.name}, {machine}, from StarPU's bus sampling",
+        f"description: {bus.name}, {machine}, from StarPU's sampling",
         "",
         "sources:",
         "  sampling:",
         "    kind: measured",
-        f'    reference: "StarPU sampling of {bus.name}, bus: config, bandwidth and latency"',
+        f'    reference: "StarPU sampling of {bus.name}: configuration, bandwidth and latency of '
+        'the bus, timings of codelets"',
         "  assumed:",
         "    kind: assumed",
         "    reference: not part of a StarPU sampling",
     ]
+    if nodes:
+        known = "roots" if has_roots else "bus"
+        lines += [
+            f"  {known}:",
+            "    kind: assumed",
+            f'    reference: "{REFERENCES[known]}"',
+        ]
     if stated:
         lines += ["  given:", "    kind: assumed", "    reference: stated by the user on import"]
     return "\n".join(lines) + "\n"
@@ -249,25 +298,7 @@ def _memory(main: str | None, device: str | None, n_devices: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _links(bus: Bus, kind: str, nodes: list[int]) -> str:
-    """Return one link per device."""
-    if not nodes:
-        return ""
-    used = [0, *nodes]
-    lines = ["links:"]
-    for i, node in enumerate(nodes):
-        values = [bus.bandwidth_mb_per_s[node, n] for n in used if n != node]
-        values += [bus.bandwidth_mb_per_s[n, node] for n in used if n != node]
-        widest = '"sampling: the fastest transfer from or to the device; paths have each one"'
-        lines += [
-            f"  {kind}{i}_bus:",
-            f'    connects: [[[0, {i + 1}]], "assumed: every device has its own link"]',
-            f"    bandwidth: [{max(values):.6f} MB/s, {widest}]",
-        ]
-    return "\n".join(lines) + "\n"
-
-
-def _paths(bus: Bus, nodes: list[int]) -> str:
+def _paths(bus: Bus, nodes: list[int], root_of: list[int] | None) -> str:
     """Return what every domain draws from every memory node: the source comes first in a matrix."""
     lines = [
         "paths:",
@@ -291,5 +322,7 @@ def _paths(bus: Bus, nodes: list[int]) -> str:
                 f'"sampling: {where} of bandwidth"]',
                 f"    latency: [{bus.latency_us[node, reader]:.6f} us, "
                 f'"sampling: {where} of latency"]',
+                f"    links: [[{', '.join(crossed_links(position, domain, root_of))}], "
+                f"{'bus' if root_of is None else 'roots'}]",
             ]
     return "\n".join(lines) + "\n"

@@ -26,6 +26,10 @@ With ``costs: bench`` the graph is that of the benchmark with known makespans: t
 with b^3 = 1e6, times ``0.9 + 0.2 rnd()`` in the order of tasks (:mod:`simsched.workload.bench`),
 and there are neither blocks nor an initialisation.
 
+With ``costs: measured`` it is the program of StarPU (``cholesky_implicit``), for machines with
+timings of its codelets: updates of a step are created column by column, and the matrix lies in
+memory when the program starts, so there is no initialisation.
+
 References
 ----------
 Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for
@@ -53,6 +57,7 @@ from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
 
 CLASSES = ("potrf", "trsm", "syrk", "gemm")
+CODELETS = tuple(f"chol_model_{name}" for name in CLASSES)
 _POTRF, _TRSM, _SYRK, _GEMM = range(4)
 _BENCH_CUBE = 1e6
 
@@ -65,7 +70,7 @@ def cholesky(
     tile_size: Annotated[int, Bounds(1, 100_000)] = 256,
     element_bytes: Size = 8,
     init_ops_per_element: Cost = 2.0,
-    costs: Literal["tile", "bench"] = "tile",
+    costs: Literal["tile", "bench", "measured"] = "tile",
     iterations: Count = 1,
 ) -> Workload:
     """Tiled Cholesky factorisation, right-looking, as a dataflow graph.
@@ -82,16 +87,18 @@ def cholesky(
         Bytes of one element.
     init_ops_per_element : float
         Operations per element of the initialisation.
-    costs : {"tile", "bench"}
-        Costs and accesses of real tiles, or the drawn costs of the benchmark without accesses.
+    costs : {"tile", "bench", "measured"}
+        Costs and accesses of real tiles; the drawn costs of the benchmark without accesses; or the
+        durations that the machine has for StarPU's codelets, and its program.
     iterations : int
         How often the factorisation is repeated.
     """
     n_tasks, tile_bytes = tiles * (tiles + 1) * (tiles + 2) // 6, tile_size**2 * element_bytes
     check_size("cholesky", tasks=n_tasks, data_bytes=4 * n_tasks * tile_bytes)
-    tasks = enumerate_tasks(tiles)
+    is_measured = costs == "measured"
+    tasks = enumerate_tasks(tiles, by_column=is_measured)
     cubes = np.array([1.0 / 3.0, 1.0, 1.0, 2.0])[tasks.kind]
-    source, target = _edges(tasks, tiles)
+    source, target = _edges(tasks, tiles, by_column=is_measured)
     successors = adjacency(source, target, n_tasks)
     if costs == "bench":
         ops = _bench_costs(tasks.kind)
@@ -106,7 +113,10 @@ def cholesky(
         accessed=_accesses(tasks, tile_bytes),
         block_bytes=blocks,
         priority=_priorities(tasks, tiles),
+        codelets=CODELETS if is_measured else None,
     )
+    if is_measured:
+        return Workload("cholesky", graph, iterations)
     init = first_touch_loop(blocks, tile_size * tile_size * init_ops_per_element)
     return Workload("cholesky", graph, iterations, init)
 
@@ -129,23 +139,27 @@ class Tasks:
     column: Int64Array
 
 
-def enumerate_tasks(tiles: int) -> Tasks:
+def enumerate_tasks(tiles: int, *, by_column: bool = False) -> Tasks:
     """Return the tasks of all steps.
 
     Parameters
     ----------
     tiles : int
         Tiles in a row of the matrix.
+    by_column : bool
+        Whether the updates of a step are created column by column; row by row by default.
     """
-    rows, columns = np.tril_indices(tiles)  # row by row
+    all_rows, all_columns = np.tril_indices(tiles)  # row by row
     step_rows, step_columns, steps = [], [], []
     for step in range(tiles):
         below = np.arange(step + 1, tiles)
         updated = len(below) * (len(below) + 1) // 2
-        step_rows.append(np.concatenate(([step], below, rows[:updated] + step + 1)))
-        step_columns.append(
-            np.concatenate((np.full(1 + len(below), step), columns[:updated] + step + 1))
-        )
+        rows, columns = all_rows[:updated], all_columns[:updated]
+        if by_column:
+            order = np.lexsort((rows, columns))
+            rows, columns = rows[order], columns[order]
+        step_rows.append(np.concatenate(([step], below, rows + step + 1)))
+        step_columns.append(np.concatenate((np.full(1 + len(below), step), columns + step + 1)))
         steps.append(np.full(1 + len(below) + updated, step))
     row, column, step_of = (np.concatenate(part) for part in (step_rows, step_columns, steps))
     in_panel = column == step_of
@@ -155,26 +169,31 @@ def enumerate_tasks(tiles: int) -> Tasks:
     return Tasks(kind.astype(np.int32), step_of, row, column)
 
 
-def _number(step: Int64Array, row: Int64Array, column: Int64Array, tiles: int) -> Int64Array:
+def _number(
+    step: Int64Array, row: Int64Array, column: Int64Array, tiles: int, by_column: bool
+) -> Int64Array:
     """Return the number of the task of a step that writes tile (row, column)."""
     left = tiles - step  # tiles that this step still works on, in a row
     everything = tiles * (tiles + 1) * (tiles + 2) // 6
     begin = everything - left * (left + 1) * (left + 2) // 6
     down, right = row - step - 1, column - step - 1
-    update = left + down * (down + 1) // 2 + right
+    before = down * (down + 1) // 2 + right
+    if by_column:
+        before = right * (2 * (left - 1) - right + 1) // 2 + down - right
+    update = left + before
     return begin + np.where(column == step, row - step, update)
 
 
-def _edges(tasks: Tasks, tiles: int) -> tuple[Int64Array, Int64Array]:
+def _edges(tasks: Tasks, tiles: int, *, by_column: bool) -> tuple[Int64Array, Int64Array]:
     """Return the edges by ascending target."""
     step, row, column = tasks.step, tasks.row, tasks.column
     numbers = np.arange(len(step), dtype=np.int64)
     in_panel = column == step
     needed = (
-        (tasks.kind == _TRSM, _number(step, step, step, tiles)),
-        (~in_panel, _number(step, row, step, tiles)),
-        (tasks.kind == _GEMM, _number(step, column, step, tiles)),
-        (step > 0, _number(step - 1, row, column, tiles)),
+        (tasks.kind == _TRSM, _number(step, step, step, tiles, by_column)),
+        (~in_panel, _number(step, row, step, tiles, by_column)),
+        (tasks.kind == _GEMM, _number(step, column, step, tiles, by_column)),
+        (step > 0, _number(step - 1, row, column, tiles, by_column)),
     )
     exists = np.stack([mask for mask, _ in needed], axis=1)
     source = np.stack([writer for _, writer in needed], axis=1)[exists]

@@ -15,6 +15,7 @@ from simsched.machine.importers import (
     read_codelet,
     read_sampling,
 )
+from simsched.resources import data_dir
 
 MEASURED = Path(__file__).resolve().parents[4] / "shared" / "data" / "starpu_sampling"
 CONFIG = """# Current configuration
@@ -68,7 +69,8 @@ def sampling(tmp_path: Path) -> Path:
 
 def write_machine(path: Path, **options) -> Path:
     file = path / "box.yaml"
-    file.write_text(machine_yaml(read_sampling(path).bus, **options))
+    found = read_sampling(path)
+    file.write_text(machine_yaml(found.bus, found.costs, **options))
     return file
 
 
@@ -77,7 +79,7 @@ def test_a_machine_has_cores_devices_and_measured_paths(sampling):
     file = write_machine(sampling)
     assert all(warning.startswith("costs: taken as zero") for warning in check_machine(file))
     machine = load_machine(file)
-    assert machine.kinds == ("cpu", "cuda")
+    assert machine.kinds == ("cpu", "cuda0", "cuda1")
     assert machine.core_domain.tolist() == [0, 0, 0, 0, 1, 2]
     assert [(node.kind, node.domain) for node in machine.nodes] == [
         ("DRAM", 0),
@@ -93,9 +95,11 @@ def test_a_machine_has_cores_devices_and_measured_paths(sampling):
     between = machine.paths[2][1]
     assert between.core_cap_bytes_per_s == (3000e6,)
     assert between.latency_ps == 24_500_000
-    assert len(between.links) == 2
-    bandwidths = sorted({link.bandwidth_bytes_per_s for link in machine.links})
-    assert bandwidths == [6100e6, 6500.25e6]
+    # One link for all, as wide as the fastest transfer from or to main memory.
+    assert [(link.name, link.bandwidth_bytes_per_s) for link in machine.links] == [
+        ("host", 6500.25e6)
+    ]
+    assert between.links == to_device.links == to_host.links == (0,)
     assert machine.paths[1][1].latency_ps == 0
     sources = " ".join(machine.sources.values())
     assert "measured: StarPU sampling of box" in sources
@@ -103,18 +107,67 @@ def test_a_machine_has_cores_devices_and_measured_paths(sampling):
 
 def test_options_of_a_machine(sampling):
     machine = load_machine(
-        write_machine(sampling, per_device=True, reserve_drivers=True, device_memory="6 GiB")
+        write_machine(sampling, per_device=False, reserve_drivers=True, device_memory="6 GiB")
     )
-    assert machine.kinds == ("cpu", "cuda0", "cuda1")
+    assert machine.kinds == ("cpu", "cuda")
     assert machine.n_cores == 4
     assert machine.nodes[1].capacity_bytes == 6 * 2**30
     opencl = load_machine(write_machine(sampling, devices="opencl"))
-    assert opencl.kinds == ("cpu", "opencl")
+    assert opencl.kinds == ("cpu", "opencl0")
     assert opencl.paths[1][0].core_cap_bytes_per_s == (50e6,)
     with pytest.raises(ConfigurationError, match="unknown kind of devices 'cud'; did you mean"):
         write_machine(sampling, devices="cud")
     with pytest.raises(ConfigurationError, match="main_memory: found '3 GHz'"):
         write_machine(sampling, main_memory="3 GHz")
+
+
+def test_devices_of_one_root_spare_the_link_of_the_host(sampling):
+    machine = load_machine(write_machine(sampling, roots="0|1"))
+    width = {link.name: link.bandwidth_bytes_per_s for link in machine.links}
+    assert width == {
+        "host": 6500.25e6,
+        "root0_up": 6500.25e6,
+        "root0_down": 6000.5e6,
+        "root1_up": 4000e6,
+        "root1_down": 6100e6,
+    }
+    names = [link.name for link in machine.links]
+
+    def crossed(source, target):
+        return [names[i] for i in machine.paths[target][source].links]
+
+    assert crossed(0, 1) == ["host", "root0_down"]
+    assert crossed(2, 0) == ["root1_up", "host"]
+    assert crossed(1, 2) == ["root0_up", "host", "host", "root1_down"]
+    one = load_machine(write_machine(sampling, roots="0,1"))
+    assert one.paths[1][2].links == ()
+    for roots in ("0", "0|0,1", "0|2", "0 1", "|0,1"):
+        with pytest.raises(ConfigurationError, match=r"roots: found .*accepted: devices 0 to 1"):
+            write_machine(sampling, roots=roots)
+
+
+def test_a_machine_has_the_durations_of_its_codelets(sampling):
+    machine = load_machine(write_machine(sampling))
+    gemm = machine.timings["gemm"]
+    assert {kind: sorted(sizes) for kind, sizes in gemm.items()} == {
+        "cpu": [1024, 4096],
+        "cuda1": [1024],
+    }
+    assert gemm["cpu"][4096].mean_s == pytest.approx(800e-6)
+    assert sorted(machine.timings) == ["gemm", "gemm_blas"]
+    chosen = load_machine(write_machine(sampling, codelets="gemm_*"))
+    assert sorted(chosen.timings) == ["gemm_blas"]
+    with pytest.raises(ConfigurationError, match=r"no codelet like 'potrf'.*accepted: gemm"):
+        write_machine(sampling, codelets="gemm,potrf")
+
+
+def test_shapes_with_one_size_and_several_durations_are_told(sampling):
+    path = sampling / "codelets" / "45" / "gemm.box"
+    other = ROW.replace("f00d", "beef").replace("2.0e+02", "4.0e+02").replace("2000.0", "4000.0")
+    path.write_text(model((0, 0, [ROW, other.replace("4.0e5", "1.6e6")])))
+    found = read_sampling(sampling)
+    assert any("gemm (1024 bytes)" in w and "not in timings" in w for w in found.warnings)
+    assert "\ntimings:" not in machine_yaml(found.bus, found.costs)
 
 
 def test_costs_are_found_by_codelet_processor_and_size(sampling):
@@ -276,8 +329,9 @@ def test_published_samplings_are_valid_machines(name, tmp_path):
         pytest.skip(f"no measured data in {MEASURED}")
     found = read_sampling(MEASURED, name)
     file = tmp_path / "m.yaml"
-    file.write_text(machine_yaml(found.bus))
+    file.write_text(machine_yaml(found.bus, found.costs))
     machine = load_machine(file)
+    assert bool(machine.timings) == any(c.size_bytes for c in found.costs.costs)
     assert machine.n_cores == found.bus.n_cpus + found.bus.devices["cuda"]
     assert found.costs.costs
     assert len(found.costs.refused) == (4 if name == "idgraf" else 0)
@@ -293,3 +347,31 @@ def test_published_timings_of_mirage():
     assert found.costs.lookup("chol_model_potrf", "cuda0", 3686400).mean_us == 5366.74
     assert found.bus.bandwidth_mb_per_s[0, 1] == 6030.996807
     assert found.bus.latency_us[1, 0] == 10.565859
+
+
+SHIPPED = {
+    "mirage": ("0|1,2", "5072899276 B"),
+    "attila": ("0,1|2", "2898808012 B"),
+    "idgraf": ("0,1,2,3|4,5,6,7", "2536184217 B"),
+    "sirocco": (None, "10871223091 B"),
+    "hannibal": (None, "2831155200 B"),
+}
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_machines_are_what_import_writes(name):
+    if not MEASURED.is_dir():
+        pytest.skip(f"no measured data in {MEASURED}")
+    found = read_sampling(MEASURED, name)
+    roots, memory = SHIPPED[name]
+    gemm = "" if name == "hannibal" else "starpu_?gemm_gemm,"
+    lu = ",".join(f"starpu_?lu_lu_model_{part}" for part in ("gemm", "getrf", "trsm_??"))
+    text = machine_yaml(
+        found.bus,
+        found.costs,
+        roots=roots,
+        codelets=f"chol_model_*,{gemm}{lu}",
+        device_memory=memory,
+    )
+    assert text == (data_dir("machines") / f"{name}.yaml").read_text(encoding="utf-8")

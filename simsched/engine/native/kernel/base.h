@@ -77,7 +77,7 @@ static inline int64_t ssk_min(int64_t a, int64_t b)
 /* What flows and timers belong to: workers, then the engines that copy data, two per node. */
 static inline int32_t ssk_n_entities(const ssk_problem_t *problem)
 {
-    return problem->n_workers + (problem->copies_data ? 2 * problem->n_nodes : 0);
+    return problem->n_workers + (problem->copies_data ? problem->n_nodes * problem->n_nodes : 0);
 }
 
 /* A random integer below n, as docs/semantics.md defines it. */

@@ -18,8 +18,10 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->last_use = ssk_new(allocator, n_places, sizeof(*self->last_use));
     self->waiter_of = ssk_new(allocator, n_places, sizeof(*self->waiter_of));
     self->is_wanted = ssk_new(allocator, n_places, sizeof(*self->is_wanted));
-    self->engine = ssk_new(allocator, 2 * n_nodes, sizeof(*self->engine));
-    self->is_busy = ssk_new(allocator, 2 * n_nodes, sizeof(*self->is_busy));
+    self->lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->lane));
+    self->has_lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->has_lane));
+    self->has_target = ssk_new(allocator, n_nodes, sizeof(*self->has_target));
+    self->has_end = ssk_new(allocator, n_nodes, sizeof(*self->has_end));
     self->saving = ssk_new(allocator, n_nodes, sizeof(*self->saving));
     self->missing = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->missing));
     self->turn_next = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->turn_next));
@@ -27,7 +29,7 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->turn_tail = ssk_new(allocator, n_nodes, sizeof(*self->turn_tail));
     self->claimed_bytes = ssk_new(allocator, n_nodes, sizeof(*self->claimed_bytes));
     if (!self->valid || !self->claims || !self->readers || !self->n_coming || !self->last_use || !self->waiter_of ||
-        !self->is_wanted || !self->engine || !self->is_busy || !self->saving || !self->missing ||
+        !self->is_wanted || !self->lane || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
         !self->turn_next || !self->turn_head || !self->turn_tail || !self->claimed_bytes)
         return SSK_ERR_MEMORY;
     for (int32_t block = 0; block < problem->n_blocks; block++)
@@ -35,8 +37,8 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
             self->valid[block] = UINT64_C(1) << problem->home[block];
     for (size_t place = 0; place < n_places; place++)
         self->waiter_of[place] = SSK_NONE;
-    for (int32_t e = 0; e < 2 * problem->n_nodes; e++)
-        self->engine[e].block = SSK_NONE;
+    for (size_t lane = 0; lane < n_nodes * n_nodes; lane++)
+        self->lane[lane].block = SSK_NONE;
     for (int32_t node = 0; node < problem->n_nodes; node++)
         self->saving[node] = self->turn_head[node] = self->turn_tail[node] = SSK_NONE;
     return SSK_OK;
@@ -46,7 +48,8 @@ void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
 {
     void *const blocks[] = {
         self->valid,  self->claims, self->readers, self->n_coming, self->last_use, self->waiter_of, self->is_wanted,
-        self->wanted, self->engine, self->is_busy, self->saving,   self->missing,  self->waiters,
+        self->wanted, self->added,  self->lane,    self->has_lane, self->has_target, self->has_end,
+        self->saving, self->missing, self->waiters,
         self->turn_next, self->turn_head, self->turn_tail, self->claimed_bytes,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
@@ -66,8 +69,11 @@ int ssk_copies_verify(const ssk_copies_t *self, const int32_t *home)
         if (self->claims[place] < 0 || self->readers[place] < 0 || self->n_coming[place] < 0)
             return SSK_ERR_INVARIANT;
     }
-    for (size_t i = 0; i < self->n_wanted; i++)
-        if (!self->is_wanted[self->wanted[i]])
+    for (size_t i = 0; i < self->n_wanted; i++) {
+        if (!self->is_wanted[self->wanted[i].place])
             return SSK_ERR_INVARIANT;
-    return n_flags == self->n_wanted ? SSK_OK : SSK_ERR_INVARIANT;
+        if (i > 0 && ssk_want_precedes(&self->wanted[i], &self->wanted[i - 1]))
+            return SSK_ERR_INVARIANT;
+    }
+    return n_flags == self->n_wanted && self->n_added == 0 ? SSK_OK : SSK_ERR_INVARIANT;
 }

@@ -2,11 +2,12 @@
  * Copies of blocks in the memories of processors and devices; docs/semantics.md, "Copied data".
  *
  * Where a machine copies data, a worker computes on blocks that are valid on its own node. What is not is wanted there
- * and copied, in the order in which it was wanted. A device has two engines, into it and out of it, and each carries
- * out one copy at a time; engine e has the flows and timers of entity n_workers + e, with e = 2 node for copies into a
- * node and 2 node + 1 for copies out of a device to a node that is none.
+ * and copied: first what is urgent, then prefetches by the priority of their tasks, each in the order in which it was
+ * wanted. Between every two nodes there is a lane in each direction that carries out one copy at a time; lane
+ * source * n_nodes + target has the flows and timers of entity n_workers + lane. Some lanes exclude each other.
  *
- * Invariants: home[b] is among the nodes on which b is valid, unless there are none; is_wanted says what is in wanted;
+ * Invariants: home[b] is among the nodes on which b is valid, unless there are none; is_wanted says what is in wanted,
+ * which is sorted, and in added, which is empty unless wanted is being served;
  * n_coming[place] is the number of running copies to a place that are not stale; claimed_bytes never exceeds a node's
  * capacity, so that whoever has claimed its blocks gets them in the end. A place is block * n_nodes + node.
  */
@@ -16,12 +17,18 @@
 #include "base.h"
 
 typedef struct {
-    int32_t block; /* SSK_NONE: the engine does nothing */
+    int32_t block; /* SSK_NONE: the lane is free */
     int32_t source, target;
     bool is_stale; /* the block has been written since the copy began */
 } ssk_copy_t;
 
 enum { SSK_WANTED_ROOM = 1, SSK_WANTED_COPY = 2 };
+
+typedef struct {
+    int64_t place;
+    int32_t priority; /* of the task for which it is prefetched */
+    bool is_urgent;
+} ssk_want_t;
 
 typedef struct {
     int32_t worker, next;
@@ -38,10 +45,13 @@ typedef struct {
     int32_t *waiter_of; /* per place: first entry in waiters, -1 */
     uint8_t *is_wanted; /* per place: SSK_WANTED_ROOM or SSK_WANTED_COPY, 0 when it is not wanted */
     int64_t n_uses;
-    int64_t *wanted; /* places, in their order */
-    size_t n_wanted, wanted_capacity;
-    ssk_copy_t *engine; /* 2 n_nodes */
-    uint8_t *is_busy;   /* 2 n_nodes: engines of devices */
+    ssk_want_t *wanted; /* in their order */
+    ssk_want_t *added;  /* what has become wanted while others are served */
+    size_t n_wanted, wanted_capacity, n_added, added_capacity;
+    bool is_serving;
+    ssk_copy_t *lane;   /* n_nodes * n_nodes */
+    /* what keeps a copy back, while wanted is served: running copies and those before it that are kept back */
+    uint8_t *has_lane, *has_target, *has_end; /* per lane; per node; per node: of a copy between two devices */
     int32_t *saving;    /* per node: block that was last copied away to make room, -1 */
     int32_t *missing;   /* per worker: blocks that it waits for, and 1 for its turn to claim */
     int32_t *turn_next; /* per worker: who is next to claim on its node, -1 */
@@ -51,6 +61,14 @@ typedef struct {
     int32_t n_waiters, free_waiter;
     size_t waiters_capacity;
 } ssk_copies_t;
+
+/* Whether something that becomes wanted now is served before `other`, which has been wanted earlier. */
+static inline bool ssk_want_precedes(const ssk_want_t *want, const ssk_want_t *other)
+{
+    if (want->is_urgent || other->is_urgent)
+        return want->is_urgent && !other->is_urgent;
+    return want->priority > other->priority;
+}
 
 int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
     SSK_CHECK_RESULT;

@@ -64,20 +64,52 @@ static bool is_coming(const ssk_copies_t *copies, int64_t place)
     return copies->is_wanted[place] || copies->n_coming[place] > 0;
 }
 
-/* Asks for a block, or only for room for it, if it is not there and not asked for. */
-static int want(ssk_sim_t *sim, int32_t block, int32_t node, int what)
+/* Puts something that is wanted into its place in an order. */
+static int insert(ssk_sim_t *sim, ssk_want_t **wants, size_t *n, size_t *capacity, ssk_want_t want)
 {
-    ssk_copies_t *copies = &sim->copies;
-    int64_t place = place_of(copies, block, node);
-    if (is_valid(copies, block, node) || is_coming(copies, place))
-        return SSK_OK;
-    int status = ssk_grow(&sim->allocator, &copies->wanted, &copies->wanted_capacity, copies->n_wanted + 1,
-                          sizeof(*copies->wanted));
+    int status = ssk_grow(&sim->allocator, wants, capacity, *n + 1, sizeof(**wants));
     if (status != SSK_OK)
         return ssk_fail(sim, status);
-    copies->wanted[copies->n_wanted++] = place;
-    copies->is_wanted[place] = (uint8_t)what;
+    size_t at = (*n)++;
+    for (; at > 0 && wants != &sim->copies.added && ssk_want_precedes(&want, &(*wants)[at - 1]); at--)
+        (*wants)[at] = (*wants)[at - 1];
+    (*wants)[at] = want;
     return SSK_OK;
+}
+
+static int insert_wanted(ssk_sim_t *sim, ssk_want_t want)
+{
+    ssk_copies_t *copies = &sim->copies;
+    return insert(sim, &copies->wanted, &copies->n_wanted, &copies->wanted_capacity, want);
+}
+
+/* Makes a prefetch that is wanted already urgent. */
+static int hasten(ssk_sim_t *sim, int64_t place)
+{
+    ssk_copies_t *copies = &sim->copies;
+    size_t at = 0;
+    while (copies->wanted[at].place != place)
+        at++;
+    if (copies->wanted[at].is_urgent)
+        return SSK_OK;
+    copies->n_wanted--;
+    memmove(&copies->wanted[at], &copies->wanted[at + 1], (copies->n_wanted - at) * sizeof(*copies->wanted));
+    return insert_wanted(sim, (ssk_want_t){place, 0, true});
+}
+
+/* Asks for a block, or only for room for it, if it is not there and not asked for. */
+static int want(ssk_sim_t *sim, int what, ssk_want_t wanted)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t block = (int32_t)(wanted.place / copies->n_nodes), node = (int32_t)(wanted.place % copies->n_nodes);
+    if (copies->is_wanted[wanted.place] && wanted.is_urgent && !copies->is_serving)
+        return hasten(sim, wanted.place);
+    if (is_valid(copies, block, node) || is_coming(copies, wanted.place))
+        return SSK_OK;
+    copies->is_wanted[wanted.place] = (uint8_t)what;
+    if (copies->is_serving)
+        return insert(sim, &copies->added, &copies->n_added, &copies->added_capacity, wanted);
+    return insert_wanted(sim, wanted);
 }
 
 /* The first node that is no device, other than `node`; SSK_NONE when there is none. */
@@ -124,7 +156,7 @@ static int make_room(ssk_sim_t *sim, int64_t size, int32_t node, bool *has_room_
         if (idle == SSK_NONE || is_saving || host == SSK_NONE)
             return SSK_OK;
         copies->saving[node] = idle;
-        return want(sim, idle, host, SSK_WANTED_COPY);
+        return want(sim, SSK_WANTED_COPY, (ssk_want_t){place_of(copies, idle, host), 0, true});
     }
     *has_room_ret = true;
     return SSK_OK;
@@ -149,30 +181,52 @@ static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target)
     return best;
 }
 
-/* Starts a copy if engines and room are free; *has_started_ret says whether it has. */
+static bool is_between_devices(const ssk_sim_t *sim, int32_t source, int32_t target)
+{
+    return is_device(sim, source) && is_device(sim, target);
+}
+
+/* Notes a copy that is running or kept back. */
+static void occupy(ssk_sim_t *sim, int32_t source, int32_t target)
+{
+    ssk_copies_t *copies = &sim->copies;
+    copies->has_lane[source * copies->n_nodes + target] = copies->has_target[target] = 1;
+    if (is_between_devices(sim, source, target))
+        copies->has_end[source] = copies->has_end[target] = 1;
+}
+
+/* Whether a copy is kept back by one that has been noted. */
+static bool is_excluded(const ssk_sim_t *sim, int32_t source, int32_t target)
+{
+    const ssk_copies_t *copies = &sim->copies;
+    if (copies->has_lane[source * copies->n_nodes + target] || copies->has_end[target])
+        return true;
+    return is_between_devices(sim, source, target) && (copies->has_target[source] || copies->has_target[target]);
+}
+
+/* Starts a copy if no other excludes it and room is free; *has_started_ret says whether it has. */
 static int try_start(ssk_sim_t *sim, int32_t block, int32_t target, bool *has_started_ret)
 {
     const ssk_problem_t *p = &sim->problem;
     ssk_copies_t *copies = &sim->copies;
-    int32_t source = nearest(sim, block, target), in = 2 * target, out = 2 * source + 1;
-    int32_t engine = !is_device(sim, target) && is_device(sim, source) ? out : in;
+    int32_t source = nearest(sim, block, target), lane = source * copies->n_nodes + target;
     bool has_room = false;
     *has_started_ret = false;
-    if (copies->engine[engine].block != SSK_NONE || (is_device(sim, target) && copies->is_busy[in]) ||
-        (is_device(sim, source) && copies->is_busy[out]))
+    if (is_excluded(sim, source, target)) {
+        occupy(sim, source, target);
         return SSK_OK;
+    }
     int status = make_room(sim, p->block_bytes[block], target, &has_room);
     if (status != SSK_OK || !has_room)
         return status;
+    occupy(sim, source, target);
     ssk_take_memory(sim, target, block);
-    copies->engine[engine] = (ssk_copy_t){block, source, target, false};
-    copies->is_busy[in] |= is_device(sim, target);
-    copies->is_busy[out] |= is_device(sim, source);
+    copies->lane[lane] = (ssk_copy_t){block, source, target, false};
     copies->readers[place_of(copies, block, source)]++;
     copies->n_coming[place_of(copies, block, target)]++;
     ssk_event(sim, SSK_MIGRATE_START, SSK_NONE, SSK_NONE, block, target);
     int64_t latency = p->path_latency_ps[p->path_copy[source * p->n_nodes + target]];
-    ssk_timers_set(&sim->timers, p->n_workers + engine, ssk_add_ps(sim->now, latency));
+    ssk_timers_set(&sim->timers, p->n_workers + lane, ssk_add_ps(sim->now, latency));
     *has_started_ret = true;
     return SSK_OK;
 }
@@ -240,28 +294,53 @@ static int try_room(ssk_sim_t *sim, int32_t block, int32_t node, bool *has_appea
     return SSK_OK;
 }
 
-/* Starts the wanted copies that can start, in their order; making room may add to them. */
+/* Does what is wanted if it can be done; *is_done_ret says whether it is wanted no longer. */
+static int serve(ssk_sim_t *sim, int64_t place, bool *is_done_ret)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t block = (int32_t)(place / copies->n_nodes), node = (int32_t)(place % copies->n_nodes);
+    int status = SSK_OK;
+    *is_done_ret = is_valid(copies, block, node);
+    if (!*is_done_ret) {
+        bool is_copy = copies->is_wanted[place] == SSK_WANTED_COPY && copies->valid[block] != 0;
+        status = (is_copy ? try_start : try_room)(sim, block, node, is_done_ret);
+    }
+    if (*is_done_ret)
+        copies->is_wanted[place] = 0;
+    return status;
+}
+
+/* Starts the wanted copies that can start, in their order, then those that are wanted to make room for them. */
 static int start(ssk_sim_t *sim)
 {
     ssk_copies_t *copies = &sim->copies;
-    size_t kept = 0;
-    for (size_t i = 0; i < copies->n_wanted; i++) {
-        int64_t place = copies->wanted[i];
-        int32_t block = (int32_t)(place / copies->n_nodes), node = (int32_t)(place % copies->n_nodes);
-        bool is_done = is_valid(copies, block, node);
-        if (!is_done) {
-            bool is_copy = copies->is_wanted[place] == SSK_WANTED_COPY && copies->valid[block] != 0;
-            int status = (is_copy ? try_start : try_room)(sim, block, node, &is_done);
-            if (status != SSK_OK)
-                return status;
-        }
-        if (is_done)
-            copies->is_wanted[place] = 0;
-        else
-            copies->wanted[kept++] = place;
+    size_t n_lanes = (size_t)copies->n_nodes * (size_t)copies->n_nodes, kept = 0;
+    bool is_done = false;
+    int status = SSK_OK;
+    if (copies->n_wanted == 0)
+        return SSK_OK;
+    memset(copies->has_lane, 0, n_lanes);
+    memset(copies->has_target, 0, (size_t)copies->n_nodes);
+    memset(copies->has_end, 0, (size_t)copies->n_nodes);
+    for (size_t lane = 0; lane < n_lanes; lane++)
+        if (copies->lane[lane].block != SSK_NONE)
+            occupy(sim, copies->lane[lane].source, copies->lane[lane].target);
+    copies->is_serving = true;
+    for (size_t i = 0; i < copies->n_wanted && status == SSK_OK; i++) {
+        status = serve(sim, copies->wanted[i].place, &is_done);
+        if (!is_done)
+            copies->wanted[kept++] = copies->wanted[i];
     }
     copies->n_wanted = kept;
-    return SSK_OK;
+    for (size_t i = 0; i < copies->n_added && status == SSK_OK; i++) {
+        ssk_want_t added = copies->added[i];
+        status = serve(sim, added.place, &is_done);
+        if (status == SSK_OK && !is_done)
+            status = insert_wanted(sim, added);
+    }
+    copies->n_added = 0;
+    copies->is_serving = false;
+    return status;
 }
 
 /* Refuses accesses whose blocks do not fit into a node's memory together. */
@@ -312,7 +391,8 @@ static int claim(ssk_sim_t *sim, int32_t worker)
         use(copies, place);
         if (is_valid(copies, block, node))
             continue;
-        int status = want(sim, block, node, reads && copies->valid[block] != 0 ? SSK_WANTED_COPY : SSK_WANTED_ROOM);
+        int what = reads && copies->valid[block] != 0 ? SSK_WANTED_COPY : SSK_WANTED_ROOM;
+        int status = want(sim, what, (ssk_want_t){place, 0, true});
         if (status == SSK_OK)
             status = await(sim, worker, place);
         if (status != SSK_OK)
@@ -384,8 +464,8 @@ static void take_over(ssk_sim_t *sim, int32_t block, int32_t node)
         if (other != node && is_valid(copies, block, other) && copies->claims[place_of(copies, block, other)] == 0)
             drop(sim, block, other);
     sim->home[block] = node;
-    for (int32_t e = 0; e < 2 * copies->n_nodes; e++) {
-        ssk_copy_t *copy = &copies->engine[e];
+    for (int32_t lane = 0; lane < copies->n_nodes * copies->n_nodes; lane++) {
+        ssk_copy_t *copy = &copies->lane[lane];
         int64_t place = place_of(copies, block, copy->target);
         if (copy->block != block || copy->is_stale || copies->claims[place] > 0)
             continue;
@@ -426,15 +506,18 @@ int ssk_give_back(ssk_sim_t *sim, int32_t worker)
     return status == SSK_OK ? start(sim) : status;
 }
 
-int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker)
+int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker, bool is_urgent)
 {
+    const ssk_copies_t *copies = &sim->copies;
+    int32_t priority = is_urgent || sim->graph.priority == NULL ? 0 : sim->graph.priority[task];
+    int32_t node = sim->problem.worker_node[worker];
     int64_t first = sim->graph.access_ptr[task], last = sim->graph.join_access[task];
     bool reads, writes;
     int status = SSK_OK;
     for (int64_t i = first; i < last && status == SSK_OK; i++) {
         int32_t block = sim->graph.access_block[i];
         if (first_of_block(sim, first, last, i, &reads, &writes) && reads && sim->copies.valid[block] != 0)
-            status = want(sim, block, sim->problem.worker_node[worker], SSK_WANTED_COPY);
+            status = want(sim, SSK_WANTED_COPY, (ssk_want_t){place_of(copies, block, node), priority, is_urgent});
     }
     return status == SSK_OK ? start(sim) : status;
 }
@@ -442,7 +525,7 @@ int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker)
 int ssk_copy_moves(ssk_sim_t *sim, int32_t entity)
 {
     const ssk_problem_t *p = &sim->problem;
-    const ssk_copy_t *copy = &sim->copies.engine[entity - p->n_workers];
+    const ssk_copy_t *copy = &sim->copies.lane[entity - p->n_workers];
     if (p->block_bytes[copy->block] == 0)
         return ssk_copy_arrives(sim, entity);
     int32_t flow_class = p->path_copy[copy->source * p->n_nodes + copy->target] * p->n_smt;
@@ -457,11 +540,10 @@ int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
 {
     const ssk_problem_t *p = &sim->problem;
     ssk_copies_t *copies = &sim->copies;
-    int32_t engine = entity - p->n_workers;
-    ssk_copy_t copy = copies->engine[engine];
+    int32_t lane = entity - p->n_workers;
+    ssk_copy_t copy = copies->lane[lane];
     int64_t place = place_of(copies, copy.block, copy.target), size = p->block_bytes[copy.block];
-    copies->engine[engine].block = SSK_NONE;
-    copies->is_busy[2 * copy.target] = copies->is_busy[2 * copy.source + 1] = 0;
+    copies->lane[lane].block = SSK_NONE;
     copies->readers[place_of(copies, copy.block, copy.source)]--;
     ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target);
     sim->migrations++;

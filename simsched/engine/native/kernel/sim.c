@@ -196,9 +196,9 @@ static bool memory_is_sound(const ssk_sim_t *sim)
         int64_t used = ssk_blockpools_bytes_on(&sim->blockpools, node);
         for (int32_t block = 0; block < p->n_blocks; block++)
             used += ssk_sim_holds(sim, node, block) ? p->taken_bytes[block] : 0;
-        for (int32_t e = 0; e < 2 * sim->copies.n_nodes; e++)
-            if (sim->copies.engine[e].block != SSK_NONE && sim->copies.engine[e].target == node)
-                used += p->taken_bytes[sim->copies.engine[e].block];
+        for (int32_t lane = 0; lane < sim->copies.n_nodes * sim->copies.n_nodes; lane++)
+            if (sim->copies.lane[lane].block != SSK_NONE && sim->copies.lane[lane].target == node)
+                used += p->taken_bytes[sim->copies.lane[lane].block];
         for (int32_t w = 0; w < p->n_workers; w++)
             if (sim->workers[w].state == SSK_COPYING && sim->workers[w].move_node == node)
                 used += p->taken_bytes[sim->workers[w].move_block];

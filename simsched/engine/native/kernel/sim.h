@@ -287,11 +287,11 @@ void ssk_balance_first_touch(ssk_sim_t *sim, int32_t block);
 int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t n_bytes);
 int ssk_compute(ssk_sim_t *sim, int32_t worker);
 
-/* gather.c; entities are engines that copy, counted from n_workers on */
+/* gather.c; entities are lanes that copy, counted from n_workers on */
 int ssk_gather(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_gathered(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_give_back(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
-int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
+int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker, bool is_urgent) SSK_CHECK_RESULT;
 int ssk_copy_moves(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
 int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
 

@@ -298,6 +298,7 @@ typedef struct {
     const int32_t *occupancy; /* share of a device that each task takes up; NULL: 1 */
     const double *access_share; /* n_accesses; NULL: operations are divided by bytes */
     const int32_t *access_after; /* n_accesses: task that must have ended before, SSK_NONE; NULL when there is none */
+    const int32_t *priority; /* of prefetches; NULL when all have the same */
     int32_t unchanged; /* 1: these are the arrays of the iteration before, and what they hold is still the same */
 } ssk_graph_t;
 

@@ -1,0 +1,156 @@
+"""Tiled LU factorisation without pivoting, right-looking, as a dataflow graph.
+
+With W x W tiles of b x b elements, step k = 0 .. W - 1 creates
+
+* ``getrf(k)``, which factorises tile (k, k): 2 b^3 / 3 operations;
+* for i = k + 1 .. W - 1 in turn ``trsm_ll(k, i)``, which solves tile (k, i) of the row, and
+  ``trsm_ru(i, k)``, which solves tile (i, k) of the column: b^3 operations each;
+* ``gemm(i, j)`` for i, j = k + 1 .. W - 1, row by row, which subtracts the product of tiles (i, k)
+  and (k, j) from tile (i, j): 2 b^3 operations.
+
+Tasks are numbered in this order.
+
+* *Tasks.* ``W (W + 1) (2 W + 1) / 6``: W getrf, W (W - 1) / 2 trsm of each kind, the others gemm.
+* *Edges.* A task starts after the last writers of all tiles that it touches: ``W (W - 1)`` for the
+  panels, ``W (W - 1) (2 W - 1) / 3`` for the operands of gemm, and one per task of all steps but
+  the first, ``(W - 1) W (2 W - 1) / 6``.
+* *Blocks.* One per tile, row by row: ``W^2`` of ``b^2 e`` bytes.
+* *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles.
+* *Priorities.* 1 for what the next step waits for: getrf(k), trsm_ll(k, k + 1), trsm_ru(k + 1, k)
+  and gemm(k + 1, k + 1); 0 for the others.
+* *Initialisation.* One independent task per block writes it.
+
+With ``costs: measured`` it is StarPU's program (``lu_implicit``) for machines with timings of its
+codelets, and the matrix lies in memory when the program starts: there is no initialisation.
+
+References
+----------
+Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for
+multicore architectures*, Parallel Computing 35(1), 2009. StarPU, examples/lu/xlu_implicit.c (order
+of creation, priorities).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+
+from simsched.workload.builder import (
+    accesses,
+    adjacency,
+    build_graph,
+    check_size,
+    first_touch_loop,
+)
+from simsched.workload.graph import Int32Array, Int64Array, Workload
+from simsched.workload.registry import Bounds, Cost, Count, generator
+
+CLASSES = ("getrf", "trsm_ll", "trsm_ru", "gemm")
+_GETRF, _TRSM_LL, _TRSM_RU, _GEMM = range(4)
+ELEMENT_BYTES = {"single": 4, "double": 8}
+
+
+@generator("lu", small={"tiles": 4, "tile_size": 32, "iterations": 2})
+def lu(
+    seed: int,  # noqa: ARG001 - nothing is random here
+    *,
+    tiles: Annotated[int, Bounds(1, 1000)] = 16,
+    tile_size: Annotated[int, Bounds(1, 100_000)] = 960,
+    precision: Literal["single", "double"] = "double",
+    init_ops_per_element: Cost = 2.0,
+    costs: Literal["tile", "measured"] = "tile",
+    iterations: Count = 1,
+) -> Workload:
+    """Tiled LU factorisation without pivoting, right-looking, as a dataflow graph.
+
+    Parameters
+    ----------
+    seed : int
+        Unused: the workload is not random.
+    tiles : int
+        Tiles in a row of the matrix.
+    tile_size : int
+        Elements in a row of a tile.
+    precision : {"single", "double"}
+        Elements of 4 or 8 bytes, and which codelets are meant.
+    init_ops_per_element : float
+        Operations per element of the initialisation.
+    costs : {"tile", "measured"}
+        Operations of real tiles, or the durations that the machine has for StarPU's codelets.
+    iterations : int
+        How often the factorisation is repeated.
+    """
+    n_tasks = tiles * (tiles + 1) * (2 * tiles + 1) // 6
+    tile_bytes = tile_size**2 * ELEMENT_BYTES[precision]
+    check_size("lu", tasks=n_tasks, data_bytes=4 * n_tasks * tile_bytes)
+    kind, step, row, column = _enumerate(tiles)
+    is_gemm, in_panel = kind == _GEMM, kind != _GETRF
+    touched = (  # tiles that are only read, then the task's own
+        (in_panel & ~is_gemm, step, step),
+        (is_gemm, row, step),
+        (is_gemm, step, column),
+        (np.ones(n_tasks, dtype=bool), row, column),
+    )
+    exists = np.stack([mask for mask, _, _ in touched], axis=1)
+    rows = np.stack([r for _, r, _ in touched], axis=1)[exists]
+    columns = np.stack([c for _, _, c in touched], axis=1)[exists]
+    task, place = np.nonzero(exists)
+    is_own = place == len(touched) - 1
+    writer = _number(np.where(is_own, step[task] - 1, step[task]), rows, columns, tiles)
+    has_writer = ~is_own | (step[task] > 0)
+    blocks = np.full(tiles * tiles, tile_bytes, dtype=np.int64)
+    letter = precision[0]
+    next_row, next_column = row <= step + 1, column <= step + 1
+    graph = build_graph(
+        np.array([2.0 / 3.0, 1.0, 1.0, 2.0])[kind] * float(tile_size) ** 3,
+        task_class=kind,
+        class_names=CLASSES,
+        successors=adjacency(writer[has_writer], task[has_writer], n_tasks),
+        accessed=accesses(
+            task, rows * tiles + columns, tile_bytes, np.where(is_own, tile_bytes, 0), n_tasks
+        ),
+        block_bytes=blocks,
+        priority=(next_row & next_column).astype(np.int32),
+        codelets=[f"starpu_{letter}lu_lu_model_{name}" for name in CLASSES]
+        if costs == "measured"
+        else None,
+    )
+    if costs == "measured":
+        return Workload("lu", graph, iterations)
+    init = first_touch_loop(blocks, tile_size * tile_size * init_ops_per_element)
+    return Workload("lu", graph, iterations, init)
+
+
+def _enumerate(tiles: int) -> tuple[Int32Array, Int64Array, Int64Array, Int64Array]:
+    """Return class, step, row and column of the tile written by each task, in order."""
+    parts = []
+    for step in range(tiles):
+        left = np.arange(step + 1, tiles)
+        here = np.full(len(left), step)
+        panel = np.full(2 * len(left), _TRSM_LL)
+        panel[1::2] = _TRSM_RU
+        part = np.empty((4, (1 + len(left)) ** 2), np.int64)
+        part[0] = np.concatenate(([_GETRF], panel, np.full(len(left) ** 2, _GEMM)))
+        part[1] = step
+        part[2] = np.concatenate(
+            ([step], np.stack([here, left], 1).ravel(), np.repeat(left, len(left)))
+        )
+        part[3] = np.concatenate(
+            ([step], np.stack([left, here], 1).ravel(), np.tile(left, len(left)))
+        )
+        parts.append(part)
+    kind, steps, row, column = np.concatenate(parts, axis=1)
+    return kind.astype(np.int32), steps, row, column
+
+
+def _number(step: Int64Array, row: Int64Array, column: Int64Array, tiles: int) -> Int64Array:
+    """Return the number of the task of a step that writes tile (row, column)."""
+    left = tiles - step  # tiles that this step still works on, in a row
+    everything = tiles * (tiles + 1) * (2 * tiles + 1) // 6
+    begin = everything - left * (left + 1) * (2 * left + 1) // 6
+    down, right = row - step - 1, column - step - 1
+    in_panel = np.where(row == step, 1 + 2 * right, 2 + 2 * down)
+    inside = 1 + 2 * (left - 1) + down * (left - 1) + right
+    number = np.where((row == step) | (column == step), in_panel, inside)
+    return begin + np.where((row == step) & (column == step), 0, number)
