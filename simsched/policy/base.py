@@ -87,7 +87,8 @@ class PoolGroup:
         all its descendants) has ended; see the condition ``"domain_inactive"``.
     prefetches : bool
         Whether data are copied to the worker of an instance when a task enters it; only where data
-        are copied.
+        are copied. For tasks in the first group at once, for those in others when nothing urgent is
+        left to copy, by priority.
     device : str, optional
         Name of the device that a task from this group occupies from the time when it is taken until
         it has ended. What comes next on a device waits until it fits, and nothing overtakes it. All

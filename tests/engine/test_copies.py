@@ -180,6 +180,35 @@ def test_copies_between_devices_exclude_those_into_either(
     assert ends == [start + round(COPY_S * 1e12) for start in expected]
 
 
+class _Queueing(_Assigned):
+    """Prefetches the data of all tasks but one, which the device gets at once."""
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "own", "oldest"),
+                AcquireStep("queued", "own", "oldest"),
+            ),
+            pool_groups=(
+                PoolGroup("worker", prefetches=True),
+                PoolGroup("queued", prefetches=True),
+            ),
+        )
+
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
+        return Pool(int(task not in self.worker), FIRST)  # type: ignore[attr-defined]
+
+
+def test_what_is_urgent_comes_before_prefetches_and_these_by_priority() -> None:
+    workload = program([[(block, MB, 0)] for block in range(6)])
+    graph = replace(workload.graph, priority=np.array([0, 5, 1, 5, 7, 2], np.int32))
+    run = both(device_machine(), replace(workload, graph=graph), _Queueing([3]))
+    assert run.trace is not None
+    begun = run.trace.events["kind"] == EventKind.MIGRATE_START
+    # The first is on its way before anything else is wanted; then the task that its worker takes.
+    assert run.trace.events["arg0"][begun].tolist() == [0, 3, 4, 1, 5, 2]
+
+
 def test_data_come_from_the_node_that_would_be_fastest() -> None:
     machine = device_machine()
     far = [list(row) for row in machine.paths]
@@ -252,14 +281,20 @@ class _Scattering(_Assigned):
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
-            pool_groups=(PoolGroup("worker", prefetches=self.prefetches),),  # type: ignore[attr-defined]
+            acquire=(
+                AcquireStep("worker", "own", "oldest"),
+                AcquireStep("queued", "own", "oldest"),
+            ),
+            pool_groups=(
+                PoolGroup("worker", prefetches=self.prefetches),  # type: ignore[attr-defined]
+                PoolGroup("queued", prefetches=True),
+            ),
         )
 
     def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
         assert view.state is not None
         view.state.holds(0, 0)
-        return Pool(0, int(view.rng.integers(view.n_workers)))
+        return Pool(int(view.rng.integers(2)), int(view.rng.integers(view.n_workers)))
 
 
 @pytest.mark.parametrize("seed", range(40))
