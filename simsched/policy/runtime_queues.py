@@ -32,7 +32,7 @@ from simsched.policy.placement import PlacedPolicy, host_nodes
 from simsched.policy.schedules import worker_costs
 from simsched.workload.graph import TaskGraph
 
-OWN, QUEUED = 0, 1  #: pools of what workers have been given, and of what is in queues
+OWN, QUEUED, CLAIMED = 0, 1, 2  #: pools of what workers have been given, may get, and will get
 AT_ONCE_S = 1e-12  #: the shortest time after which a worker without a task can get one
 
 
@@ -95,8 +95,10 @@ class RuntimeState:
         Tasks of each worker that it has asked for and not finished.
     is_waiting : list of bool
         Whether a worker has asked for a task in vain since it was last given one.
-    place : dict of int to int
-        Pool of the group QUEUED in which each queued task is.
+    place : dict of int to (int, int)
+        Pool (group, instance) in which each queued task is.
+    claims : dict of int to int
+        Tasks that workers will get and that have not been sent to the pools that fetch their data.
     queues : Any
         What the subclass keeps.
     """
@@ -117,7 +119,8 @@ class RuntimeState:
         self.n_waiting = 0
         for worker in self.order:
             self.let_wait(worker)
-        self.place: dict[int, int] = {}
+        self.place: dict[int, tuple[int, int]] = {}
+        self.claims: dict[int, int] = {}
         self.queues: Any = None
 
     def load(self, view: View, graph: TaskGraph) -> None:
@@ -151,7 +154,21 @@ class RuntimeState:
         self.n_waiting -= self.is_waiting[worker]
         self.is_waiting[worker] = False
         self.held[worker] += 1
-        return Transfer(QUEUED, self.place.pop(task), OWN, worker, 1, delay_s, task=task)
+        self.claims.pop(task, None)
+        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_s, task=task)
+
+    def claim(self, worker: int, task: int) -> None:
+        """Let the data of a queued task be fetched for a worker that will get it."""
+        self.claims[task] = worker
+
+    def take_claims(self) -> list[Transfer]:
+        """Return the transfers of claimed tasks, and note them."""
+        transfers = []
+        for task, worker in self.claims.items():
+            transfers.append(Transfer(*self.place[task], CLAIMED, worker, 1, 0.0, task=task))
+            self.place[task] = CLAIMED, worker
+        self.claims.clear()
+        return transfers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,6 +229,7 @@ class QueuedRuntime(PlacedPolicy):
             pool_groups=(
                 PoolGroup("worker", prefetches=True),
                 PoolGroup("queued", prefetches=self.fetches_queued),
+                PoolGroup("claimed", prefetches=True),
             ),
             spawn_order=PARENT_FIRST,
             active_workers=active,
@@ -245,8 +263,8 @@ class QueuedRuntime(PlacedPolicy):
         self, view: View, state: RuntimeState, task: int, worker: int
     ) -> tuple[Pool | Transfer, ...]:
         """Queue the task, then let waiting workers ask."""
-        place = state.place[task] = self.enqueue(view, state, task, worker)
-        pool = Pool(QUEUED, place)
+        state.place[task] = QUEUED, self.enqueue(view, state, task, worker)
+        pool = Pool(*state.place[task])
         if state.n_waiting == 0:
             return (pool,)
         return pool, *self._ask(view, state, [w for w in state.order if state.is_waiting[w]])
@@ -257,31 +275,33 @@ class QueuedRuntime(PlacedPolicy):
         """Let the worker of a device ask for its next task."""
         self.note_start(view, state, task, worker)
         depth = self.device_pipeline if state.is_device[worker] else 1
-        return self._ask(view, state, [worker]) if state.held[worker] < depth else ()
+        return self._ask(view, state, [worker] if state.held[worker] < depth else [])
 
     def on_idle(self, view: View, state: RuntimeState, worker: int) -> Transfer | None:
         """Let a worker without a task ask for one."""
         if state.held[worker] > 0:  # what it has been given has not come yet
             return None
-        given = self._ask(view, state, [worker], AT_ONCE_S)
-        return given[0] if given else None
+        task = self.choose(view, state, worker)
+        if task is None:
+            state.let_wait(worker)
+            return None
+        return state.give(worker, task, AT_ONCE_S)  # claims follow with the next transfers
 
     def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a worker has one task less."""
         state.held[worker] -= 1
         self.note_end(view, state, task, worker)
 
-    def _ask(
-        self, view: View, state: RuntimeState, workers: Iterable[int], delay_s: float = 0.0
-    ) -> tuple[Transfer, ...]:
+    def _ask(self, view: View, state: RuntimeState, workers: Iterable[int]) -> tuple[Transfer, ...]:
         """Let workers ask for a task, one after the other."""
-        given = []
+        given = state.take_claims()
         for worker in workers:
             task = self.choose(view, state, worker)
+            given += state.take_claims()
             if task is None:
                 state.let_wait(worker)
             else:
-                given.append(state.give(worker, task, delay_s))
+                given.append(state.give(worker, task, 0.0))
         return tuple(given)
 
 

@@ -1,0 +1,63 @@
+"""Heteroprio: schedules and scores derived by hand, on the machine of test_runtime_queues."""
+
+from __future__ import annotations
+
+import pytest
+
+from simsched.policy.heteroprio import DEVICE as ON_DEVICE
+from simsched.policy.heteroprio import HOST, Bucket, Buckets
+from simsched.trace.schema import EventKind
+from tests.policy.test_runtime_queues import (
+    CORE_0,
+    CORE_1,
+    DEVICE,
+    alone,
+    graph,
+    of_kind,
+    run,
+    workers_of,
+)
+
+
+def test_workers_take_the_newest_tasks_ahead() -> None:
+    # 0, 1 and 2 go to the waiting device and cores. When 0 starts, 3, 4 and 5 are there, as many as
+    # workers: the device takes 5 and 4 and will execute 4 first. At its start one task is left for
+    # three workers: nothing more is taken; then 5, then 3.
+    result = run(alone("heteroprio"), graph([4.0] * 6))
+    starts = of_kind(result, EventKind.TASK_START)
+    assert [task for task, worker, _ in starts if worker == DEVICE] == [0, 4, 5, 3]
+    assert workers_of(result)[1:3] == [CORE_0, CORE_1]
+
+
+@pytest.mark.parametrize(
+    ("name", "last_worker", "end_ms"), [("heteroprio", DEVICE, 6.0), ("eager", CORE_1, 8.0)]
+)
+def test_slow_workers_leave_a_short_bucket_to_the_device(
+    name: str, last_worker: int, end_ms: float
+) -> None:
+    # 0 takes 1 ms on the device, 1 takes 4 ms on a core, then 2 and 3 come. The device gets 2. One
+    # task for one device is less than the factor of 4 that a core is slower.
+    result = run(alone(name), graph([4.0] * 4, edges=((1, 2), (1, 3))))
+    assert workers_of(result) == [DEVICE, CORE_0, DEVICE, last_worker]
+    assert result.makespan_s == pytest.approx(end_ms * 1e-3, rel=1e-8)
+
+
+def bucket(host_s: float, device_s: float, types: tuple[int, ...] = (HOST, ON_DEVICE)) -> Bucket:
+    made = Bucket(types=list(types))
+    for kind, time_s in ((HOST, host_s), (ON_DEVICE, device_s)):
+        made.time_s[kind].add(time_s)
+        made.released[kind].add(0.5)
+    return made
+
+
+def test_scores_follow_the_published_formula() -> None:
+    equal, fast = bucket(2.0, 2.0), bucket(4.0, 1.0)
+    fast.executed = [0.25, 0.75]
+    buckets = Buckets({}, [2, 1], [], {0: equal, 1: fast}, {0: 0.5, 1: 0.5})
+    # The mean task takes 0.5 * 2 + 0.5 * 1 = 1.5 s on its best type.
+    assert buckets.normalised(HOST, fast) == pytest.approx(4 / 1.5)
+    assert buckets.score(ON_DEVICE, equal, 0) == 0.0
+    assert buckets.score(ON_DEVICE, fast, 0) == pytest.approx((1 + 0.5 + 0.75 * 0.5) * 2.0)
+    assert buckets.score(HOST, fast, 0) == pytest.approx((1 + 0.5 + 0.25 * 0.5) * -2.0)
+    assert buckets.score(HOST, fast, 2) > 1e7  # one execution is too few
+    assert buckets.score(ON_DEVICE, bucket(9.0, 9.0, (ON_DEVICE,)), 0) > 1e8  # nobody else can
