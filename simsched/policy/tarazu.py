@@ -1,0 +1,245 @@
+"""Tarazu: map tasks and shuffle balanced by communication, reduce tasks by predicted speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.base import View, param
+from simsched.policy.hadoop import HadoopDefault
+from simsched.policy.mapreduce import Attempt, Tracker
+from simsched.policy.mapreduce_formulas import map_ratio, reduce_bins, shuffle_lag
+from simsched.policy.mapreduce_speculation import History
+from simsched.policy.registry import preset, register
+from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
+
+
+@dataclass(eq=False)
+class Balance(History):
+    """A tracker that watches the shuffle.
+
+    Parameters
+    ----------
+    lag : int
+        Map tasks computed but not delivered, at the last heartbeat.
+    grown, steady : int
+        Heartbeats in a row in which the lag has grown, and has not.
+    stealing : bool
+        Whether nodes may take map tasks whose data others have.
+    map_s : dict of int to list of float
+        Times of ended map tasks by node.
+    local_run : dict of int to int
+        Local map tasks that each node has started since its last remote one.
+    """
+
+    lag: int = 0
+    grown: int = 0
+    steady: int = 0
+    stealing: bool = True
+    map_s: dict[int, list[float]] = field(default_factory=dict)
+    local_run: dict[int, int] = field(default_factory=dict)
+
+
+@register("tarazu")
+@dataclass(frozen=True, kw_only=True)
+class Tarazu(HadoopDefault):
+    """Communication-aware balancing of map tasks (CALB, CAS) and predictive balancing of reduces.
+
+    Parameters
+    ----------
+    calb : bool
+        Whether nodes stop taking remote map tasks while the shuffle is critical.
+    cas : bool
+        Whether remote map tasks are interleaved with local ones from the beginning, as many as the
+        ratio of speeds says; otherwise a node takes them when it has no local one left.
+    plb : bool
+        Whether reduce tasks get bins in proportion to the speed of their node.
+    growing_periods : int
+        Heartbeats in a row in which the lag has to grow until stealing stops, and in which it must
+        not until stealing begins again.
+    bin_multiplier : int
+        Bins that map tasks make for each reduce task.
+
+    Notes
+    -----
+    CALB: a map task counts as computed when it has ended and as delivered when the reduce tasks that
+    run have copied its output, their mean being taken; the lag is the difference. While it grows,
+    nodes run local map tasks only. The source has no periods or thresholds.
+
+    CAS: the source gives no quota. With the ratio r of the mean times of map tasks (equation 7.7) of
+    the slowest node and the asking one, a node that is faster takes a remote task after every
+    ``(r + 1) / (r - 1)`` local ones (rounded up): two nodes that begin with equally many local tasks
+    then end their totals, in the ratio r, at the same time. Remote tasks come from the node whose
+    map tasks take longest among those with data of waiting tasks.
+
+    PLB: reduce task i belongs to the node of the i-th reduce slot, nodes taking turns; of all bins,
+    it gets a part in proportion to the node's share of the bandwidth of its disk, which is known
+    before the run (reduceSkewFactor). Other reduce tasks of the job get the rest. The number of
+    reduce tasks stays. Backups are those of Hadoop.
+
+    References
+    ----------
+    F. Ahmad et al., *Tarazu: optimizing MapReduce on heterogeneous clusters*, ASPLOS 2012. Q. Chen,
+    M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
+    7.2.5.
+    """
+
+    calb: bool = param(True)
+    cas: bool = param(True)
+    plb: bool = param(True)
+    growing_periods: int = param(2, low=1)
+    bin_multiplier: int = param(4, low=1)
+
+    # -------------------------------------------------------------------------------------------
+    # reduce tasks by speed
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program whose reduce tasks have the sizes that PLB gives them."""
+        tasks = JobTasks(view.workload.graph)
+        if not self.plb or not (tasks.kind == REDUCE).any():
+            return view.workload
+        factor = np.ones(len(tasks.kind))
+        nodes, speeds = reduce_nodes(view, tasks), node_speeds(view)
+        for job in range(tasks.n_jobs):
+            mine = np.flatnonzero((tasks.job == job) & (tasks.kind == REDUCE))
+            if len(mine):
+                share = [speeds[nodes[task]] for task in mine.tolist()]
+                bins = reduce_bins(len(mine), self.bin_multiplier, share)
+                factor[mine] = np.array(bins) / self.bin_multiplier
+        return replace(view.workload, graph=scaled(tasks, factor))
+
+    def start(self, view: View) -> Balance:
+        """Return the tracker that watches the shuffle."""
+        tracker = super().start(view)
+        return Balance(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
+
+    def pick(self, view: View, state: Tracker, node: int, kind: int) -> int | None:
+        """Return a waiting task; reduce tasks go to the node whose speed has sized them."""
+        if kind == REDUCE and self.plb:
+            if "nodes" not in state.memo:
+                state.memo["nodes"] = reduce_nodes(view, state.tasks)
+            nodes = state.memo["nodes"]
+            of_node = (
+                t
+                for t in state.waiting
+                if state.tasks.kind[t] == REDUCE and (nodes[t] == node or t in state.failed)
+            )
+            return next(of_node, None)
+        return super().pick(view, state, node, kind)
+
+    # -------------------------------------------------------------------------------------------
+    # map tasks and shuffle
+
+    def pick_of_job(
+        self, state: Tracker, node: int, kind: int, job: int, waiting: list[int]
+    ) -> int | None:
+        """Return a local map task, or a remote one when the balance allows and wants it."""
+        if kind != MAP:
+            return waiting[0]
+        assert isinstance(state, Balance)
+        local = next((t for t in waiting if state.is_local(t, node)), None)
+        remote = [t for t in waiting if not state.is_local(t, node)]
+        may_steal = state.stealing or not self.calb
+        is_turn = self.cas and local is not None and self._is_turn(state, node)
+        if remote and may_steal and (local is None or is_turn):
+            state.local_run[node] = 0
+            return self._from_slowest(state, remote)
+        if local is not None:
+            state.local_run[node] = state.local_run.get(node, 0) + 1
+        return local
+
+    def _is_turn(self, state: Balance, node: int) -> bool:
+        """Return whether a fast node has run enough local tasks to take a remote one."""
+        means = {n: sum(times) / len(times) for n, times in state.map_s.items()}
+        if node not in means or len(means) < 2:
+            return False
+        ratio = map_ratio(max(means.values()), means[node])
+        if ratio <= 1.0:
+            return False
+        return state.local_run.get(node, 0) >= np.ceil((ratio + 1.0) / (ratio - 1.0))
+
+    @staticmethod
+    def _from_slowest(state: Balance, remote: list[int]) -> int:
+        """Return the waiting task whose nearest data are on the node with the longest map tasks."""
+        means = {n: sum(times) / len(times) for n, times in state.map_s.items()}
+
+        def slowness(task: int) -> float:
+            holders = [n for n in range(state.n_nodes) if state.is_local(task, n)]
+            return max((means.get(n, 0.0) for n in holders), default=0.0)
+
+        return max(remote, key=lambda task: (slowness(task), -task))
+
+    def learn(self, view: View, state: Tracker, attempt: Attempt) -> None:
+        """Note how long a map task has taken on its node."""
+        super().learn(view, state, attempt)
+        assert isinstance(state, Balance)
+        if state.tasks.kind[attempt.task] == MAP:
+            state.map_s.setdefault(attempt.node, []).append(state.ended[attempt.task])
+
+    def report(self, view: View, state: Tracker, *, in_full: bool) -> None:
+        """Look at the shuffle as well."""
+        super().report(view, state, in_full=in_full)
+        assert isinstance(state, Balance)
+        if not in_full:
+            return
+        computed = sum(state.tasks.kind[task] == MAP for task in state.ended)
+        copying = [a for a in state.running(REDUCE) if a.entered_ps]
+        copied = [min(1.0, a.fraction) if a.phase == 0 else 1.0 for a in copying]
+        maps = int((state.tasks.kind == MAP).sum())
+        delivered = round(sum(copied) / len(copied) * maps) if copied else computed
+        lag = shuffle_lag([computed], [min(computed, delivered)])
+        grows = lag > state.lag
+        state.grown, state.steady = (state.grown + 1, 0) if grows else (0, state.steady + 1)
+        state.lag = lag
+        if state.grown >= self.growing_periods:
+            state.stealing = False
+        elif state.steady >= self.growing_periods:
+            state.stealing = True
+
+
+preset("calb", Tarazu, "Tarazu's communication-aware load balancing alone.", cas=False, plb=False)
+preset("cas", Tarazu, "Tarazu's communication-aware scheduling alone.", calb=False, plb=False)
+preset("plb", Tarazu, "Tarazu's predictive load balancing alone.", calb=False, cas=False)
+
+
+def node_speeds(view: View) -> list[float]:
+    """Return each node's share of the bandwidth of its disk, relative to the slowest node."""
+    domains = np.unique(view.worker_domain).tolist()
+    storage = [view.machine.own_node(d) for d in domains]
+    share = [
+        view.machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk) for disk in storage
+    ]
+    return [value / min(share) for value in share]
+
+
+def reduce_nodes(view: View, tasks: JobTasks) -> dict[int, int]:
+    """Return the node of each reduce task: in each job, nodes take turns."""
+    n_nodes = len(np.unique(view.worker_domain))
+    nodes: dict[int, int] = {}
+    for job in range(tasks.n_jobs):
+        mine = np.flatnonzero((tasks.job == job) & (tasks.kind == REDUCE)).tolist()
+        nodes |= {task: place % n_nodes for place, task in enumerate(mine)}
+    return nodes
+
+
+def scaled(tasks: JobTasks, factor: NDArray[np.float64]) -> TaskGraph:
+    """Return the graph with the data and operations of each task multiplied by a factor."""
+    graph = tasks.graph
+    of_access = np.repeat(factor, np.diff(graph.access_ptr))
+    size = graph.block_bytes.copy()
+    for task in np.flatnonzero(factor != 1.0).tolist():
+        own = slice(int(graph.access_ptr[task]), int(graph.access_ptr[task + 1]))
+        written = graph.access_block[own][graph.written_bytes[own] > 0]
+        for block in np.unique(written).tolist():
+            size[block] = max(1, round(float(size[block]) * float(factor[task])))
+    return replace(
+        graph,
+        ops=graph.ops * factor,
+        join_ops=graph.join_ops * factor,
+        read_bytes=np.round(graph.read_bytes * of_access).astype(np.int64),
+        written_bytes=np.round(graph.written_bytes * of_access).astype(np.int64),
+        block_bytes=size,
+    )
