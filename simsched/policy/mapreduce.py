@@ -217,7 +217,15 @@ class MapReducePolicy(Policy):
                 home[state.tasks.input_block[task]] = disks[0]
         if view.workload.init is not None:
             return first_touch(view)
-        return Placement(home, view.machine.touch_order, follows_writes=~state.tasks.is_input)
+        others = np.full((graph.n_blocks, max(1, self.replication - 1)), -1, np.int32)
+        for task, disks in enumerate(state.replicas):
+            others[state.tasks.input_block[task], : len(disks[1:])] = disks[1:]
+        return Placement(
+            home,
+            view.machine.touch_order,
+            follows_writes=~state.tasks.is_input,
+            replicas=None if view.machine.copies_data else others,
+        )
 
     def plan(self, view: View, state: Tracker, graph: TaskGraph) -> Plan:
         """Return a pool per slot and the tracker's; the initialisation is dealt out."""

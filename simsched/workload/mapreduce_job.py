@@ -1,7 +1,8 @@
 """MapReduce jobs as task graphs, and what a job tracker reads from one.
 
-A job with S splits and R reduce tasks has S map tasks, then R reduce tasks, and ``S R`` edges from
-every map task to every reduce task.
+A job with S splits and R reduce tasks has S map tasks, then R reduce tasks. A reduce task may start
+when the first ``E = ceil(slowstart * S)`` map tasks have ended (``E R`` edges); it then copies the
+outputs one after the other in the order of the map tasks, and waits for each to end.
 
 * *Map task*: phase 1 reads its split and writes what the map function spills, phase 2 (reorder)
   writes the sorted output, which has one part for each reduce task.
@@ -17,6 +18,7 @@ Classes are named ``user/application.map`` and ``user/application.reduce``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,6 +56,8 @@ class JobShape:
         Standard deviation over mean of the operations of single tasks (lognormal).
     skew : float
         Standard deviation over mean of the parts that reduce tasks get (lognormal).
+    slowstart : float
+        Part of the map tasks that have ended when reduce tasks may start.
     """
 
     splits: int
@@ -65,6 +69,12 @@ class JobShape:
     reduce_ops_per_byte: float
     task_noise: float
     skew: float
+    slowstart: float = 1.0
+
+    @property
+    def early(self) -> int:
+        """Number of map tasks for whose end reduce tasks wait before they start."""
+        return math.ceil(self.slowstart * self.splits - 1e-9)
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ class _Part:
     """One job's share of a graph, its own tasks and blocks counted from 0."""
 
     ops: np.ndarray
-    rows: np.ndarray  # (task, block, read, written) of each access
+    rows: np.ndarray  # (task, block, read, written, task to wait for or -1) of each access
     block_bytes: np.ndarray
 
 
@@ -104,18 +114,21 @@ def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
     n_tasks = n_blocks = 0
     for job, part in zip(jobs, parts, strict=True):
         shape = job.shape
-        rows.append(part.rows + np.array([n_tasks, n_blocks, 0, 0]))
-        maps = n_tasks + np.arange(shape.splits)
+        waits = part.rows[:, 4:] >= 0
+        rows.append(part.rows + np.array([n_tasks, n_blocks, 0, 0, 0]))
+        rows[-1][:, 4:][waits] += n_tasks
+        maps = n_tasks + np.arange(shape.early)
         reduces = n_tasks + shape.splits + np.arange(shape.reduces)
         source.append(np.repeat(maps, shape.reduces))
-        target.append(np.tile(reduces, shape.splits))
+        target.append(np.tile(reduces, shape.early))
         name = f"{job.user}/{job.application}"
         kind += [classes.index(f"{name}.map")] * shape.splits
         kind += [classes.index(f"{name}.reduce")] * shape.reduces
         arrival.append(np.full(len(part.ops), job.arrival_ps))
         n_tasks += len(part.ops)
         n_blocks += len(part.block_bytes)
-    task, block, read, written = np.concatenate(rows).T
+    task, block, read, written, after = np.concatenate(rows).T
+    by_task = np.argsort(task, kind="stable")
     return build_graph(
         np.concatenate([part.ops for part in parts]),
         task_class=np.array(kind, np.int32),
@@ -124,6 +137,7 @@ def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
         accessed=accesses(task, block, read, written, n_tasks),
         block_bytes=np.concatenate([part.block_bytes for part in parts]),
         arrival_ps=np.concatenate(arrival),
+        access_after=after[by_task] if (after >= 0).any() else None,
     )
 
 
@@ -141,15 +155,17 @@ def _part(shape: JobShape, random: np.random.Generator) -> _Part:
     zero, zeros = np.zeros(splits, np.int64), np.zeros(reduces, np.int64)
     size = np.full(splits, shape.split_bytes)
     written = np.full(splits, output)
+    awaited = np.where(every < shape.early, -1, every)
+    copies = np.repeat(reducer, splits), np.tile(out, reduces), np.repeat(part, splits)
     rows = [
-        (every, every, size, zero),
-        (every, spill, zero, written),
-        (every, out, zero, written),
-        (np.repeat(reducer, splits), np.tile(out, reduces), np.repeat(part, splits), 0),
-        (reducer, run, zeros, copied),
-        (reducer, run, copied, copied),
-        (reducer, run, copied, zeros),
-        (reducer, final, zeros, result),
+        (every, every, size, zero, -1),
+        (every, spill, zero, written, -1),
+        (every, out, zero, written, -1),
+        (*copies, 0, np.tile(awaited, reduces)),
+        (reducer, run, zeros, copied, -1),
+        (reducer, run, copied, copied, -1),
+        (reducer, run, copied, zeros, -1),
+        (reducer, final, zeros, result, -1),
     ]
     ops = np.append(
         np.full(splits, shape.map_ops_per_byte * shape.split_bytes),
@@ -169,8 +185,8 @@ class JobTasks:
     Parameters
     ----------
     graph : TaskGraph
-        Any graph. Tasks that are not of a class of this module count as map tasks; tasks that edges
-        or spawning connect are one job.
+        Any graph. Tasks that are not of a class of this module count as map tasks; tasks that edges,
+        spawning or waiting connect are one job.
     """
 
     graph: TaskGraph
@@ -188,6 +204,10 @@ class JobTasks:
         source = np.repeat(np.arange(n), np.diff(graph.succ_ptr))
         parent = np.repeat(np.arange(n), np.diff(graph.child_ptr))
         ends = np.append(source, parent), np.append(graph.succ, graph.child)
+        if graph.access_after is not None:
+            task = np.repeat(np.arange(n), np.diff(graph.access_ptr))[graph.access_after >= 0]
+            awaited = graph.access_after[graph.access_after >= 0]
+            ends = np.append(ends[0], awaited), np.append(ends[1], task)
         ones = np.ones(len(ends[0]), np.int8)
         found = connected_components(coo_array((ones, ends), shape=(n, n)), directed=False)[1]
         _, first = np.unique(found, return_index=True)

@@ -49,6 +49,7 @@ def mapreduce_mix(
     split_bytes: Size = 64 * MIB,
     task_noise: Cost = 0.1,
     skew: Cost = 0.1,
+    slowstart: Fraction = 1.0,
     iterations: Count = 1,
 ) -> Workload:
     """Mix: a stream of Sort and WordCount jobs of several users.
@@ -71,6 +72,10 @@ def mapreduce_mix(
         Bytes of a split.
     task_noise, skew : float
         Standard deviation over mean of the operations of tasks, and of the parts of reduce tasks.
+    slowstart : float
+        Part of the map tasks that have ended when reduce tasks may start; 0.05 in Hadoop. The
+        default lets workers that know of no slots run the job: started early, a reduce task holds
+        its worker while it waits.
     iterations : int
         How often the stream is repeated.
     """
@@ -89,6 +94,7 @@ def mapreduce_mix(
             split_bytes=split_bytes,
             task_noise=task_noise,
             skew=skew,
+            slowstart=slowstart,
         )
         made.append(Job(name, f"user{number % users}", round(arrival_s / 1e-12), shape))
         arrival_s += float(gaps[number])

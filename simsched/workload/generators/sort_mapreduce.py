@@ -1,6 +1,6 @@
 """Sort as a MapReduce job: as many bytes leave as enter, both phases move all of them.
 
-With S splits and R reduce tasks: ``S + R`` tasks, ``S R`` edges, ``3 S + 2 R`` blocks and ``3 S + R
+With S splits and R reduce tasks: ``S + R`` tasks, ``ceil(slowstart S) R`` edges, ``3 S + 2 R`` blocks and ``3 S + R
 (S + 4)`` accesses; see :mod:`simsched.workload.mapreduce_job` for the phases.
 
 References
@@ -15,7 +15,7 @@ from simsched.workload.builder import check_size
 from simsched.workload.draws import stream
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import Job, JobShape, job_graph
-from simsched.workload.registry import MIB, Cost, Count, Size, generator
+from simsched.workload.registry import MIB, Cost, Count, Fraction, Size, generator
 
 
 @generator("sort_mapreduce", small={"splits": 12, "reduces": 3, "split_bytes": 40_000})
@@ -31,6 +31,7 @@ def sort_mapreduce(
     reduce_ops_per_byte: Cost = 2000.0,
     task_noise: Cost = 0.1,
     skew: Cost = 0.1,
+    slowstart: Fraction = 1.0,
     iterations: Count = 1,
 ) -> Workload:
     """Sort: a MapReduce job whose output is as large as its input.
@@ -49,6 +50,10 @@ def sort_mapreduce(
         Operations per byte of input of map tasks, and per copied byte of reduce tasks.
     task_noise, skew : float
         Standard deviation over mean of the operations of tasks, and of the parts of reduce tasks.
+    slowstart : float
+        Part of the map tasks that have ended when reduce tasks may start; 0.05 in Hadoop. The
+        default lets workers that know of no slots run the job: started early, a reduce task holds
+        its worker while it waits.
     iterations : int
         How often the job runs; earlier ones train a scheduler that keeps a history.
     """
@@ -63,6 +68,7 @@ def sort_mapreduce(
         reduce_ops_per_byte,
         task_noise,
         skew,
+        slowstart,
     )
     graph = job_graph([Job("sort", "user0", 0, shape)], stream(seed, "tasks"))
     return Workload("sort_mapreduce", graph, iterations)
