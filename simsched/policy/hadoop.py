@@ -30,9 +30,9 @@ class HadoopDefault(SpeculativePolicy):
     A free slot gets a failed task, else a waiting one, for map tasks one whose split is on the
     node's disk first, else a backup of a straggler (equation 7.4): a local one first, of these the
     one with the smallest score, since the source names no order. Stragglers have run for 60 s and
-    have no backup yet. Averages are over the tasks of one kind in one job; ended ones count 1, as
-    in Hadoop's code. The source averages running tasks (`average_over`): then nobody is behind as
-    soon as only stragglers run.
+    have no backup yet. Averages are over the running tasks of one kind in one job. In Hadoop's code
+    ended tasks count too (`average_over`), with the score 1; without them nobody is behind as soon
+    as only stragglers run.
 
     References
     ----------
@@ -68,13 +68,22 @@ class HadoopDefault(SpeculativePolicy):
         found = [a for a in state.memo[kind] if a.node != node and self.may_back_up(view, state, a)]
         return min(
             found,
-            key=lambda a: (
-                not state.is_local(a.task, node),
-                self.score(state, a),
-                a.worker,
+            key=lambda a: speculation_order(
+                state.is_local(a.task, node), self.score(state, a), a.worker
             ),
             default=None,
         )
+
+
+def speculation_order(is_local: bool, score: float, index: int) -> tuple[bool, float, int]:
+    """Return the key by which Hadoop ranks stragglers, the smallest first: local ones, then scores.
+
+    Examples
+    --------
+    >>> speculation_order(True, 0.4, 1) < speculation_order(False, 0.08, 2)
+    True
+    """
+    return not is_local, score, index
 
 
 preset("hadoop_ns", HadoopDefault, "Hadoop without backup tasks.", speculative=False)

@@ -51,16 +51,16 @@ class SpeculativePolicy(MapReducePolicy):
         Time in seconds between two looks at the phases of tasks, as far as weights are tuned.
     least_running_s : float
         Seconds that a task has to run before it can be a straggler.
-    average_over : {"all", "running"}
-        Tasks of a job and kind with which a task is compared: those that run and those that have
-        ended, or those that run.
+    average_over : {"running", "all"}
+        Tasks of a kind with which a task is compared: those that run, as equation 7.4 and Algorithm
+        11 say, or also those that have ended, as in the code of Hadoop.
     """
 
     tuned_weights: bool = param(False)
     history_weight: float = param(0.2, low=0.0, high=1.0)
     sample_s: float = param(0.1, low=1e-9, high=1e6)
     least_running_s: float = param(60.0, low=0.0)
-    average_over: str = param("all", choices=("all", "running"))
+    average_over: str = param("running", choices=("running", "all"))
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here

@@ -42,7 +42,7 @@ class Samr(SpeculativePolicy):
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
     7.8); later iterations of a run find what earlier ones have learnt. Stragglers are tasks that
-    are both slow (equation 7.11, against the average rate of the job's tasks of their kind, see
+    are both slow (equation 7.11, against the average rate of the running tasks of their kind, see
     `average_over`) and among the ``straggler_cap * running tasks`` (rounded up) slow tasks with the
     longest remaining time (Algorithm 11). A free map slot of a node that is not map slow gets the
     straggling map task with the longest remaining time, likewise reduce slots (Algorithm 12).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -65,15 +66,15 @@ class Tarazu(HadoopDefault):
 
     Notes
     -----
-    CALB: a map task counts as computed when it has ended and as delivered when the reduce tasks that
-    run have copied its output, their mean being taken; the lag is the difference. While it grows,
-    nodes run local map tasks only. The source has no periods or thresholds.
+    CALB: a map task counts as computed when it has ended and as delivered when the reduce tasks
+    that run have copied its output, their mean being taken; the lag is the difference. While it
+    grows, nodes run local map tasks only. The source has no periods or thresholds.
 
-    CAS: the source gives no quota. With the ratio r of the mean times of map tasks (equation 7.7) of
-    the slowest node and the asking one, a node that is faster takes a remote task after every
-    ``(r + 1) / (r - 1)`` local ones (rounded up): two nodes that begin with equally many local tasks
-    then end their totals, in the ratio r, at the same time. Remote tasks come from the node whose
-    map tasks take longest among those with data of waiting tasks.
+    CAS: the source gives no quota. With the ratio r of the mean times of map tasks (equation 7.7)
+    of the slowest node and the asking one, a node that is faster takes a remote task after every
+    ``(r + 1) / (r - 1)`` local ones (rounded up): two nodes that begin with equally many local
+    tasks then end their totals, in the ratio r, at the same time. Remote tasks come from the node
+    whose map tasks take longest among those with data of waiting tasks.
 
     PLB: reduce task i belongs to the node of the i-th reduce slot, nodes taking turns; of all bins,
     it gets a part in proportion to the node's share of the bandwidth of its disk, which is known
@@ -159,7 +160,7 @@ class Tarazu(HadoopDefault):
         ratio = map_ratio(max(means.values()), means[node])
         if ratio <= 1.0:
             return False
-        return state.local_run.get(node, 0) >= np.ceil((ratio + 1.0) / (ratio - 1.0))
+        return state.local_run.get(node, 0) >= math.ceil((ratio + 1.0) / (ratio - 1.0))
 
     @staticmethod
     def _from_slowest(state: Balance, remote: list[int]) -> int:
@@ -190,7 +191,10 @@ class Tarazu(HadoopDefault):
         copied = [min(1.0, a.fraction) if a.phase == 0 else 1.0 for a in copying]
         maps = int((state.tasks.kind == MAP).sum())
         delivered = round(sum(copied) / len(copied) * maps) if copied else computed
-        lag = shuffle_lag([computed], [min(computed, delivered)])
+        self.note_lag(state, shuffle_lag([computed], [min(computed, delivered)]))
+
+    def note_lag(self, state: Balance, lag: int) -> None:
+        """Decide whether map tasks may be stolen until the next heartbeat."""
         grows = lag > state.lag
         state.grown, state.steady = (state.grown + 1, 0) if grows else (0, state.steady + 1)
         state.lag = lag

@@ -22,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -157,7 +158,7 @@ def _part(shape: JobShape, random: np.random.Generator) -> _Part:
     written = np.full(splits, output)
     awaited = np.where(every < shape.early, -1, every)
     copies = np.repeat(reducer, splits), np.tile(out, reduces), np.repeat(part, splits)
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (every, every, size, zero, -1),
         (every, spill, zero, written, -1),
         (every, out, zero, written, -1),
@@ -185,8 +186,8 @@ class JobTasks:
     Parameters
     ----------
     graph : TaskGraph
-        Any graph. Tasks that are not of a class of this module count as map tasks; tasks that edges,
-        spawning or waiting connect are one job.
+        Any graph. Tasks that are not of a class of this module count as map tasks; tasks that
+        edges, spawning or waiting connect are one job.
     """
 
     graph: TaskGraph

@@ -14,6 +14,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
+from simsched.policy.base import View
 from simsched.policy.mapreduce import Attempt, Tracker
 from simsched.policy.mapreduce_speculation import History, observed_weights
 from simsched.trace.schema import EventKind
@@ -27,6 +28,10 @@ NAMES = [info.name for info in list_policies() if "mapreduce" in info.family] + 
     "hadoop_wt",
     "late",
     "samr",
+    "tarazu",
+    "calb",
+    "cas",
+    "plb",
 ]
 SMALL = {"splits": 24, "reduces": 8, "split_bytes": 10**6, "task_noise": 0.0, "skew": 0.0}
 
@@ -188,9 +193,9 @@ def test_backups_save_a_job_with_a_slow_node(backend: str) -> None:
     machine, workload = cluster((1.0, 1.0, 1.0, 0.1)), sort(splits=8)
     alone = run("hadoop_ns", machine, workload, backend, heartbeat_s=1.0)
     assert alone.summary.duplicates == 0
-    params = {"heartbeat_s": 1.0, "least_running_s": 1.0}
-    for name, more in (("hadoop_default", {"average_over": "all"}), ("late", {}), ("samr", {})):
-        backed = run(name, machine, workload, backend, **params, **more)
+    params = {"heartbeat_s": 1.0, "least_running_s": 1.0, "average_over": "all"}
+    for name in ("hadoop_default", "late", "samr"):
+        backed = run(name, machine, workload, backend, **params)
         assert backed.summary.duplicates > 0
         assert backed.makespan_s < 0.8 * alone.makespan_s
 
@@ -261,3 +266,86 @@ def test_nodes_of_the_shipped_clusters() -> None:
         assert (machine.n_domains, machine.n_sockets, len(machine.nodes)) == (nodes, disks, disks)
         assert machine.n_threads == 4 * nodes
         assert np.unique(machine.domain_socket, return_counts=True)[1].max() == 2
+
+
+@pytest.mark.parametrize("slowstart", [0.0, 0.05, 1.0])
+def test_reduce_tasks_start_when_enough_map_tasks_have_ended(slowstart: float) -> None:
+    result = run("hadoop_fifo", cluster(), sort(slowstart=slowstart), heartbeat_s=0.5)
+    kind = JobTasks(result.workload.graph).kind
+    ends = sorted(
+        t for t, task in events(result, EventKind.TASK_END, "time_ps", "task") if task < 24
+    )
+    first = min(
+        t
+        for t, task in events(result, EventKind.TASK_START, "time_ps", "task")
+        if kind[task] != MAP
+    )
+    early = int(np.ceil(slowstart * 24))
+    before = sum(end <= first for end in ends)
+    assert before >= early
+    assert (before == 24) == (slowstart == 1.0)
+
+
+def test_reading_a_replica_spares_the_network() -> None:
+    def remote_bytes(replication: int) -> int:
+        policy = make_policy("hadoop_fifo", {"replication": replication})
+        counts = simulate(cluster(), sort(map_output_ratio=0.01), policy).summary.node_bytes[0]
+        return int(counts.sum() - counts.trace())
+
+    assert remote_bytes(4) < 0.2 * remote_bytes(1)
+
+
+def test_plb_sizes_reduce_tasks_by_the_disks_of_their_nodes() -> None:
+    machine = load_machine("samr_cluster_slow")
+    workload = make_workload("sort_mapreduce", {"splits": 8, "reduces": 8, "skew": 0.0})
+    result = simulate(machine, workload, make_policy("plb"), events=True)
+    graph, before = result.workload.graph, workload.graph
+    tasks = JobTasks(graph)
+    copied = {
+        t: int(graph.read_bytes[graph.access_ptr[t] : graph.access_ptr[t] + 8].sum())
+        for t in range(8, 16)
+    }
+    # 32 bins in proportion to 2.87, 1.4 x 4, 1.34 x 2 and 3.43 MB/s.
+    bins = [round(copied[t] * 32 / sum(copied.values())) for t in range(8, 16)]
+    assert sum(bins) == 32
+    assert bins == [6, 3, 3, 3, 3, 3, 3, 8]
+    total = sum(
+        int(before.read_bytes[before.access_ptr[t] : before.access_ptr[t] + 8].sum())
+        for t in range(8, 16)
+    )
+    assert sum(copied.values()) == pytest.approx(total, rel=1e-6)
+    for task, worker in events(result, EventKind.TASK_END, "task", "worker"):
+        if tasks.kind[task] != MAP and result.summary.duplicates == 0:
+            assert worker // 4 == task - 8
+
+
+def test_calb_stops_stealing_while_the_shuffle_lags() -> None:
+    policy = make_policy("calb", {"growing_periods": 2})
+    state = policy.start(_view_of(sort()))
+    for lag, stealing in ((1, True), (2, False), (2, False), (2, True), (3, True), (4, False)):
+        policy.note_lag(state, lag)
+        assert (state.lag, state.stealing) == (lag, stealing)
+
+
+def test_cas_interleaves_by_the_ratio_of_speeds() -> None:
+    policy = make_policy("cas")
+    state = policy.start(_view_of(sort()))
+    state.map_s = {0: [10.0, 10.0], 1: [30.0]}
+    state.replicas = [(state.storage[0],)] * 12 + [(state.storage[1],)] * 12 + [()] * 8
+    waiting = list(range(24))
+    picked = []
+    for _ in range(6):
+        task = policy.pick_of_job(state, 0, MAP, 0, waiting)
+        waiting.remove(task)
+        picked.append(task < 12)
+    # Three times as fast: (3 + 1) / (3 - 1) = 2 local tasks, then a remote one.
+    assert picked == [True, True, False, True, True, False]
+    assert all(policy.pick_of_job(state, 1, MAP, 0, [t]) == t for t in (12, 13, 14, 15))
+
+
+def _view_of(workload: Workload) -> Any:
+    """Return a view of four equal nodes."""
+    machine = cluster()
+    threads = machine.place_workers()
+    domains = machine.core_domain[machine.thread_core[threads]]
+    return View(machine, workload, threads, domains, np.random.default_rng(0))
