@@ -219,7 +219,8 @@ class MapReducePolicy(Policy):
             return first_touch(view)
         others = np.full((graph.n_blocks, max(1, self.replication - 1)), -1, np.int32)
         for task, disks in enumerate(state.replicas):
-            others[state.tasks.input_block[task], : len(disks[1:])] = disks[1:]
+            if disks:
+                others[state.tasks.input_block[task], : len(disks) - 1] = disks[1:]
         return Placement(
             home,
             view.machine.touch_order,
