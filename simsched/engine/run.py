@@ -57,6 +57,7 @@ from simsched.policy.base import (
     View,
 )
 from simsched.policy.blocks import check_pools
+from simsched.policy.estimates import parse_user_ops
 from simsched.policy.executions import Duplicate, Kill
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
@@ -312,6 +313,7 @@ def simulate(
         worker_domain=machine.core_domain[machine.thread_core[threads]],
         rng=np.random.Generator(random_stream(seed, "policy")),
         information=policy.information,
+        user_ops=parse_user_ops(policy.user_ops),
     )
     prepared = policy.prepare(view)
     if prepared is not workload:

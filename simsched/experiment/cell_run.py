@@ -16,6 +16,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.trace.metrics import run_metrics
 from simsched.trace.parquet import event_file
+from simsched.trace.services import TaskTimes, service_metrics
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import Workload
 
@@ -63,7 +64,8 @@ def run_cell(
     try:
         workload = _built(cell)
         reset_peak_rss()
-        with explained(policy), _sink(cell, events) as sink:
+        with explained(policy), _sink(cell, events) as file:
+            times = _task_times(workload, file)
             begin = time.perf_counter()
             run = simulate(
                 cell.machine_model,
@@ -73,7 +75,7 @@ def run_cell(
                 pinning=cell.pinning,
                 seed=cell.seed,
                 backend=cell.backend,
-                events=sink,
+                events=file if times is None else times,
                 progress=_throttled(progress, begin) if progress else None,
             )
     except SimschedError as error:
@@ -81,6 +83,8 @@ def run_cell(
     wall, peak = time.perf_counter() - begin, peak_rss_bytes()
     moved = policy.overrides("on_idle") or policy.overrides("on_timer")
     row = run_metrics(run.summary, run.machine, run.workload, run.worker_thread, moved=moved)
+    if times is not None:
+        row |= service_metrics(run.workload, times)
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
     return row
@@ -92,6 +96,13 @@ def _built(cell: Cell) -> Workload:
         return cell.workload_source.build()
     except MemoryError as error:
         raise ModelError(NO_MEMORY) from error
+
+
+def _task_times(workload: Workload, file: EventSink | bool) -> TaskTimes | None:
+    """Return what collects the times of tasks where applications share a device."""
+    if workload.applications is None:
+        return None
+    return TaskTimes(workload.graph.n_tasks, None if isinstance(file, bool) else file)
 
 
 def _sink(cell: Cell, events: Path | None) -> AbstractContextManager[EventSink | bool]:

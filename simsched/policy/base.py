@@ -25,6 +25,7 @@ and receives back
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol
 
@@ -39,6 +40,7 @@ from simsched.policy.decisions import Exchange as Exchange
 from simsched.policy.decisions import Pool as Pool
 from simsched.policy.decisions import Preempt as Preempt
 from simsched.policy.decisions import Transfer as Transfer
+from simsched.policy.estimates import INFORMATION_MODES, estimate_ops, parse_user_ops
 from simsched.policy.executions import Duplicate, Kill, Progress
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -322,10 +324,12 @@ class View:
         Hardware thread and domain of each worker.
     rng : numpy.random.Generator
         The policy's own random stream.
-    information : {"exact", "class_mean", "blind"}
+    information : {"exact", "class_mean", "user", "blind"}
         What the policy knows about durations.
     state : EngineState or None
         Live state, for fine hooks only.
+    user_ops : mapping of str to float
+        Operations by task class that the user has given, for the information mode ``user``.
     """
 
     machine: Machine
@@ -335,6 +339,7 @@ class View:
     rng: np.random.Generator
     information: str = "exact"
     state: EngineState | None = None
+    user_ops: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n_workers(self) -> int:
@@ -349,22 +354,9 @@ class View:
     def estimated_ops(self, graph: TaskGraph) -> NDArray[np.float64]:
         """Return the operations of every task body as the policy knows them.
 
-        Exact values, the mean of each task's class, or ones, according to `information`; shape
-        (n_kinds, n_tasks).
+        Shape (n_kinds, n_tasks); see :func:`simsched.policy.estimates.estimate_ops`.
         """
-        if self.information == "exact":
-            return graph.ops
-        if self.information == "blind":
-            return np.ones_like(graph.ops)
-        counts = np.bincount(graph.task_class, minlength=len(graph.class_names))
-        rows = []
-        for row in graph.ops:
-            total = np.bincount(graph.task_class, weights=row, minlength=len(graph.class_names))
-            rows.append((total / np.maximum(counts, 1))[graph.task_class])
-        return np.array(rows)
-
-
-INFORMATION_MODES = ("exact", "class_mean", "blind")
+        return estimate_ops(graph, self.information, self.user_ops)
 
 
 def param(
@@ -400,12 +392,16 @@ class Policy:
     timer_period_s: ClassVar[float] = 0.0
 
     information: str = param("exact", choices=INFORMATION_MODES)
+    user_ops: str = param("")
 
     def __post_init__(self) -> None:
+        name = type(self).name or type(self).__name__
         for f in fields(self):
-            _check_parameter(
-                type(self).name or type(self).__name__, f.name, getattr(self, f.name), f
-            )
+            _check_parameter(name, f.name, getattr(self, f.name), f)
+        try:
+            parse_user_ops(self.user_ops)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"policy {name}: parameter user_ops: {error}") from error
 
     def start(self, view: View) -> Any:
         """Return the policy's own state for one run; passed to every later call."""

@@ -20,6 +20,7 @@ from simsched.policy.base import (
     View,
 )
 from simsched.policy.blocks import check_pools
+from simsched.policy.estimates import parse_user_ops
 from simsched.policy.plan_checks import validate_plan
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -76,7 +77,15 @@ def rehearse(
     threads = machine.place_workers(workers)
     domain = machine.core_domain[machine.thread_core[threads]]
     rng = np.random.Generator(random_stream(seed, "policy"))
-    view = View(machine, workload, threads, domain, rng, policy.information)
+    view = View(
+        machine,
+        workload,
+        threads,
+        domain,
+        rng,
+        policy.information,
+        user_ops=parse_user_ops(policy.user_ops),
+    )
     program = policy.prepare(view)
     program.validate()
     view = replace(view, workload=program)

@@ -14,6 +14,7 @@ from simsched.policy.base import View
 from simsched.policy.bats import Bats, pages_of
 from simsched.policy.cab import Cab
 from simsched.policy.cab import boundary_level as level_by_equation
+from simsched.policy.estimates import parse_user_ops
 from simsched.policy.footprint import cut_by_level, input_bytes, shared_cache_bytes
 from simsched.policy.subgraphs import group_tasks
 
@@ -109,5 +110,13 @@ def _view(machine: str, workload: str, parameters: dict[str, Any] | None, policy
     domains = model.core_domain[model.thread_core[threads]]
     rng = np.random.default_rng(0)
     built = workload_of(workload, parameters)
-    view = View(model, built, threads, domains, rng, policy.information)
+    view = View(
+        model,
+        built,
+        threads,
+        domains,
+        rng,
+        policy.information,
+        user_ops=parse_user_ops(policy.user_ops),
+    )
     return replace(view, workload=policy.prepare(view))

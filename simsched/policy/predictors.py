@@ -1,0 +1,138 @@
+"""Predictors of the durations of kernels and copies, trained on profiles.
+
+Models are those of scikit-learn, which is imported when the first one is trained: linear
+regression, the mean of the five nearest neighbours, support vectors, and approximate nearest
+neighbours, for which the five nearest of a random tenth of the samples are taken.
+
+References
+----------
+Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
+8.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.workload.accelerator_programs import Profile, profile
+from simsched.workload.graph import TaskGraph, Workload
+
+FloatArray = NDArray[np.float64]
+PREDICTORS = ("lr_knn", "lr", "knn", "svm", "ann")
+NEIGHBOURS = 5
+TRAINING_SHARE = 0.9
+SEARCHED_SHARE = 0.1  #: of the samples, by approximate nearest neighbours
+HARMLESS_S = 2e-3  #: mispredictions of shorter tasks do no harm
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A trained model.
+
+    Parameters
+    ----------
+    name : {"lr", "knn", "svm", "ann"}
+        Which model it is.
+    model : object
+        The model of scikit-learn.
+    error : float
+        Mean relative error of the samples that were held out.
+    long_error : float
+        The same for samples of 2 ms and more; NaN if there are none.
+    """
+
+    name: str
+    model: Any
+    error: float
+    long_error: float
+
+    def seconds(self, features: FloatArray) -> FloatArray:
+        """Return predicted durations, not below 0."""
+        return np.maximum(np.asarray(self.model.predict(features), np.float64), 0.0)
+
+
+@cache
+def trained(predictor: str, task_class: str, reading: int = 0) -> Predictor | None:
+    """Return a predictor for a task class; None for a class without a profile.
+
+    Parameters
+    ----------
+    predictor : str
+        One of `PREDICTORS`; ``lr_knn`` is the better of the two on held-out samples.
+    task_class : str
+        Class of the workload `accelerator_mix`.
+    reading : int
+        As for the workload.
+    """
+    samples = profile(task_class, reading)
+    if samples is None:
+        return None
+    if predictor == "lr_knn":
+        return min((train(name, samples) for name in ("lr", "knn")), key=lambda p: p.error)
+    return train(predictor, samples)
+
+
+def train(name: str, samples: Profile, seed: int = 0) -> Predictor:
+    """Train a model on a random 90 % of the samples and measure its error on the others."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(samples.seconds))
+    n = round(TRAINING_SHARE * len(order))
+    known, held_out = order[:n], order[n:]
+    if name == "ann":
+        known = known[: max(NEIGHBOURS, round(SEARCHED_SHARE * n))]
+    model = _model(name).fit(samples.features[known], samples.seconds[known])
+    measured = samples.seconds[held_out]
+    predicted = np.maximum(model.predict(samples.features[held_out]), 0.0)
+    errors = np.abs(predicted - measured) / measured  # equation 8.4
+    is_long = measured >= HARMLESS_S
+    long_error = float(errors[is_long].mean()) if is_long.any() else float("nan")
+    return Predictor(name, model, float(errors.mean()), long_error)
+
+
+def predicted_seconds(
+    predictor: str, workload: Workload, graph: TaskGraph, known: FloatArray
+) -> FloatArray:
+    """Return the predicted duration of each task; `known` where there is no profile.
+
+    Parameters
+    ----------
+    predictor : str
+        One of `PREDICTORS`.
+    workload : Workload
+        A workload with applications.
+    graph : TaskGraph
+        Its graph.
+    known : ndarray of float64, shape (n_tasks,)
+        Durations of tasks that nobody profiles: host code.
+    """
+    about = workload.applications
+    assert about is not None
+    seconds, reading = known.copy(), workload.parameters.get("reading", 0)
+    for number, name in enumerate(graph.class_names):
+        model = trained(predictor, name, reading if isinstance(reading, int) else 0)
+        if model is not None:
+            mine = graph.task_class == number
+            seconds[mine] = model.seconds(about.features[mine])
+    return seconds
+
+
+def _model(name: str) -> Any:
+    """Return an untrained model of scikit-learn."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.linear_model import LinearRegression
+    from sklearn.neighbors import KNeighborsRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVR
+
+    if name == "lr":
+        return LinearRegression()
+    if name in ("knn", "ann"):
+        return KNeighborsRegressor(n_neighbors=NEIGHBOURS)
+    machine = make_pipeline(StandardScaler(), SVR())
+    return TransformedTargetRegressor(regressor=machine, transformer=StandardScaler())

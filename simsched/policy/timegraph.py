@@ -1,0 +1,227 @@
+"""TimeGraph: a real-time scheduler in the GPU driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from simsched.policy.accelerator import exclusive_kernels
+from simsched.policy.accelerator_pool import PoolState, ReorderingPolicy
+from simsched.policy.base import View, param
+from simsched.policy.registry import preset, register
+from simsched.workload.graph import Workload
+
+PS = 1e-12
+BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
+
+
+@dataclass
+class Budget:
+    """Reserved GPU time of one application.
+
+    Attributes
+    ----------
+    left_s : float
+        What is left, e; negative after an overrun.
+    periods : int
+        Replenishments so far.
+    """
+
+    left_s: float
+    periods: int = 0
+
+
+def replenished(left_s: float, capacity_s: float, cost_s: float = 0.0) -> float:
+    """Return the budget after one replenishment.
+
+    Parameters
+    ----------
+    left_s : float
+        Budget before, e.
+    capacity_s : float
+        Reserved time per period, C.
+    cost_s : float
+        Predicted cost x of the kernel that waits (a-priori enforcement); 0 for posterior
+        enforcement.
+
+    Notes
+    -----
+    ``min(C, e + C)``, and ``min(x, e + C)`` for a kernel with x > C, which could never run
+    otherwise.
+    """
+    return min(max(capacity_s, cost_s), left_s + capacity_s)
+
+
+@dataclass
+class TimeGraphState(PoolState):
+    """What TimeGraph remembers: budgets by application, when kernels began or wake up."""
+
+    budgets: dict[int, Budget] = field(default_factory=dict)
+    began_ps: dict[int, int] = field(default_factory=dict)
+    wakes_s: dict[int, float] = field(default_factory=dict)
+
+
+@register("timegraph")
+@dataclass(frozen=True, kw_only=True)
+class TimeGraph(ReorderingPolicy):
+    """Kernels are submitted one at a time by priority, or in runs of one task.
+
+    Parameters
+    ----------
+    policy : {"prt", "ht"}
+        Predictable response time or high throughput.
+    reservation : {"none", "pe", "ae"}
+        Posterior or a-priori enforcement of reserved GPU time, under `prt`.
+    capacity_s, period_s : float
+        Reserved GPU time C of each batch application and its period T, in seconds.
+    reserves_critical : bool
+        Whether critical applications have a reservation too.
+    decision_s : float
+        Time of the interrupt and the decision at the end of a kernel.
+    prediction_s : float
+        Time that the prediction of a cost takes; `ae` only.
+
+    Notes
+    -----
+    * `prt`: a kernel that arrives is submitted if the GPU is idle, else it sleeps; at the end of a
+      kernel the one of the highest priority is woken, after `decision_s`.
+    * `ht`: a kernel that arrives is also submitted if the GPU executes kernels of the same
+      application and no kernel of higher priority sleeps; at the end of a kernel another one is
+      woken only if the GPU is idle.
+    * `pe`: a kernel is submitted if its application's budget e is above 0; `ae`: if its predicted
+      cost x is at most e. The GPU time of a kernel is taken off e when it has ended; see
+      :func:`replenished`. A kernel that sleeps for its budget is on its way to the device until
+      then, one of an application at a time; if another one is running by then, it queues up behind
+      it.
+
+    The source gives no amount for decisions and no reservations: `decision_s` is the order of an
+    interrupt, and a tenth of the GPU per batch application is reserved.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    sections 8.2.1.1 and 8.2.1.2.
+    """
+
+    policy: str = param("prt", choices=("prt", "ht"))
+    reservation: str = param("none", choices=("none", "pe", "ae"))
+    capacity_s: float = param(0.05, low=1e-9, high=1e3)
+    period_s: float = param(0.1, low=1e-9, high=1e3)
+    reserves_critical: bool = param(default=False)
+    decision_s: float = param(20e-6, low=0.0, high=1.0)
+    prediction_s: float = param(50e-6, low=0.0, high=1.0)
+
+    def start(self, view: View) -> TimeGraphState:
+        """Return the state of a run."""
+        return TimeGraphState()
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program with kernels that have the device to themselves."""
+        return exclusive_kernels(view)
+
+    def on_acquire(
+        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Note when a kernel begins."""
+        assert view.state is not None
+        if state.now.is_kernel[task]:
+            state.began_ps[task] = view.state.now_ps()
+
+    def note_finish(self, view: View, state: TimeGraphState, task: int) -> None:
+        """Take the time of a kernel off its application's budget."""
+        assert view.state is not None
+        state.wakes_s.pop(task, None)
+        if task not in state.began_ps:
+            return
+        used_s = (view.state.now_ps() - state.began_ps.pop(task)) * PS
+        if self._reserves(state, task):
+            self._budget(view, state, task).left_s -= used_s
+
+    def chosen(self, view: View, state: TimeGraphState) -> Iterator[tuple[int, float]]:
+        """Yield what may be submitted now."""
+        assert view.state is not None
+        now_s = view.state.now_ps() * PS
+        while state.waiting:
+            if any(state.wakes_s.get(task, 0.0) <= now_s for task in state.issued):
+                following = self._following(state)
+                if following is None:
+                    return
+                yield following, 0.0
+                continue
+            task = self._first(view, state, now_s)
+            if task is None:
+                return
+            delay_s, sleep_s = self.decision_s, self._sleep_s(view, state, task)
+            if sleep_s > 0.0:
+                state.wakes_s[task] = now_s + sleep_s
+            if self.reservation == "ae" and self._reserves(state, task):
+                delay_s += self.prediction_s
+            yield task, delay_s + sleep_s
+
+    def _first(self, view: View, state: TimeGraphState, now_s: float) -> int | None:
+        """Return the kernel to wake on an idle GPU: budget, then priority, then age."""
+        application = state.now.application
+        sleeping = {int(application[t]) for t in state.issued if state.wakes_s.get(t, 0.0) > now_s}
+
+        def rank(task: int) -> tuple[float, bool]:
+            return self._sleep_s(view, state, task), not bool(state.now.is_critical[task])
+
+        awake = [task for task in state.waiting if int(application[task]) not in sleeping]
+        return min(awake, key=rank, default=None)
+
+    def _following(self, state: TimeGraphState) -> int | None:
+        """Return a kernel that may follow those on the GPU before they have ended, if any."""
+        now = state.now
+        if self.policy != "ht":
+            return None
+        running = {int(now.application[task]) for task in state.issued}
+        highest = any(now.is_critical[task] for task in state.waiting)
+        for task in state.waiting:
+            if {int(now.application[task])} == running and now.is_critical[task] == highest:
+                return task
+        return None
+
+    def _reserves(self, state: TimeGraphState, task: int) -> bool:
+        """Return whether a task belongs to an application with a reservation."""
+        return self.reservation != "none" and (
+            self.reserves_critical or not bool(state.now.is_critical[task])
+        )
+
+    def _budget(self, view: View, state: TimeGraphState, task: int) -> Budget:
+        """Return the budget of a task's application, replenished up to now."""
+        assert view.state is not None
+        application = int(state.now.application[task])
+        budget = state.budgets.setdefault(application, Budget(self.capacity_s))
+        periods = int(view.state.now_ps() * PS / self.period_s)
+        while budget.periods < periods:
+            budget.periods += 1
+            before, cost_s = budget.left_s, self._cost_s(state, task)
+            budget.left_s = replenished(before, self.capacity_s, cost_s)
+            if budget.left_s == before:  # full: nothing changes any more
+                budget.periods = periods
+        return budget
+
+    def _cost_s(self, state: TimeGraphState, task: int) -> float:
+        """Return the predicted cost of a kernel that waits, 0 where nothing is predicted."""
+        is_predicted = self.reservation == "ae" and task in state.waiting
+        return float(state.seconds[task]) if is_predicted else 0.0
+
+    def _sleep_s(self, view: View, state: TimeGraphState, task: int) -> float:
+        """Return how long a kernel sleeps until its application's budget lets it be submitted."""
+        assert view.state is not None
+        if not self._reserves(state, task):
+            return 0.0
+        budget, cost_s = self._budget(view, state, task), self._cost_s(state, task)
+        left_s, periods = budget.left_s, budget.periods
+        while not (left_s >= cost_s if self.reservation == "ae" else left_s > 0.0):
+            left_s, periods = replenished(left_s, self.capacity_s, cost_s), periods + 1
+        if periods == budget.periods:
+            return 0.0
+        return max(0.0, periods * self.period_s - view.state.now_ps() * PS)
+
+
+preset("timegraph_prt", TimeGraph, f"Predictable response time: one kernel at a time ({BOOK}).")
+preset("timegraph_ht", TimeGraph, f"High throughput: runs of one task ({BOOK}).", policy="ht")
+preset("timegraph_pe", TimeGraph, f"Posterior enforcement ({BOOK}).", reservation="pe")
+preset("timegraph_ae", TimeGraph, f"A-priori enforcement ({BOOK}).", reservation="ae")

@@ -1,0 +1,156 @@
+"""Latency of queries and use of the device, where applications share an accelerator.
+
+Only the times of single tasks are looked at; they are collected while the run goes on, so that no
+event trace has to be kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.trace.schema import EventKind
+from simsched.trace.sink import Events, EventSink
+from simsched.workload.graph import Workload
+
+PS = 1e-12
+NEVER = np.iinfo(np.int64).max
+
+
+class TaskTimes:
+    """A sink that keeps when each task of the last iteration was submitted, began and ended.
+
+    Parameters
+    ----------
+    n_tasks : int
+        Tasks of the graph.
+    others : EventSink or None
+        Another sink that gets the events too.
+
+    Attributes
+    ----------
+    ready_ps, start_ps, end_ps : ndarray of int64, shape (n_tasks,)
+        First TASK_READY, first TASK_START and TASK_END.
+    """
+
+    def __init__(self, n_tasks: int, others: EventSink | None = None) -> None:
+        self.capacity = 2**16 if others is None else others.capacity
+        self._others = others
+        self.ready_ps = np.full(n_tasks, NEVER, np.int64)
+        self.start_ps = np.full(n_tasks, NEVER, np.int64)
+        self.end_ps = np.full(n_tasks, NEVER, np.int64)
+
+    def append(self, events: Events) -> None:
+        """Take the next batch; see :meth:`simsched.trace.sink.EventSink.append`."""
+        for kind, first in (
+            (EventKind.TASK_READY, self.ready_ps),
+            (EventKind.TASK_START, self.start_ps),
+            (EventKind.TASK_END, self.end_ps),
+        ):
+            chosen = events["kind"] == kind
+            np.minimum.at(first, events["task"][chosen], events["time_ps"][chosen])
+        if self._others is not None:
+            self._others.append(events)
+
+
+def percentile(values: NDArray[np.float64], percent: float) -> float:
+    """Return the smallest value that at least so many percent of the values do not exceed.
+
+    Examples
+    --------
+    >>> percentile(np.arange(1.0, 201.0), 99.0)
+    198.0
+    """
+    ordered = np.sort(values)
+    return float(ordered[max(0, int(np.ceil(percent / 100.0 * len(ordered))) - 1)])
+
+
+def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
+    """Return columns on latency and utilisation for a workload with applications.
+
+    Notes
+    -----
+    * The latency of a query is the time from the submission of its first task to the end of its
+      last. Only queries that begin while batch jobs are running count (all of them without batch
+      jobs).
+    * `batch_utilization_percent` is the part of the time in which a batch kernel is being executed,
+      from the start to the last end of a query, or to the last end of a batch job if that is
+      earlier.
+    * `queue_percent` is the part of the latency in which tasks of queries wait: submitted, not
+      begun.
+    * `kernel_delays` is the mean number of batch kernels that end or run while a kernel of a query
+      waits.
+    """
+    about, graph = workload.applications, workload.graph
+    assert about is not None
+    is_kernel = np.isfinite(graph.ops[graph.kinds.index("gpu")])
+    batch = np.flatnonzero(~about.critical[about.of_task])
+    kernels = batch[is_kernel[batch]]
+    horizon = int(times.end_ps[batch].max(initial=0)) if len(batch) else NEVER
+    row: dict[str, Any] = {"batch_kernels": len(kernels)}
+    mine = np.flatnonzero(about.query >= 0)
+    if len(mine):
+        latency, began, ended = _latencies(about.query[mine], times, mine, about.n_queries)
+        counted = began < horizon
+        horizon = min(horizon, int(ended.max()))
+        seconds = latency[counted].astype(np.float64) * PS
+        row |= _latency_columns(seconds, about.target_s)
+        waits = times.start_ps[mine] - times.ready_ps[mine]
+        row["queue_percent"] = 100.0 * float(waits.sum()) / float(latency.sum())
+        lc_kernels = mine[is_kernel[mine] & counted[about.query[mine]]]
+        row["kernel_delays"], row["kernel_delays_min"] = _delays(times, lc_kernels, kernels)
+    row["colocated_s"] = horizon * PS
+    busy = _union_ps(times.start_ps[kernels], times.end_ps[kernels], horizon)
+    done = int((times.end_ps[kernels] <= horizon).sum())
+    row["batch_kernels_per_s"] = done / (horizon * PS) if done else 0.0
+    row["batch_utilization_percent"] = 100.0 * busy / horizon if len(kernels) else 0.0
+    return row
+
+
+def _latencies(
+    query: NDArray[np.int32], times: TaskTimes, tasks: NDArray[np.int64], n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the latency, the begin and the end of every query."""
+    began, ended = np.full(n, NEVER, np.int64), np.zeros(n, np.int64)
+    np.minimum.at(began, query, times.ready_ps[tasks])
+    np.maximum.at(ended, query, times.end_ps[tasks])
+    return ended - began, began, ended
+
+
+def _latency_columns(seconds: NDArray[np.float64], target_s: float) -> dict[str, Any]:
+    """Return the columns on latencies."""
+    tail = percentile(seconds, 99.0)
+    return {
+        "queries": len(seconds),
+        "mean_latency_s": float(seconds.mean()),
+        "p99_latency_s": tail,
+        "max_latency_s": float(seconds.max()),
+        "target_s": target_s,
+        "mean_latency_over_target": float(seconds.mean()) / target_s,
+        "p99_latency_over_target": tail / target_s,
+        "late_queries": int((seconds > target_s).sum()),
+        "misses_target": int(tail > target_s),
+    }
+
+
+def _delays(
+    times: TaskTimes, waiting: NDArray[np.int64], kernels: NDArray[np.int64]
+) -> tuple[float, int]:
+    """Return mean and minimum of the kernels that are executed while each of others waits."""
+    if not len(waiting):
+        return 0.0, 0
+    starts, ends = np.sort(times.start_ps[kernels]), np.sort(times.end_ps[kernels])
+    begun = np.searchsorted(starts, times.start_ps[waiting], side="left")
+    over = np.searchsorted(ends, times.ready_ps[waiting], side="right")
+    number = begun - over
+    return float(number.mean()), int(number.min())
+
+
+def _union_ps(start: NDArray[np.int64], end: NDArray[np.int64], horizon: int) -> int:
+    """Return the time before a horizon that is covered by intervals."""
+    order = np.argsort(start, kind="stable")
+    begin, until = np.minimum(start[order], horizon), np.minimum(end[order], horizon)
+    covered = np.maximum.accumulate(np.concatenate(([0], until)))
+    return int(np.maximum(until - np.maximum(begin, covered[:-1]), 0).sum())

@@ -1,0 +1,273 @@
+"""Latency-critical services and batch jobs that share one accelerator.
+
+Each service is a closed loop (or, with `load`, a Poisson process) of queries; a query is a chain
+
+    copy in, K times (host code, kernel), copy out
+
+so that the next task is submitted when the one before has come back. Each batch job is `run_ahead`
+chains of steps ``copy in, kernels, copy out`` per instance, which is how far the job may submit
+ahead.
+
+* *Kinds.* ``cpu`` runs host code, ``gpu`` kernels, ``copy_in`` and ``copy_out`` copies.
+* *Tasks.* For each query K kernels, K pieces of host code and its copies; a batch job has as many
+  steps as take `batch_s` seconds on a free device. A copy from pinned memory is one task, which has
+  the copy engine to itself; a copy from pageable memory is a chain of ceil(bytes / `chunk_bytes`)
+  tasks of occupancy 1, because the driver stages it through small pinned buffers.
+* *Edges.* Along the chains; in a closed loop also from the end of a query to the next one.
+* *Operations.* One per nanosecond of solo duration for kernels. Durations and what a runtime sees
+  of a task (`Applications.features`) are in :mod:`simsched.workload.accelerator_programs`.
+* *Blocks.* Two: buffers in pageable and in pinned memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.errors import ConfigurationError
+from simsched.workload.accelerator_programs import (
+    BATCH,
+    CRITICAL,
+    FULL,
+    Program,
+    divergent_duration_s,
+    find_programs,
+    regular_duration_s,
+    with_deviation,
+)
+from simsched.workload.applications import Applications
+from simsched.workload.builder import accesses, adjacency, build_graph, check_size
+from simsched.workload.draws import stream
+from simsched.workload.graph import Workload
+from simsched.workload.registry import Bounds, Count, Fraction, Size, generator
+
+KINDS = ("cpu", "gpu", "copy_in", "copy_out")
+CPU, GPU, COPY_IN, COPY_OUT = range(4)
+CLOCK_HZ = (2.1e9, 1e9, 1e9, 1e9)  #: operations per second of each kind
+FEATURES = ("size", "out", "pinned")
+PAGEABLE, PINNED_BUFFER = 0, 1
+
+Seconds = Annotated[float, Bounds(0.0, 1e6)]
+FloatArray = NDArray[np.float64]
+
+
+@generator("accelerator_mix", small={"queries": 2, "batch_s": 0.05, "batch": "hw pf"})
+def accelerator_mix(
+    seed: int,
+    *,
+    critical: str = "face",
+    batch: str = "hw",
+    instances: Count = 1,
+    run_ahead: Count = 2,
+    queries: Count = 400,
+    batch_s: Seconds = 60.0,
+    load: Fraction = 0.0,
+    gap_s: Seconds = 1e-4,
+    target_s: Seconds = 0.15,
+    chunk_bytes: Size = 2**20,
+    deviation: Fraction = 1.0,
+    reading: Annotated[int, Bounds(0, 2**31 - 1)] = 0,
+) -> Workload:
+    """Latency-critical services and batch jobs on one GPU.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of input sizes, deviations and arrivals.
+    critical, batch : str
+        Names of services and of batch jobs, separated by blanks; empty for none.
+    instances : int
+        Instances of each batch job.
+    run_ahead : int
+        Chains of each instance: how many steps it submits before the first has ended.
+    queries : int
+        Queries of each service.
+    batch_s : float
+        Work of each instance, in seconds on a free device.
+    load : float
+        Part of the time that a service is busy when it is alone, with Poisson arrivals; 0 for a
+        closed loop with one query at a time.
+    gap_s : float
+        Host code before each kernel of a query, in seconds.
+    target_s : float
+        Latency target, in seconds.
+    chunk_bytes : int
+        Piece of a pageable copy that queues up for the copy engine by itself.
+    deviation : float
+        Scale of the deviations of durations from what the inputs say; 1 as measured, 0 for none.
+    reading : int
+        Seed of what the source leaves open about the programs.
+    """
+    services = find_programs(critical, CRITICAL, reading)
+    jobs = find_programs(batch, BATCH, reading)
+    if not services and not jobs:
+        raise ConfigurationError("accelerator_mix: found no programs, accepted at least one")
+    draw = _Draw(stream(seed, "accelerator"), gap_s, chunk_bytes, deviation)
+    for service in services:
+        _add_service(draw, service, queries, load)
+    for job in jobs:
+        for instance in range(instances):
+            name = job.name if instances == 1 else f"{job.name}#{instance}"
+            _add_job(draw, job, name, run_ahead, batch_s)
+    check_size("accelerator_mix", tasks=len(draw.kind))
+    return draw.workload(target_s)
+
+
+@dataclass
+class _Draw:
+    """Tasks so far, as columns."""
+
+    rng: np.random.Generator
+    gap_s: float
+    chunk_bytes: int
+    deviation: float
+    kind: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    occupancy: list[int] = field(default_factory=list)
+    application: list[int] = field(default_factory=list)
+    query: list[int] = field(default_factory=list)
+    task_class: list[str] = field(default_factory=list)
+    size: list[float] = field(default_factory=list)
+    moved_bytes: list[int] = field(default_factory=list)
+    buffer: list[int] = field(default_factory=list)
+    arrival_s: list[float] = field(default_factory=list)
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    critical: list[bool] = field(default_factory=list)
+    n_queries: int = 0
+
+    def add(
+        self, kind: int, name: str, seconds: float, share: int, size: float, after: int, query: int
+    ) -> int:
+        """Add a task of the application that was named last, after another one; return it."""
+        task = len(self.kind)
+        self.kind.append(kind)
+        self.task_class.append(name)
+        self.seconds.append(seconds)
+        self.occupancy.append(share)
+        self.size.append(size)
+        self.application.append(len(self.names) - 1)
+        self.query.append(query)
+        self.moved_bytes.append(0)
+        self.buffer.append(PAGEABLE)
+        self.arrival_s.append(0.0)
+        if after >= 0:
+            self.edges.append((after, task))
+        return task
+
+    def copy(self, program: Program, kind: int, after: int, query: int) -> int:
+        """Add a copy; return its last task."""
+        whole = program.copy_in_bytes if kind == COPY_IN else program.copy_out_bytes
+        piece = whole if program.is_pinned else self.chunk_bytes
+        name = KINDS[kind] + ("_pinned" if program.is_pinned else "_pageable")
+        for start in range(0, whole, piece):
+            n_bytes = min(piece, whole - start)
+            share = FULL if program.is_pinned else 1
+            after = self.add(kind, name, 0.0, share, float(n_bytes), after, query)
+            self.moved_bytes[after] = n_bytes
+            self.buffer[after] = PINNED_BUFFER if program.is_pinned else PAGEABLE
+        return after
+
+    def deviate(self, seconds: FloatArray, kind: str) -> FloatArray:
+        """Return durations with their deviations."""
+        return seconds + self.deviation * (with_deviation(self.rng, seconds, kind) - seconds)
+
+    def workload(self, target_s: float) -> Workload:
+        """Return the columns as a workload."""
+        n, kind = len(self.kind), np.array(self.kind)
+        ops = np.full((len(KINDS), n), np.inf)
+        ops[kind, np.arange(n)] = np.array(self.seconds) * np.array(CLOCK_HZ)[kind]
+        names = tuple(dict.fromkeys(self.task_class))
+        number = {name: i for i, name in enumerate(names)}
+        moved, buffer = np.array(self.moved_bytes), np.array(self.buffer)
+        copies = np.flatnonzero(moved > 0)
+        into = kind[copies] == COPY_IN
+        edges = np.array(self.edges, np.int64).reshape(-1, 2)
+        largest = [int(moved[buffer == b].max(initial=0)) for b in (PAGEABLE, PINNED_BUFFER)]
+        graph = build_graph(
+            ops,
+            kinds=KINDS,
+            task_class=[number[name] for name in self.task_class],
+            class_names=names,
+            successors=adjacency(edges[:, 0], edges[:, 1], n),
+            accessed=accesses(
+                copies,
+                buffer[copies],
+                np.where(into, moved[copies], 0),
+                np.where(into, 0, moved[copies]),
+                n,
+            ),
+            block_bytes=largest,
+            arrival_ps=np.rint(np.array(self.arrival_s) * 1e12),
+            occupancy=self.occupancy,
+        )
+        pinned = buffer == PINNED_BUFFER
+        features = np.column_stack([self.size, kind == COPY_OUT, pinned & (moved > 0)])
+        about = Applications(
+            tuple(self.names),
+            np.array(self.critical, bool),
+            target_s,
+            np.array(self.application, np.int32),
+            np.array(self.query, np.int32),
+            FEATURES,
+            features.astype(np.float64),
+            np.array([False, True]),
+        )
+        return Workload("accelerator_mix", graph, applications=about)
+
+
+def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> None:
+    """Add all queries of a service."""
+    draw.names.append(program.name)
+    draw.critical.append(True)
+    weights = draw.rng.uniform(0.5, 1.5, program.kernels)
+    weights *= program.kernels / weights.sum()
+    alone_s = program.step_s + program.kernels * draw.gap_s
+    arrivals = np.cumsum(draw.rng.exponential(alone_s / load, queries)) if load > 0 else None
+    last = -1
+    for number in range(queries):
+        query, first = draw.n_queries, len(draw.kind)
+        draw.n_queries += 1
+        sizes = regular_duration_s(program.kernel_s * weights * draw.rng.uniform(0.8, 1.2))
+        seconds = np.where(
+            np.arange(program.kernels) % 2 == 0,
+            draw.deviate(sizes, "critical"),
+            draw.deviate(sizes, "library"),
+        )
+        last = draw.copy(program, COPY_IN, -1 if arrivals is not None else last, query)
+        if arrivals is not None:
+            draw.arrival_s[first] = float(arrivals[number])
+        for k in range(program.kernels):
+            if draw.gap_s > 0:
+                last = draw.add(CPU, "host", draw.gap_s, 0, draw.gap_s, last, query)
+            name = f"{program.name}.kernel" if k % 2 == 0 else "library"
+            last = draw.add(
+                GPU, name, float(seconds[k]), program.occupancy, float(sizes[k]), last, query
+            )
+        last = draw.copy(program, COPY_OUT, last, query)
+
+
+def _add_job(draw: _Draw, program: Program, name: str, run_ahead: int, batch_s: float) -> None:
+    """Add the steps of one instance of a batch job."""
+    draw.names.append(name)
+    draw.critical.append(False)
+    steps = max(run_ahead, int(np.ceil(batch_s / program.step_s)))
+    ends = [-1] * run_ahead
+    for step in range(steps):
+        sizes = draw.rng.uniform(0.0, 1.0, program.kernels)
+        seconds = draw.deviate(divergent_duration_s(program.kernel_s, sizes), "batch")
+        last = draw.copy(program, COPY_IN, ends[step % run_ahead], -1)
+        for k in range(program.kernels):
+            last = draw.add(
+                GPU,
+                f"{program.name}.kernel",
+                float(seconds[k]),
+                program.occupancy,
+                float(sizes[k]),
+                last,
+                -1,
+            )
+        ends[step % run_ahead] = draw.copy(program, COPY_OUT, last, -1)

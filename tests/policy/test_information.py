@@ -1,0 +1,64 @@
+"""What policies know of durations in each information mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import simulate
+from simsched.errors import ConfigurationError
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.policy.estimates import estimate_ops
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Workload
+
+GRAPH = build_graph(
+    [[4.0, 8.0, 5.0], [np.inf, 2.0, 1.0]],
+    kinds=("cpu", "gpu"),
+    task_class=[0, 0, 1],
+    class_names=("a", "b"),
+)
+INF = np.inf
+
+
+@pytest.mark.parametrize(
+    ("information", "expected"),
+    [
+        ("exact", [[4, 8, 5], [INF, 2, 1]]),
+        ("class_mean", [[6, 6, 5], [INF, 2, 1]]),
+        ("user", [[3, 3, 7], [INF, 3, 7]]),
+        ("blind", [[1, 1, 1], [INF, 1, 1]]),
+    ],
+)
+def test_modes(information: str, expected: list[list[float]]) -> None:
+    known = estimate_ops(GRAPH, information, {"a": 3.0, "b": 7.0})
+    np.testing.assert_array_equal(known, expected)
+
+
+def test_the_user_has_to_name_every_class() -> None:
+    with pytest.raises(ConfigurationError, match="user_ops: unknown class 'b'; accepted: a"):
+        estimate_ops(GRAPH, "user", {"a": 3.0})
+
+
+@pytest.mark.parametrize("text", ["a", "a:x", ":3", "a:1 a:2", "a:-1", "a:nan"])
+def test_malformed_tables_are_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"policy list_scheduling: parameter user_ops: found"):
+        make_policy("heft", {"information": "user", "user_ops": text})
+
+
+def test_a_policy_decides_by_what_the_user_says() -> None:
+    # Two workers, tasks of 1, 1 and 2 us: longest first ends after 2 us. Told that the long one is
+    # short, HEFT begins with the others and ends after 3 us.
+    graph = build_graph(
+        [1000.0, 1000.0, 2000.0], task_class=[0, 0, 1], class_names=("short", "long")
+    )
+    machine = make_machine(domains=1, cores_per_domain=2)
+
+    def makespan_us(**known: str) -> float:
+        policy = make_policy("heft", known)
+        return simulate(machine, Workload("w", graph), policy).makespan_s * 1e6
+
+    assert makespan_us() == pytest.approx(2.0)
+    told = {"information": "user", "user_ops": "short:5 long:1"}
+    assert makespan_us(**told) == pytest.approx(3.0)
