@@ -19,6 +19,7 @@ from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import Placement
 from simsched.trace.bounds import lower_bounds, traffic_bound_s
 from simsched.trace.schema import EventKind, Summary, Trace
+from simsched.trace.services import SERVICE_METRICS
 from simsched.workload.division import Division
 from simsched.workload.graph import Workload
 
@@ -149,7 +150,8 @@ def metric_names(machine: Machine) -> list[str]:
         **_division(nothing, None),
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
-    return [*names, *_BOUNDS]
+    services = SERVICE_METRICS if "copy_in" in machine.kinds else ()
+    return [*names, *_BOUNDS, *services]
 
 
 def _times(summary: Summary, machine: Machine) -> dict[str, Any]:

@@ -16,6 +16,28 @@ from simsched.trace.sink import Events, EventSink
 from simsched.workload.graph import Workload
 
 PS = 1e-12
+#: Columns of `service_metrics`; those of queries only where there are queries.
+SERVICE_METRICS = (
+    "batch_kernels",
+    "batch_kernels_per_s",
+    "batch_utilization_percent",
+    "colocated_s",
+    "copy_in_bytes_per_s",
+    "copy_in_s",
+    "copy_percent",
+    "kernel_delays",
+    "kernel_delays_min",
+    "late_queries",
+    "max_latency_s",
+    "mean_latency_over_target",
+    "mean_latency_s",
+    "misses_target",
+    "p99_latency_over_target",
+    "p99_latency_s",
+    "queries",
+    "queue_percent",
+    "target_s",
+)
 NEVER = np.iinfo(np.int64).max
 
 
@@ -80,6 +102,9 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
       earlier.
     * `queue_percent` is the part of the latency in which tasks of queries wait: submitted, not
       begun.
+    * `copy_in_s` is the mean time from the submission of a query's copy into the device to its end,
+      `copy_in_bytes_per_s` its rate, and `copy_percent` the part of copies in the time in which tasks
+      of queries are executed on the device.
     * `kernel_delays` is the mean number of batch kernels that end or run while a kernel of a query
       waits.
     """
@@ -99,6 +124,7 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
         row |= _latency_columns(seconds, about.target_s)
         waits = times.start_ps[mine] - times.ready_ps[mine]
         row["queue_percent"] = 100.0 * float(waits.sum()) / float(latency.sum())
+        row |= _copy_columns(workload, times, mine)
         lc_kernels = mine[is_kernel[mine] & counted[about.query[mine]]]
         row["kernel_delays"], row["kernel_delays_min"] = _delays(times, lc_kernels, kernels)
     row["colocated_s"] = horizon * PS
@@ -132,6 +158,32 @@ def _latency_columns(seconds: NDArray[np.float64], target_s: float) -> dict[str,
         "p99_latency_over_target": tail / target_s,
         "late_queries": int((seconds > target_s).sum()),
         "misses_target": int(tail > target_s),
+    }
+
+
+def _copy_columns(workload: Workload, times: TaskTimes, mine: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the columns on copies of queries."""
+    about, graph = workload.applications, workload.graph
+    assert about is not None
+    copies = {}
+    for kind in ("copy_in", "copy_out", "gpu"):
+        can = np.isfinite(graph.ops[graph.kinds.index(kind)])
+        copies[kind] = mine[can[mine]]
+    lasted, _, ended = _latencies(
+        about.query[copies["copy_in"]], times, copies["copy_in"], about.n_queries
+    )
+    copied_s = lasted[ended > 0].astype(np.float64) * PS
+    taken = {k: float((times.end_ps[t] - times.start_ps[t]).sum()) for k, t in copies.items()}
+    read = np.bincount(
+        np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr)),
+        graph.read_bytes,
+        graph.n_tasks,
+    )
+    n_bytes = float(read[copies["copy_in"]].sum())
+    return {
+        "copy_in_s": float(copied_s.mean()) if len(copied_s) else 0.0,
+        "copy_in_bytes_per_s": n_bytes / float(copied_s.sum()) if len(copied_s) else 0.0,
+        "copy_percent": 100.0 * (1.0 - taken["gpu"] / max(sum(taken.values()), 1.0)),
     }
 
 

@@ -1,0 +1,302 @@
+"""The K40 server as a device, budgets, headrooms, gates and partitions, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import Run, simulate
+from simsched.machine.load import load_machine
+from simsched.policy import make_policy
+from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
+from simsched.policy.gpu_sharing import drf_partition, warp_quota
+from simsched.policy.predictors import train, trained
+from simsched.policy.timegraph import replenished
+from simsched.trace.schema import EventKind
+from simsched.workload.accelerator_programs import profile
+from simsched.workload.applications import Applications
+from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.graph import Workload
+
+KINDS = ("cpu", "gpu", "copy_in", "copy_out")
+GPU, IN, OUT = 1, 2, 3
+MS = 1e6  # operations of 1 ms on the GPU
+MB = 10**6
+
+
+@pytest.fixture(params=["simpy", "native"])
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def programs(tasks: list[dict[str, Any]], target_s: float = 0.1) -> Workload:
+    """Return tasks given as kind, ms or MB, application (0 critical), after, pinned, share, at."""
+    n = len(tasks)
+    kind = np.array([task["kind"] for task in tasks])
+    ops = np.full((4, n), np.inf)
+    ops[kind, np.arange(n)] = [task.get("ms", 0.0) * MS for task in tasks]
+    moved = np.array([int(task.get("mb", 0) * MB) for task in tasks])
+    pinned = np.array([task.get("pinned", False) for task in tasks])
+    copies = np.flatnonzero(moved)
+    edges = [(task["after"], i) for i, task in enumerate(tasks) if "after" in task]
+    sources, targets = zip(*edges, strict=True) if edges else ((), ())
+    graph = build_graph(
+        ops,
+        kinds=KINDS,
+        successors=adjacency(sources, targets, n),
+        accessed=accesses(copies, pinned[copies].astype(int), moved[copies], 0, n),
+        block_bytes=[1000 * MB, 1000 * MB],
+        arrival_ps=np.array([task.get("at", 0) for task in tasks]) * 10**9,
+        occupancy=[task.get("share", 1000) for task in tasks],
+    )
+    application = np.array([task.get("app", 1) for task in tasks], np.int32)
+    about = Applications(
+        ("lc", "b1", "b2", "b3"),
+        np.array([True, False, False, False]),
+        target_s,
+        application,
+        np.where(application == 0, 0, -1).astype(np.int32),
+        ("size", "out", "pinned"),
+        np.column_stack([moved, kind == OUT, pinned]).astype(float),
+        np.array([False, True]),
+    )
+    return Workload("programs", graph, applications=about)
+
+
+def run(backend: str, policy: str, workload: Workload, **parameters: Any) -> Run:
+    chosen = make_policy(policy, parameters)
+    return simulate(load_machine("k40_server"), workload, chosen, backend=backend, events=True)
+
+
+def times_ms(result: Run, kind: EventKind = EventKind.TASK_START) -> list[float]:
+    assert result.trace is not None
+    events = result.trace.events
+    chosen = events["kind"] == kind
+    order = np.argsort(events["task"][chosen], kind="stable")
+    found: list[float] = (events["time_ps"][chosen][order] / 1e9).tolist()
+    return found
+
+
+def ends_ms(result: Run) -> list[float]:
+    return times_ms(result, EventKind.TASK_END)
+
+
+@pytest.mark.parametrize(("n", "rate"), [(1, 3150), (2, 3150), (3, 3150), (4, 3040), (5, 2432)])
+def test_pageable_copies_share_the_link_beyond_three(backend: str, n: int, rate: float) -> None:
+    copies = [{"kind": IN, "mb": 31.5, "share": 1} for _ in range(n)]
+    assert ends_ms(run(backend, "mps", programs(copies))) == pytest.approx([31.5 / rate * 1e3] * n)
+
+
+def test_a_pinned_copy_has_its_direction_to_itself(backend: str) -> None:
+    # The pinned copy waits for the pageable one that runs, and those after it wait for it.
+    tasks = [
+        {"kind": IN, "mb": 3.15, "share": 1},
+        {"kind": IN, "mb": 118.83, "pinned": True},
+        {"kind": IN, "mb": 3.15, "share": 1},
+        {"kind": OUT, "mb": 3.15, "share": 1},
+    ]
+    assert ends_ms(run(backend, "mps", programs(tasks))) == pytest.approx([1, 11, 12, 1])
+
+
+def test_kernels_overlap_under_mps_but_not_by_themselves(backend: str) -> None:
+    kernels = [{"kind": GPU, "ms": 5, "share": 600}, {"kind": GPU, "ms": 5, "share": 400}]
+    assert times_ms(run(backend, "mps", programs(kernels))) == [0, 0]
+    assert times_ms(run(backend, "accelerator_fcfs", programs(kernels))) == [0, 5]
+
+
+def test_priority_overtakes_waiting_kernels_only(backend: str) -> None:
+    # Batch kernels of two streams; the critical one arrives at 2, while the first runs.
+    tasks = [
+        {"kind": GPU, "ms": 10},
+        {"kind": GPU, "ms": 10, "app": 2},
+        {"kind": GPU, "ms": 1, "app": 0, "at": 2},
+    ]
+    assert times_ms(run(backend, "mps", programs(tasks))) == [0, 10, 20]
+    assert times_ms(run(backend, "priority", programs(tasks))) == [0, 11, 10]
+    found = times_ms(run(backend, "timegraph_prt", programs(tasks), decision_s=0.0))
+    assert found == [0, 11, 10]
+
+
+def test_high_throughput_lets_a_run_of_one_task_block_another(backend: str) -> None:
+    # Two kernels of the batch job are submitted in a row; the critical one waits for both.
+    tasks = [
+        {"kind": GPU, "ms": 10},
+        {"kind": GPU, "ms": 10},
+        {"kind": GPU, "ms": 1, "app": 0, "at": 2},
+        {"kind": GPU, "ms": 10, "at": 3},
+    ]
+    ht = times_ms(run(backend, "timegraph_ht", programs(tasks), decision_s=0.0))
+    assert ht == [0, 10, 20, 21]
+    prt = times_ms(run(backend, "timegraph_prt", programs(tasks), decision_s=0.0))
+    assert prt == [0, 11, 10, 21]
+
+
+def test_replenishment() -> None:
+    assert [replenished(e, 5.0) for e in (-7, -2, 0, 4)] == [-2, 3, 5, 5]
+    assert [replenished(e, 5.0, 12.0) for e in (-2, 3, 8)] == [3, 8, 12]
+    assert replenished(4.0, 5.0, 3.0) == 5.0  # a cost below C changes nothing
+
+
+@pytest.mark.parametrize(
+    ("reservation", "expected"),
+    # C = 4, T = 10. pe: 4 - 6 = -2 at 6; e = 2 at 10, so the second runs from 10 to 16 and leaves
+    # -4; e = 0 at 20 is not enough, 4 at 30 is. ae: 6 > 4, so the first waits for e = min(6, 4 + 4) at
+    # 10; e = 0 at 16, 4 at 20, 6 at 30; and so on.
+    [("pe", [0, 10, 30]), ("ae", [10, 30, 50])],
+)
+def test_reservations(backend: str, reservation: str, expected: list[float]) -> None:
+    tasks = [{"kind": GPU, "ms": 6} for _ in range(3)]
+    found = run(
+        backend,
+        "timegraph",
+        programs(tasks),
+        reservation=reservation,
+        capacity_s=4e-3,
+        period_s=10e-3,
+        decision_s=0.0,
+        prediction_s=0.0,
+    )
+    assert times_ms(found) == pytest.approx(expected, abs=1e-6)
+
+
+def test_formulas_of_baymax() -> None:
+    assert batch_copies(12160e6, 3150e6) == 2
+    assert headroom_s(150, 30, 40, 25) == 55
+    # After 50 of 150 with 20 of 40 done, 10 queued: 100 - 10 - 20 - 0.
+    assert refilled_s(150, 50, 10, 40, 20, 0) == 70
+
+
+BAYMAX: dict[str, Any] = {"predictor": "view", "decision_s": 0.0}
+
+
+def test_batch_kernels_stay_within_the_headroom(backend: str) -> None:
+    # Target 100, T_self 20: headroom 80 at 0. The kernel of 50 fits, then 30 are left: that of 40
+    # has to wait until the query has ended, that of 25 does not.
+    tasks = [
+        {"kind": GPU, "ms": 20, "app": 0},
+        {"kind": GPU, "ms": 50, "app": 1},
+        {"kind": GPU, "ms": 40, "app": 2},
+        {"kind": GPU, "ms": 25, "app": 3},
+    ]
+    assert times_ms(run(backend, "baymax", programs(tasks), **BAYMAX)) == [0, 20, 95, 70]
+
+
+def test_overlap_refills_the_headroom(backend: str) -> None:
+    # T_self 40, headroom 60. The kernel of 50 runs beside the query's first one; when the second is
+    # submitted at 20, used are 20, queued 50, to do 20: 100 - 20 - 50 - 20 = 10, as it would be without.
+    # At 40, when the third (0 ms long) comes, nothing is left to do: 100 - 40 - 50 - 0 = 10.
+    def tasks(ms: float) -> list[dict[str, Any]]:
+        return [
+            {"kind": GPU, "ms": 20, "app": 0, "share": 300},
+            {"kind": GPU, "ms": 30, "app": 1, "share": 300},
+            {"kind": GPU, "ms": 20, "app": 0, "share": 300, "after": 0},
+            {"kind": GPU, "ms": ms, "app": 2, "share": 300},
+            {"kind": GPU, "ms": 1, "app": 0, "share": 300, "after": 2},
+        ]
+
+    # Target 100, T_self 41: headroom 59, 29 after the kernel of 30. A kernel of 35 has to wait. When
+    # the last kernel is submitted at 40, the first batch kernel has ended: 100 - 40 - 0 - 1 = 59.
+    found = times_ms(run(backend, "baymax", programs(tasks(35)), **BAYMAX))
+    assert found == [0, 0, 20, 40, 40]
+    found = times_ms(run(backend, "baymax_nc", programs(tasks(35)), **BAYMAX))
+    assert found == [0, 0, 20, 41, 40]
+
+
+def test_nothing_is_issued_while_more_than_the_target_is_queued(backend: str) -> None:
+    # Without a query: 70 + 40 exceed the target of 100, so the third waits until the first has ended.
+    tasks = [{"kind": GPU, "ms": ms, "app": i + 1} for i, ms in enumerate((70, 40, 5))]
+    result = run(backend, "baymax", programs(tasks), **BAYMAX)
+    assert result.trace is not None
+    events = result.trace.events
+    entered = (events["kind"] == EventKind.TASK_READY) & (events["arg0"] == 2)
+    queued = dict(zip(events["task"][entered].tolist(), events["time_ps"][entered], strict=True))
+    assert [queued[task] / 1e9 for task in range(3)] == [0, 0, 70]
+
+
+def test_two_batch_copies_at_once_in_a_direction(backend: str) -> None:
+    tasks: list[dict[str, Any]] = [
+        {"kind": IN, "mb": 31.5, "share": 1, "app": 1 + i % 3} for i in range(4)
+    ]
+    tasks += [
+        {"kind": IN, "mb": 3.15, "share": 1, "app": 0},
+        {"kind": OUT, "mb": 3.15, "share": 1, "app": 2},
+    ]
+    managed = times_ms(run(backend, "baymax", programs(tasks), **BAYMAX))
+    assert managed == pytest.approx([0, 0, 10, 10, 0, 0])
+    assert times_ms(run(backend, "baymax_np", programs(tasks), **BAYMAX)) == [0] * 6
+
+
+def test_pinned_batch_copies_need_headroom(backend: str) -> None:
+    # 20 ms of pinned copy do not fit into 100 - 90; after the query they do.
+    tasks = [
+        {"kind": GPU, "ms": 90, "app": 0},
+        {"kind": IN, "mb": 237.66, "pinned": True, "app": 1},
+        {"kind": IN, "mb": 31.5, "share": 1, "app": 2},
+    ]
+    assert times_ms(run(backend, "baymax", programs(tasks), **BAYMAX)) == [0, 90, 0]
+
+
+def test_a_decision_takes_time(backend: str) -> None:
+    kernel = programs([{"kind": GPU, "ms": 1}])
+    found = times_ms(run(backend, "baymax", kernel, predictor="view"))
+    assert found == pytest.approx([0.05])
+
+
+def test_the_host_passes_on_what_the_order_says(backend: str) -> None:
+    tasks = [
+        {"kind": GPU, "ms": 9, "app": 1},
+        {"kind": GPU, "ms": 5, "app": 2, "at": 1},
+        {"kind": GPU, "ms": 2, "app": 3, "at": 2},
+        {"kind": GPU, "ms": 7, "app": 0, "at": 3},
+    ]
+    expected = {
+        "fifo": [0, 9, 14, 16],
+        "shortest_first": [0, 11, 9, 16],
+        "critical_first": [0, 16, 21, 9],
+    }
+    for order, starts in expected.items():
+        found = run(backend, "cpu_side_pool", programs(tasks), order=order, in_flight=1)
+        assert times_ms(found) == starts, order
+
+
+def test_partitions_slow_kernels_down_and_keep_them_apart(backend: str) -> None:
+    # Half of the device each: a kernel that would fill it takes twice as long, one of 500 as long as
+    # alone; both sides run beside each other.
+    tasks = [{"kind": GPU, "ms": 10, "app": 1}, {"kind": GPU, "ms": 10, "app": 0, "share": 500}]
+    result = run(backend, "spatial_qos", programs(tasks))
+    assert times_ms(result) == [0, 0]
+    assert ends_ms(result) == pytest.approx([20, 10])
+    # With a deadline of 20 ms, 15 * 500/1000 * 10/20 = 3.75, so 4 of 15 multiprocessors are needed.
+    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3))
+    assert ends_ms(result) == pytest.approx([10 * 15 / 11, 10 * 7.5 / 4], rel=1e-3)
+
+
+def test_dominant_resource_fairness() -> None:
+    # The example of the paper on dominant resource fairness: 9 CPUs and 18 GB.
+    assert drf_partition([[1, 4], [3, 1]], [9, 18]) == [3, 2]
+    assert drf_partition([[2.0]], [9.0]) == [4]
+    assert warp_quota(0.8, 3, 6) == pytest.approx(0.4)
+
+
+def test_linear_regression_fits_regular_kernels_and_neighbours_divergent_ones() -> None:
+    regular, divergent = profile("face.kernel"), profile("hs.kernel")
+    assert regular is not None
+    assert divergent is not None
+    assert train("lr", regular).error < train("knn", regular).error
+    assert 3 * train("knn", divergent).error < train("lr", divergent).error
+    for name, task_class in (("lr", "face.kernel"), ("knn", "hs.kernel")):
+        chosen = trained("lr_knn", task_class)
+        assert chosen is not None
+        assert chosen.name == name
+    assert trained("lr_knn", "host") is None
+
+
+@pytest.mark.parametrize("name", ["svm", "ann"])
+def test_other_models_predict_too(name: str) -> None:
+    samples = profile("hs.kernel")
+    assert samples is not None
+    model = train(name, samples)
+    assert 0.0 < model.error < 0.5
+    assert np.all(model.seconds(samples.features) >= 0.0)

@@ -1,0 +1,65 @@
+"""Services and batch jobs on an accelerator: shapes, counts and what the source states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simsched.errors import ConfigurationError
+from simsched.workload.accelerator_programs import BATCH, COPYING, CRITICAL, programs
+from simsched.workload.registry import make_workload
+
+
+def test_programs_follow_the_source_and_cover_the_ranges() -> None:
+    for reading in range(3):
+        known = programs(reading)
+        assert known["stem"].copy_in_bytes == pytest.approx(15e-3 * 3150e6)
+        for name in ("face", "imc"):
+            copied_s = known[name].copy_in_bytes / 3150e6
+            assert copied_s < 0.1 * known[name].kernels * known[name].kernel_s
+        totals = sorted(known[name].kernels * known[name].kernel_s for name in CRITICAL)
+        assert totals == pytest.approx(np.linspace(22.5e-3, 57.5e-3, 8))
+        assert {name for name in BATCH if known[name].occupancy == 1000} == {"hw", "hsort"}
+        assert all(1e-3 < known[name].kernel_s < 50e-3 for name in BATCH)
+        assert all(64e6 < known[name].copy_in_bytes < 256e6 for name in COPYING)
+    assert programs(0) != programs(1)
+
+
+def test_counts_and_chains() -> None:
+    workload = make_workload(
+        "accelerator_mix", {"critical": "stem", "batch": "pf", "queries": 3, "batch_s": 1.0}
+    )
+    graph, about, stem = workload.graph, workload.applications, programs(0)["stem"]
+    assert about is not None
+    pieces = -(-stem.copy_in_bytes // 2**20) + -(-stem.copy_out_bytes // 2**20)
+    for query in range(3):
+        assert int((about.query == query).sum()) == 2 * stem.kernels + pieces
+    # Three queries are one chain, the two of the batch job have no edges between them.
+    roots = graph.in_degree == 0
+    assert np.bincount(about.of_task[roots]).tolist() == [1, 2]
+    assert graph.succ_ptr[-1] == graph.n_tasks - 3
+    pinned = about.features[:, 2] == 1
+    assert np.array_equal(graph.occupancy[pinned], np.full(pinned.sum(), 1000))  # type: ignore[index]
+
+
+def test_a_load_makes_queries_arrive_by_themselves() -> None:
+    workload = make_workload("accelerator_mix", {"batch": "", "queries": 50, "load": 0.3})
+    arrivals = workload.graph.arrival_ps[workload.graph.in_degree == 0]
+    assert len(arrivals) == 50
+    assert np.all(np.diff(arrivals) >= 0)
+    face = programs(0)["face"]
+    mean_s = (face.step_s + face.kernels * 1e-4) / 0.3
+    assert arrivals[-1] / 50 * 1e-12 == pytest.approx(mean_s, rel=0.4)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"critical": "fase"}, "unknown program 'fase'; did you mean 'face'"),
+        ({"batch": "hw face"}, "unknown program 'face'"),
+        ({"critical": "", "batch": ""}, "found no programs, accepted at least one"),
+    ],
+)
+def test_bad_input(parameters: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make_workload("accelerator_mix", parameters)
