@@ -103,8 +103,8 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
     * `queue_percent` is the part of the latency in which tasks of queries wait: submitted, not
       begun.
     * `copy_in_s` is the mean time from the submission of a query's copy into the device to its end,
-      `copy_in_bytes_per_s` its rate, and `copy_percent` the part of copies in the time in which tasks
-      of queries are executed on the device.
+      `copy_in_bytes_per_s` its rate, and `copy_percent` the part of copies in the time in which
+      tasks of queries are executed on the device.
     * `kernel_delays` is the mean number of batch kernels that end or run while a kernel of a query
       waits.
     """

@@ -142,8 +142,8 @@ def test_replenishment() -> None:
 @pytest.mark.parametrize(
     ("reservation", "expected"),
     # C = 4, T = 10. pe: 4 - 6 = -2 at 6; e = 2 at 10, so the second runs from 10 to 16 and leaves
-    # -4; e = 0 at 20 is not enough, 4 at 30 is. ae: 6 > 4, so the first waits for e = min(6, 4 + 4) at
-    # 10; e = 0 at 16, 4 at 20, 6 at 30; and so on.
+    # -4; e = 0 at 20 is not enough, 4 at 30 is. ae: 6 > 4, so the first waits for
+    # e = min(6, 4 + 4) at 10; e = 0 at 16, 4 at 20, 6 at 30; and so on.
     [("pe", [0, 10, 30]), ("ae", [10, 30, 50])],
 )
 def test_reservations(backend: str, reservation: str, expected: list[float]) -> None:
@@ -184,9 +184,6 @@ def test_batch_kernels_stay_within_the_headroom(backend: str) -> None:
 
 
 def test_overlap_refills_the_headroom(backend: str) -> None:
-    # T_self 40, headroom 60. The kernel of 50 runs beside the query's first one; when the second is
-    # submitted at 20, used are 20, queued 50, to do 20: 100 - 20 - 50 - 20 = 10, as it would be without.
-    # At 40, when the third (0 ms long) comes, nothing is left to do: 100 - 40 - 50 - 0 = 10.
     def tasks(ms: float) -> list[dict[str, Any]]:
         return [
             {"kind": GPU, "ms": 20, "app": 0, "share": 300},
@@ -196,7 +193,7 @@ def test_overlap_refills_the_headroom(backend: str) -> None:
             {"kind": GPU, "ms": 1, "app": 0, "share": 300, "after": 2},
         ]
 
-    # Target 100, T_self 41: headroom 59, 29 after the kernel of 30. A kernel of 35 has to wait. When
+    # Target 100, T_self 41: headroom 59, 29 after the kernel of 30. One of 35 has to wait. When
     # the last kernel is submitted at 40, the first batch kernel has ended: 100 - 40 - 0 - 1 = 59.
     found = times_ms(run(backend, "baymax", programs(tasks(35)), **BAYMAX))
     assert found == [0, 0, 20, 40, 40]
@@ -205,7 +202,7 @@ def test_overlap_refills_the_headroom(backend: str) -> None:
 
 
 def test_nothing_is_issued_while_more_than_the_target_is_queued(backend: str) -> None:
-    # Without a query: 70 + 40 exceed the target of 100, so the third waits until the first has ended.
+    # Without a query: 70 + 40 exceed the target of 100, the third waits for the end of the first.
     tasks = [{"kind": GPU, "ms": ms, "app": i + 1} for i, ms in enumerate((70, 40, 5))]
     result = run(backend, "baymax", programs(tasks), **BAYMAX)
     assert result.trace is not None
@@ -262,8 +259,8 @@ def test_the_host_passes_on_what_the_order_says(backend: str) -> None:
 
 
 def test_partitions_slow_kernels_down_and_keep_them_apart(backend: str) -> None:
-    # Half of the device each: a kernel that would fill it takes twice as long, one of 500 as long as
-    # alone; both sides run beside each other.
+    # Half of the device each: a kernel that would fill it takes twice as long, one of 500 as long
+    # as alone; both sides run beside each other.
     tasks = [{"kind": GPU, "ms": 10, "app": 1}, {"kind": GPU, "ms": 10, "app": 0, "share": 500}]
     result = run(backend, "spatial_qos", programs(tasks))
     assert times_ms(result) == [0, 0]

@@ -16,7 +16,7 @@ KINDS = ("cpu", "gpu", "copy_in", "copy_out")
 
 
 def two_queries() -> tuple[Workload, TaskTimes]:
-    """Return two queries of a copy and a kernel, and three batch kernels, with their times in ms."""
+    """Return two queries of a copy and a kernel, three batch kernels, and their times."""
     kind = [2, 1, 2, 1, 1, 1, 1]
     ops = np.full((4, 7), np.inf)
     ops[kind, np.arange(7)] = 1.0

@@ -27,7 +27,7 @@ def copy_link_bytes_per_s(*, machine: str) -> float:
 
 @probe("copy_rate_bytes_per_s")
 def copy_rate_bytes_per_s(*, machine: str, memory: str) -> float:
-    """Return the rate of one copy from ``pageable`` or ``pinned`` memory that has the link alone."""
+    """Return the rate of a copy from ``pageable`` or ``pinned`` memory that has the link alone."""
     model = machine_of(machine)
     path = _copy_path(model, "copy_in", memory)
     return min(path.core_cap_bytes_per_s[0], _link_rate(model, path))
