@@ -158,6 +158,7 @@ static void fill_problem(ssk_problem_t *p, const file_t *file, const char *part)
     COUNT(p->n_domains, "domain_socket");
     COUNT(p->n_nodes, "node_capacity_bytes");
     p->n_smt = (int32_t)number(file, part, "n_smt");
+    p->n_classes = (int32_t)number(file, part, "n_classes");
     ARRAY(p->worker_core, "worker_core");
     ARRAY(p->worker_domain, "worker_domain");
     ARRAY(p->worker_kind, "worker_kind");

@@ -97,6 +97,12 @@ class Problem:
         Memory node on which each worker computes then: its domain's own.
     node_is_device : ndarray of uint8, shape (n_nodes,)
         Nodes whose copies use engines, one in each direction.
+    change_ps : ndarray of int64, shape (n_changes,)
+        When the speed of cores changes, ascending.
+    change_core : ndarray of uint8, shape (n_changes, n_cores)
+        Which cores each change concerns.
+    change_speed : ndarray of float64, shape (n_changes,)
+        What is left of `worker_rate` from then on; 0 when the cores fail.
     victim_stream, wake_stream : numpy.random.PCG64
     """
 
@@ -139,6 +145,9 @@ class Problem:
     copies_data: bool
     worker_node: Int32Array
     node_is_device: NDArray[np.uint8]
+    change_ps: Int64Array
+    change_core: NDArray[np.uint8]
+    change_speed: FloatArray
     victim_stream: np.random.PCG64
     wake_stream: np.random.PCG64
 
@@ -287,6 +296,11 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         raise PolicyError("plan: balancing: accepted none where data are copied")
     if balancing is not None and problem.replica.size:
         raise PolicyError("plan: balancing: accepted none where blocks have replicas")
+    if (problem.change_speed == 0.0).any() and (len(graph.child) or problem.copies_data):
+        raise PolicyError(
+            "machine: found cores that fail, accepted none with tasks that spawn others or where "
+            "data are copied"
+        )
     if graph.access_after is not None and problem.copies_data:
         raise PolicyError("graph: access_after: accepted none where data are copied")
     if balancing is not None and problem.touch_order.shape[1] == 0:
@@ -458,6 +472,7 @@ def make_problem(
             [machine.own_node(int(machine.core_domain[core])) for core in core_of_worker], np.int32
         ),
         node_is_device=np.array([node.kind == "GPU" for node in machine.nodes], np.uint8),
+        **_changes(machine, core_of_worker),
         victim_stream=random_stream(seed, "victim"),
         wake_stream=random_stream(seed, "wake"),
     )
@@ -503,6 +518,17 @@ def _resources(machine: Machine) -> tuple[FloatArray, Int32Array, FloatArray]:
     np.cumsum([len(curve) for curve in curves], out=ptr[1:])
     flat = [value * PER_PS for curve in curves for value in curve]
     return np.array(rates, np.float64) * PER_PS, ptr, np.array(flat, np.float64)
+
+
+def _changes(machine: Machine, core_of_worker: Int32Array) -> dict[str, Any]:
+    """Return what happens to the cores that carry workers."""
+    used = np.unique(core_of_worker)
+    cores = [np.isin(used, change.cores) for change in machine.changes]
+    return {
+        "change_ps": np.array([change.at_ps for change in machine.changes], np.int64),
+        "change_core": np.array(cores, np.uint8).reshape(len(cores), len(used)),
+        "change_speed": np.array([change.speed for change in machine.changes], np.float64),
+    }
 
 
 def _transfers(machine: Machine) -> dict[str, Any]:

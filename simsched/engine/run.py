@@ -307,7 +307,7 @@ def simulate(
     workload = timed(machine, workload)
     threads = machine.place_workers(workers, pinning)
     view = View(
-        machine=machine,
+        machine=replace(machine, changes=()),  # nobody knows beforehand
         workload=workload,
         worker_thread=threads,
         worker_domain=machine.core_domain[machine.thread_core[threads]],

@@ -262,6 +262,26 @@ class RuntimeCosts:
     kernel_launch_ps: int = 0
 
 
+@dataclass(frozen=True)
+class Change:
+    """Cores that become slower or faster again while a program runs, or fail.
+
+    Parameters
+    ----------
+    at_ps : int
+        When, from the start of the run.
+    cores : tuple of int
+        The cores.
+    speed : float
+        What is left of their described speed from then on, 0 to 1: less than 1 under other load, 0
+        if they fail for good.
+    """
+
+    at_ps: int
+    cores: tuple[int, ...]
+    speed: float
+
+
 @dataclass(frozen=True, eq=False)
 class Machine:
     """A resolved machine.
@@ -306,6 +326,8 @@ class Machine:
         Where each number comes from, keyed by its YAML path.
     os_distance : ndarray of int32, shape (n_domains, n_nodes), optional
         Distances as the operating system gives them (local 10).
+    changes : tuple of Change
+        What happens to cores during a run, in the order of time. Policies do not see it.
     """
 
     name: str
@@ -327,6 +349,7 @@ class Machine:
     timings: dict[str, dict[str, dict[int, CodeletTime]]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     os_distance: IntArray | None = None
+    changes: tuple[Change, ...] = ()
 
     @property
     def n_threads(self) -> int:

@@ -14,6 +14,7 @@ from simsched.errors import unknown_name
 from simsched.machine import schema
 from simsched.machine.model import (
     CacheLevel,
+    Change,
     CodeletTime,
     CoreGroup,
     IntArray,
@@ -119,7 +120,24 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         timings=_timings(file),
         sources=sources,
         os_distance=_os_distance(distances, n_domains, len(nodes)),
+        changes=tuple(_changes(file, layout)),
     )
+
+
+def _changes(file: schema.MachineFile, layout: _Layout) -> list[Change]:
+    """Return what happens to cores, in the order of time."""
+    n_domains = len(layout.domain_socket)
+    found = []
+    for position, change in enumerate(file.changes):
+        for place, domain in enumerate(change.domains):
+            if domain >= n_domains:
+                raise FieldError(
+                    ("changes", position, "domains", place),
+                    f"found {domain}, accepted 0 to {n_domains - 1}",
+                )
+        cores = np.flatnonzero(np.isin(layout.core_domain, change.domains)).tolist()
+        found.append(Change(change.at.value, tuple(cores), change.speed.value))
+    return sorted(found, key=lambda change: change.at_ps)
 
 
 def _kernel_time(points: list[tuple[int, float]]) -> KernelTime:

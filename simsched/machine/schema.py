@@ -355,6 +355,24 @@ class Costs(Section):
     kernel_launch: Sourced[Time] | None = None
 
 
+class ChangeSpec(Section):
+    """What happens to the cores of some domains during a run.
+
+    Parameters
+    ----------
+    at : time
+        When, from the start of the run.
+    domains : list of int
+        Domains all cores of which are concerned.
+    speed : float
+        What is left of their speed from then on, 0 to 1; 0 if they fail for good.
+    """
+
+    at: Sourced[Annotated[Time, Field(ge=0)]]
+    domains: Annotated[list[Index], Field(min_length=1)]
+    speed: Sourced[Annotated[float, Field(ge=0, le=1)]]
+
+
 class MachineFile(Section):
     """A machine file.
 
@@ -391,6 +409,7 @@ class MachineFile(Section):
             Field(min_length=1),
         ],
     ] = Field(default_factory=dict)
+    changes: list[ChangeSpec] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:

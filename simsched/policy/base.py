@@ -297,6 +297,9 @@ class EngineState(Protocol):
     def progress(self, worker: int) -> Progress | None:
         """Return how far the worker is with the task that it executes, None when it does not."""
 
+    def has_failed(self, worker: int) -> bool:
+        """Return whether the worker has failed for good."""
+
     def block_home(self, block: int) -> int:
         """Return the memory node of a block, -1 when it has none yet."""
 

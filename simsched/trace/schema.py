@@ -47,6 +47,8 @@ class EventKind(IntEnum):
     KILL = 26  #: the worker loses a task without result: (`Loss`, ps since it began it or -1)
     ACQUIRE_ORDER = 27  #: workers look for work in another order from now on: (0, 0)
     TASK_AWAIT = 28  #: before an access, for the end of another task: (that task, 0)
+    SPEED = 29  #: cores have another speed from now on: (number of the change, millionths left)
+    FAILURE = 30  #: the worker has failed: (0, 0)
 
 
 class Loss(IntEnum):

@@ -78,6 +78,12 @@ cdef int _fill_problem(ssk_problem_t *p, object problem, list kept) except -1:
     _fill_memory(p, problem, kept)
     _fill_pooling(p, problem, kept)
     _fill_costs(&p.costs, problem.costs, kept)
+    _length(problem, "change_ps")
+    changes = len(problem.change_ps)
+    p.n_changes = changes
+    p.change_ps = <const int64_t *>_array(kept, problem, "change_ps", np.int64, (changes,))
+    p.change_core = <const uint8_t *>_array(kept, problem, "change_core", np.uint8, (changes, p.n_cores))
+    p.change_speed = <const double *>_array(kept, problem, "change_speed", np.float64, (changes,))
     p.timer_period_ps = _time(problem.timer_period_ps, "Problem.timer_period_ps")
     p.victim = _random(kept, problem.victim_stream)
     p.wake = _random(kept, problem.wake_stream)

@@ -435,6 +435,10 @@ cdef class NativeBackend:
         """Return the task whose segments the worker is executing, -1 when there is none."""
         return ssk_sim_running_task(self.sim, worker)
 
+    def has_failed(self, int32_t worker):
+        """Return whether the worker has failed for good."""
+        return bool(ssk_sim_has_failed_worker(self.sim, worker))
+
     def progress(self, int32_t worker):
         """Return how far the worker is with the task that it executes, None when it does not."""
         cdef ssk_progress_t p

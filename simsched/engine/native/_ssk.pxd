@@ -124,6 +124,10 @@ cdef extern from "ssk.h" nogil:
         const uint8_t *node_is_device
         ssk_costs_t costs
         int64_t timer_period_ps
+        int32_t n_changes
+        const int64_t *change_ps
+        const uint8_t *change_core
+        const double *change_speed
         ssk_random_t victim, wake
         ssk_recorder_t recorder
 
@@ -260,6 +264,7 @@ cdef extern from "ssk.h" nogil:
     int32_t ssk_sim_running_task(const ssk_sim_t *, int32_t)
     int ssk_sim_is_waiting(const ssk_sim_t *, int32_t)
     int32_t ssk_sim_block_home(const ssk_sim_t *, int32_t)
+    int ssk_sim_has_failed_worker(const ssk_sim_t *, int32_t)
     int ssk_sim_progress(const ssk_sim_t *, int32_t, ssk_progress_t *)
     int ssk_sim_holds(const ssk_sim_t *, int32_t, int32_t)
     int64_t ssk_sim_executed_ps(const ssk_sim_t *, int32_t)

@@ -26,6 +26,7 @@ from simsched.engine.backend import (
     ReadyAnswer,
 )
 from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.reference.conditions import Conditions
 from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.devices import Place
 from simsched.engine.reference.executions import Executions
@@ -45,7 +46,7 @@ from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
 
 #: kinds of pending events, in order
-FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY_TIMER = range(6)
+FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY_TIMER, CHANGE = range(7)
 
 
 class SimpyBackend:
@@ -65,6 +66,7 @@ class SimpyBackend:
         self.sharing = Sharing(problem)
         self.copies = Copies(self) if problem.copies_data else None
         self.executions = Executions(self)
+        self.conditions = Conditions(self)
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
@@ -75,7 +77,6 @@ class SimpyBackend:
         self._boundary_ps: int | None = None
         self._policy_timer_ps = problem.timer_period_ps
         self._moves: list[tuple[int, int]] = []
-        self._roots_placed = 0
         self.workers = [Worker(self, index) for index in range(problem.n_workers)]
         self.env.run(until=self.env.timeout(0))  # every worker reaches its first wait
         hooks.attach(self)
@@ -95,6 +96,8 @@ class SimpyBackend:
         self.graph, self.plan, self._last = graph, plan, last
         self.pools = Pools(self.problem, plan, graph, self._home)
         self.tasks = Tasks(graph)
+        for failed in self.conditions.failed:
+            self.pools.deactivate(failed)
         self._flights = Flights()
         self.lag = 0.0
         self.record.start_iteration(number, self.now)
@@ -102,7 +105,6 @@ class SimpyBackend:
         self.memory.homes.start_iteration(number)
         self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
         self._ended = False
-        self._roots_placed = 0
         for task in np.flatnonzero(graph.parent < 0).tolist():
             if graph.arrival_ps[task] > 0:
                 self._arrivals[task] = self.now + int(graph.arrival_ps[task])
@@ -188,6 +190,8 @@ class SimpyBackend:
             elif kind == BOUNDARY:
                 self._boundary_ps = None
                 return
+            elif kind == CHANGE:
+                self.conditions.change()
             else:
                 self._fire_policy_timer()
 
@@ -217,6 +221,9 @@ class SimpyBackend:
         pending += [(time, LANDING, number) for time, number in self._flights.times(loaded=False)]
         if self._policy_timer_ps > 0:
             pending.append((self._policy_timer_ps, POLICY_TIMER, 0))
+        change = self.conditions.next_change()
+        if change is not None:
+            pending.append((change[0], CHANGE, change[1]))
         return min(pending)
 
     def _out_of_time(self) -> StalledError | ModelError:
@@ -276,6 +283,8 @@ class SimpyBackend:
     def enter(self, task: int, group: int, instance: int, worker: Worker | None) -> None:
         """Put a task into a pool and wake a worker."""
         pusher = NOBODY if worker is None else worker.index
+        if self.pools.is_dead(group, instance):
+            instance = self.pools.own_instance(group, self.pools.worker_in_turn())
         self.record.event(self.now, EventKind.TASK_READY, pusher, task, group, instance)
         self.pools.content[group][instance].append(task)
         if self._prefetches(task, group):
@@ -306,13 +315,7 @@ class SimpyBackend:
         group, instance = int(self.plan.group_of[task]), int(self.plan.instance_of[task])
         if instance < 0:
             if pusher == NOBODY:
-                active = self.pools.active_workers
-                pusher = (
-                    active[self._roots_placed % len(active)]
-                    if self.plan.round_robin_roots
-                    else active[0]
-                )
-                self._roots_placed += 1
+                pusher = self.pools.worker_in_turn()
             instance = self.pools.own_instance(group, pusher)
         return group, instance
 
@@ -329,8 +332,8 @@ class SimpyBackend:
             self._wake(able[pick], len(able))
             able[pick].called_to = group, instance
 
-    def push_back(self, task: int, worker: Worker) -> None:
-        """Let a worker push a task that it has lost."""
+    def push_back(self, task: int, worker: Worker | None) -> None:
+        """Let a worker push a task that it has lost, or nobody if it has failed."""
         place = self.pools.devices.vacate(task)
         self.push(task, worker, at=self.now)
         self.offer(place)
@@ -347,7 +350,8 @@ class SimpyBackend:
             self._wake_for(*called_to)
 
     def _can_wake(self, worker: Worker) -> bool:
-        return worker.parked and bool(self.plan.active[worker.index])
+        active = bool(self.plan.active[worker.index])
+        return worker.parked and active and worker.index not in self.conditions.failed
 
     def _wake(self, worker: Worker, party: int) -> None:
         """Let a parked worker look for work in this instant."""
@@ -432,6 +436,10 @@ class SimpyBackend:
             for decision in self._hooks.on_start(task, worker) or []:
                 self._transfer(decision, None, "on_start")
 
+    def has_failed(self, worker: int) -> bool:
+        """Return whether the worker has failed for good."""
+        return worker in self.conditions.failed
+
     def block_home(self, block: int) -> int:
         """Return the memory node of a block, -1 when it has none yet."""
         return int(self.memory.homes.node[block])
@@ -476,6 +484,7 @@ class SimpyBackend:
                 raise PolicyError(f"on_timer: worker {taker} cannot take a task: it is not waiting")
             worker = self.workers[taker]
             worker.gift = gift = self._hand_over(kind, victim, taker, "on_timer")
+            worker.task = gift[0]
             worker.parked = False
             worker.lag = self.lag
             self.record.acquire_ps[taker] += gift[1]

@@ -69,6 +69,19 @@ class Executions:
         for other in sorted(self._workers.pop(task, set()) - {worker}):
             self._lose(self._sim.workers[other], task, Loss.ENDED)
 
+    def fail(self, worker: Worker) -> int | None:
+        """Take its task away from a worker that fails; return the task if nobody else has it."""
+        sim, task = self._sim, worker.task
+        if task is None or worker.is_copying:
+            worker.stop()
+            return None
+        self._lose(worker, task, Loss.FAILED)
+        sim.record.acquire_ps[worker.index] -= sim.problem.costs.context_switch_ps  # not paid
+        worker.stop()
+        sim.tasks.saved.pop(task, None)
+        sim.tasks.remaining.pop(task, None)
+        return task if self._leave(task, worker.index) else None
+
     def wait(self, worker: int, task: int) -> None:
         """Note that a worker waits inside a task for the end of another one."""
         self._awaiting[worker] = task

@@ -60,6 +60,34 @@ class Pools:
         active = plan.active.tolist()
         self.active_workers = [w for w in range(problem.n_workers) if active[w]]
         self._heads = {home[w]: w for w in reversed(self.active_workers)}
+        self._candidates = list(self.active_workers)
+        self._failed: set[int] = set()
+        self._turns = 0
+
+    def worker_in_turn(self) -> int:
+        """Return the worker to whose instance a task without a pusher goes."""
+        turn, self._turns = self._turns, self._turns + 1
+        if not self._plan.round_robin_roots:
+            return self.active_workers[0]
+        return self.active_workers[turn % len(self.active_workers)]
+
+    def deactivate(self, worker: int) -> None:
+        """Let a worker take no part any more; its instances stay, and stay empty."""
+        self._failed.add(worker)
+        self._turns = 0
+        if self.active_workers != [worker]:
+            self.active_workers = [w for w in self.active_workers if w != worker]
+        living = [w for w in self._candidates if w not in self._failed]
+        self._heads = {self._home[w]: w for w in reversed(living)}
+
+    def is_dead(self, group: int, instance: int) -> bool:
+        """Return whether a pool belongs to a worker that has failed."""
+        return self._scopes[group] == "worker" and instance in self._failed
+
+    def own_pools(self, worker: int) -> list[deque[int]]:
+        """Return a worker's own pools by group."""
+        pools = zip(self._scopes, self.content, strict=True)
+        return [instances[worker] for scope, instances in pools if scope == "worker"]
 
     def change_order(self, plan: ResolvedPlan) -> None:
         """Let workers look for work by the steps of another plan for the same pools."""
@@ -146,7 +174,7 @@ class Pools:
         group, where = int(self._plan.step_group[step]), int(self._plan.step_where[step])
         domains = self._domain_of[group]
         own, home = self.own_instance(group, worker), self._home[worker]
-        instances = self.active_workers if self._scopes[group] == "worker" else range(len(domains))
+        instances = self._candidates if self._scopes[group] == "worker" else range(len(domains))
         rank, weight = self._plan.step_rank[step], self._plan.step_weight[step]
         return sorted(
             (

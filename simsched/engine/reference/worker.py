@@ -65,6 +65,8 @@ class Worker:
         self.lag = 0.0
         self.copies = False
         self.began_ps = 0
+        self.task: int | None = None  # what it executes or is about to, before any other
+        self.is_copying = False
         self.awaits: int | None = None  # task that must end before the next access begins
         self._rest: Remaining | None = None  # what follows the present access
         self._taken_away = False
@@ -168,6 +170,7 @@ class Worker:
             if device is not None:
                 sim.offer((device, found.instance))
         sim.record.acquire_ps[self.index] += cost
+        self.task = task
         yield from self._pay(cost)
         return task
 
@@ -237,7 +240,7 @@ class Worker:
         sim.record.event(
             sim.now, EventKind.TASK_START if fresh else EventKind.TASK_RESUME, self.index, task
         )
-        self.began_ps = sim.now
+        self.began_ps, self.task = sim.now, task
         if fresh:
             tasks.started[task] = STARTED
         if saved is not None:
@@ -314,6 +317,7 @@ class Worker:
         sim, tasks = self._sim, self._sim.tasks
         sim.record.event(sim.now, EventKind.TASK_END, self.index, task)
         sim.record.tasks[self.index] += 1
+        self.task = None
         parent = tasks.end(task, self.index)
         sim.executions.end(task, self.index)
         sim.after_end(task, self.index)
@@ -500,12 +504,20 @@ class Worker:
         self._taken_away = not is_parked
         return spent
 
+    def stop(self) -> None:
+        """Do nothing any more: the worker has failed. Copies between iterations go on."""
+        if self.is_copying:
+            return
+        self._sim.timers.pop(self.index, None)
+        self.parked = True
+        self._set_busy(False)
+
     def _leave(self, segment: Segment | None) -> None:
         """Stop executing or paying, switch to looking for work."""
         sim = self._sim
         if segment is not None:
             self._count_execution(segment)
-        self.segment, self._rest = None, None
+        self.segment, self._rest, self.task = None, None, None
         self.lag = sim.lag
         self._taken_away = True
         cost = sim.problem.costs.context_switch_ps
@@ -518,7 +530,7 @@ class Worker:
     def _copy_blocks(self) -> Waiting:
         """Carry out migrations until none is left."""
         sim = self._sim
-        self.copies = False
+        self.copies, self.is_copying = False, True
         while (move := sim.next_move()) is not None:
             block, target = move
             homes = sim.memory.homes
@@ -536,5 +548,5 @@ class Worker:
             sim.record.migrations += 1
             sim.record.migrated_bytes += size
             sim.record.migrate_ps[self.index] += sim.now - start
-        self.parked = True
+        self.parked, self.is_copying = True, False
         sim.copying -= 1

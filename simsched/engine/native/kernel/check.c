@@ -124,6 +124,14 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     CHECK_RANGE(p->node_kind, p->n_nodes, 0, p->n_node_kinds - 1);
     CHECK_RANGE(p->block_bytes, p->n_blocks, 0, MAX_BYTES);
     CHECK_RANGE(p->home, p->n_blocks, SSK_NONE, p->n_nodes - 1);
+    if (p->n_changes < 0)
+        return flawed(flaw, "n_changes", SSK_NONE);
+    CHECK_RANGE(p->change_ps, p->n_changes, 0, SSK_NEVER - 1);
+    CHECK_RANGE(p->change_core, (int64_t)p->n_changes * p->n_cores, 0, 1);
+    CHECK_RANGE(p->change_speed, p->n_changes, 0.0, 1.0);
+    for (int32_t i = 1; i < p->n_changes; i++)
+        if (p->change_ps[i] < p->change_ps[i - 1])
+            return flawed(flaw, "change_ps", i);
     if (p->n_replicas < 0 || (p->n_replicas > 0 && p->copies_data))
         return flawed(flaw, "n_replicas", SSK_NONE);
     if (p->n_replicas > 0) {
@@ -245,6 +253,9 @@ int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_
     CHECK_RANGE(graph->join_ops, (int64_t)graph->n_kinds * graph->n_tasks, 0.0, INFINITY);
     CHECK_RANGE(graph->creation_ops, graph->n_tasks, 0.0, 1e300);
     CHECK_RANGE(graph->arrival_ps, graph->n_tasks, 0, SSK_NEVER / 2);
+    for (int32_t i = 0; i < problem->n_changes; i++)
+        if (problem->change_speed[i] == 0.0 && (graph->n_children > 0 || problem->copies_data))
+            return flawed(flaw, "change_speed", i);
     if (graph->detached != NULL)
         CHECK_RANGE(graph->detached, graph->n_tasks, 0, 1);
     if (graph->occupancy != NULL)

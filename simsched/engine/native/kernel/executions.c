@@ -64,11 +64,11 @@ void ssk_end_awaited(ssk_sim_t *sim, int32_t task)
     }
 }
 
-/* Takes a worker's task away for good. */
-static void lose(ssk_sim_t *sim, int32_t worker, int loss)
+/* Takes a worker's task away for good; what the worker does then is up to the caller. */
+static void drop(ssk_sim_t *sim, int32_t worker, int loss)
 {
     ssk_worker_t *w = &sim->workers[worker];
-    int64_t spent = SSK_NONE, cost = sim->problem.costs.context_switch_ps;
+    int64_t spent = SSK_NONE;
     if (w->state == SSK_EXECUTING) {
         spent = sim->now - w->began;
         sim->wasted_ps += spent;
@@ -85,10 +85,32 @@ static void lose(ssk_sim_t *sim, int32_t worker, int loss)
     ssk_event(sim, SSK_KILL, worker, w->task, loss, spent);
     sim->kills++;
     w->task = SSK_NONE;
+}
+
+/* The same; the worker pays for it and looks for work. */
+static void lose(ssk_sim_t *sim, int32_t worker, int loss)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    int64_t cost = sim->problem.costs.context_switch_ps;
+    drop(sim, worker, loss);
     w->lag = sim->lag;
     w->then = SSK_ACT_SEARCH;
     w->counters.acquire_ps += cost;
     ssk_timers_set(&sim->timers, worker, ssk_add_ps(sim->now, cost));
+}
+
+int32_t ssk_lose_by_failure(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_saved_t forgotten;
+    int32_t task = sim->workers[worker].task;
+    drop(sim, worker, SSK_LOSS_FAILED);
+    (void)ssk_tasks_restore(&sim->tasks, task, &forgotten);
+    if (sim->n_duplicates > 0 && next_execution(sim, task, worker, 0) != SSK_NONE) {
+        sim->n_duplicates--;
+        return SSK_NONE;
+    }
+    sim->tasks.phase[task] = SSK_TASK_NEW;
+    return task;
 }
 
 /* Refuses a decision unless it is about a leaf that a worker executes. */

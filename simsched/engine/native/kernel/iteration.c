@@ -224,6 +224,9 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     for (int32_t group = 0; group < plan->n_groups; group++)
         with_marks = with_marks || plan->group_marks_active[group];
     set_active(sim);
+    for (int32_t w = 0; sim->conditions.n_failed > 0 && w < sim->problem.n_workers; w++)
+        if (sim->conditions.failed[w])
+            ssk_deactivate(sim, w);
     int status = lay_out_pools(sim);
     if (status == SSK_OK)
         status = lay_out_devices(sim);
@@ -265,7 +268,7 @@ static int start_copies(ssk_sim_t *sim)
     sim->n_copying = 0;
     for (int32_t i = 0; i < sim->routes.n_active && sim->n_copying < sim->n_movers; i++) {
         int32_t worker = sim->routes.active_workers[i];
-        if (sim->workers[worker].state != SSK_PARKED)
+        if (sim->workers[worker].state != SSK_PARKED || !ssk_set_has(sim->routes.active, worker))
             continue;
         ssk_set_parked(sim, worker, false);
         sim->workers[worker].state = SSK_COPYING;

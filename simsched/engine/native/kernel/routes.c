@@ -127,6 +127,25 @@ void ssk_routes_set_active(ssk_routes_t *self, const uint8_t *active)
     }
 }
 
+void ssk_routes_remove(ssk_routes_t *self, int32_t worker)
+{
+    const ssk_scope_t *workers = &self->scope[SSK_SCOPE_WORKER];
+    int32_t domain = workers->domain[worker], n = 0;
+    ssk_set_remove(self->active, worker);
+    ssk_set_remove(self->heads, worker);
+    for (int32_t place = workers->section[domain]; place < workers->section[domain + 1]; place++) {
+        if (ssk_set_has(self->active, workers->order[place])) {
+            ssk_set_add(self->heads, workers->order[place]);
+            break;
+        }
+    }
+    for (int32_t i = 0; self->n_active > 1 && i < self->n_active; i++)
+        if (self->active_workers[i] != worker)
+            self->active_workers[n++] = self->active_workers[i];
+    if (self->n_active > 1)
+        self->n_active = n;
+}
+
 ssk_candidates_t ssk_routes_candidates(const ssk_routes_t *self, int32_t scope, int32_t where, int32_t worker)
 {
     const ssk_scope_t *s = &self->scope[scope];

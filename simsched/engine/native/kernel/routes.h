@@ -46,6 +46,9 @@ int ssk_routes_verify(const ssk_routes_t *self) SSK_CHECK_RESULT;
 /* Takes over which workers are active. */
 void ssk_routes_set_active(ssk_routes_t *self, const uint8_t *active);
 
+/* Takes a worker out of the active ones; the last one stays in the list of them. Its instances stay candidates. */
+void ssk_routes_remove(ssk_routes_t *self, int32_t worker);
+
 /* Returns the candidates of a step that looks elsewhere than in the own instance. */
 ssk_candidates_t ssk_routes_candidates(const ssk_routes_t *self, int32_t scope, int32_t where, int32_t worker);
 

@@ -2,12 +2,13 @@
  * The event loop: which pending event comes next, and who handles it.
  *
  * Events are ordered by (time, kind, entity). Each kind has its own place: flows (0), timers of workers (1), the next
- * arrival (2), the next landing (3), the boundary (4), the policy's timer (5). The first of each kind is known; of those with the earliest
+ * arrival (2), the next landing (3), the boundary (4), the policy's timer (5), the
+ * next change of conditions (6). The first of each kind is known; of those with the earliest
  * time the first kind comes next.
  */
 #include "sim.h"
 
-enum { FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY }; /* from ARRIVAL on in the order of the rare times */
+enum { FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY, CHANGE }; /* from ARRIVAL on in the order of the rare times */
 
 int ssk_fail(ssk_sim_t *sim, int code)
 {
@@ -18,7 +19,7 @@ int ssk_fail(ssk_sim_t *sim, int code)
     return code;
 }
 
-/* Tells whether nothing but the policy's timer and flights without entries is pending. A flow is, even while its rate is not known yet. */
+/* Tells whether nothing but the policy's timer, changes of conditions and flights without entries is pending. A flow is, even while its rate is not known yet. */
 static bool is_stalled(const ssk_sim_t *sim)
 {
     return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER &&
@@ -80,7 +81,7 @@ static int handle_next(ssk_sim_t *sim)
     int32_t worker = SSK_NONE;
     int64_t time;
     int kind = next_kind(sim, &time, &worker);
-    if (time >= SSK_NEVER || kind == POLICY || kind == LANDING) {
+    if (time >= SSK_NEVER || kind >= POLICY || kind == LANDING) {
         if (is_stalled(sim))
             return ssk_fail(sim, SSK_ERR_STALLED);
         if (time >= SSK_NEVER)
@@ -96,7 +97,7 @@ static int handle_next(ssk_sim_t *sim)
     case ARRIVAL: return ssk_arrive(sim);
     case LANDING: return ssk_land(sim);
     case BOUNDARY: return ssk_reach_boundary(sim);
-    default: return ssk_fire_policy_timer(sim);
+    default: return kind == POLICY ? ssk_fire_policy_timer(sim) : ssk_change_conditions(sim);
     }
 }
 

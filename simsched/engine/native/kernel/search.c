@@ -151,6 +151,16 @@ static void pass_on(ssk_sim_t *sim, int32_t group, int32_t instance)
         ssk_wake_for(sim, group, instance);
 }
 
+/* The worker to whose instance a task without a pusher goes. */
+static int32_t worker_in_turn(ssk_sim_t *sim)
+{
+    const ssk_routes_t *routes = &sim->routes;
+    int32_t worker = routes->active_workers[sim->plan.round_robin_roots ? sim->roots_placed : 0];
+    if (++sim->roots_placed == routes->n_active)
+        sim->roots_placed = 0;
+    return worker;
+}
+
 /* Chooses the pool of a ready task. */
 static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *group, int32_t *instance,
                        ssk_answer_t *answer)
@@ -176,18 +186,16 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
     *instance = plan->instance_of[task];
     if (*instance >= 0)
         return SSK_OK;
-    if (pusher == SSK_NONE) {
-        const ssk_routes_t *routes = &sim->routes;
-        pusher = routes->active_workers[plan->round_robin_roots ? sim->roots_placed : 0];
-        if (++sim->roots_placed == routes->n_active)
-            sim->roots_placed = 0;
-    }
+    if (pusher == SSK_NONE)
+        pusher = worker_in_turn(sim);
     *instance = sim->routes.scope[plan->group_scope[*group]].own[pusher];
     return SSK_OK;
 }
 
 int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher)
 {
+    if (sim->conditions.n_failed > 0 && ssk_is_dead(sim, group, instance))
+        instance = sim->routes.scope[SSK_SCOPE_WORKER].own[worker_in_turn(sim)];
     ssk_event(sim, SSK_TASK_READY, pusher, task, group, instance);
     int status = ssk_pools_push(&sim->pools, &sim->allocator, group, ssk_pools_at(&sim->pools, group, instance), task);
     if (status == SSK_OK && sim->problem.copies_data && sim->plan.group_prefetches[group] &&
@@ -454,6 +462,7 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     ssk_worker_t *w = &sim->workers[worker];
     int32_t party = w->party;
     found_t found;
+    found.instance = SSK_NONE; /* some compilers cannot tell that it is set */
     bool has_failed = false, has_found = false;
     int32_t called_group = w->called_group;
     w->party = 1;

@@ -90,6 +90,8 @@ static int alloc_parts(ssk_sim_t *sim)
         status = alloc_workers(sim);
     if (status == SSK_OK)
         status = alloc_memory(sim);
+    if (status == SSK_OK)
+        status = ssk_conditions_alloc(&sim->conditions, allocator, p);
     return status;
 }
 
@@ -113,6 +115,7 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
         ssk_set_rare(sim, which, SSK_NO_TIMER);
     if (problem->timer_period_ps > 0)
         ssk_set_rare(sim, SSK_RARE_POLICY, problem->timer_period_ps);
+    ssk_schedule_change(sim);
     ssk_tasks_init(&sim->tasks);
     ssk_pools_init(&sim->pools);
     ssk_flights_init(&sim->flights);
@@ -140,6 +143,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_blockpools_free(&sim->blockpools, &allocator);
     ssk_copies_free(&sim->copies, &allocator);
     ssk_replicas_free(&sim->replicas, &allocator);
+    ssk_conditions_free(&sim->conditions, &allocator);
     ssk_routes_free(&sim->routes, &allocator);
     ssk_victims_free(&sim->victims, &allocator);
     ssk_tasks_free(&sim->tasks, &allocator);

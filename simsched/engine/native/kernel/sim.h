@@ -12,7 +12,7 @@
  * run.c      order of events                      sim.c        allocation, verification
  * results.c  what is read from outside            balancing.c  pages that follow accesses
  * executions.c  duplicates, kills, progress
- * devices.c  room on devices
+ * devices.c  room on devices                     conditions.c  speeds that change, failures
  */
 #ifndef SSK_SIM_H
 #define SSK_SIM_H
@@ -21,6 +21,7 @@
 #include "blockpools.h"
 #include "caches.h"
 #include "calendar.h"
+#include "conditions.h"
 #include "copies.h"
 #include "devices.h"
 #include "flights.h"
@@ -53,7 +54,7 @@ enum {
 };
 
 /* Events without a worker, of which there is one of a kind, in the order of their kinds. */
-enum { SSK_RARE_ARRIVAL = 0, SSK_RARE_LANDING, SSK_RARE_BOUNDARY, SSK_RARE_POLICY, SSK_N_RARE };
+enum { SSK_RARE_ARRIVAL = 0, SSK_RARE_LANDING, SSK_RARE_BOUNDARY, SSK_RARE_POLICY, SSK_RARE_CHANGE, SSK_N_RARE };
 
 /* What ssk_sim_run() is to complete. */
 enum { SSK_PHASE_IDLE = 0, SSK_PHASE_TASKS, SSK_PHASE_BARRIER, SSK_PHASE_OVERHEAD, SSK_PHASE_COPIES };
@@ -127,6 +128,7 @@ struct ssk_sim {
     int64_t used, peak; /* on all nodes */
     ssk_copies_t copies;
     ssk_replicas_t replicas;
+    ssk_conditions_t conditions;
     /* tasks and pools */
     ssk_graph_t graph;
     ssk_plan_t plan;
@@ -315,7 +317,17 @@ static inline double ssk_ops_of_access(const ssk_graph_t *graph, const ssk_worke
     return w->ops / (double)w->n_accesses;
 }
 
+/* conditions.c */
+int ssk_change_conditions(ssk_sim_t *sim) SSK_CHECK_RESULT;
+void ssk_schedule_change(ssk_sim_t *sim);
+/* Lets a worker take no part any more. */
+void ssk_deactivate(ssk_sim_t *sim, int32_t worker);
+/* Tells whether a pool belongs to a worker that has failed. */
+bool ssk_is_dead(const ssk_sim_t *sim, int32_t group, int32_t instance);
+
 /* executions.c */
+/* Takes its task away from a worker that fails; returns the task if nobody else executes it, or SSK_NONE. */
+int32_t ssk_lose_by_failure(ssk_sim_t *sim, int32_t worker);
 /* Tells whether others execute the worker's task too. */
 bool ssk_has_duplicates(const ssk_sim_t *sim, int32_t worker);
 /* Lets `taker` take the task that a worker executes; *cost_ret is what that costs. */

@@ -22,8 +22,10 @@
 
 #if defined(__GNUC__)
 #define SSK_CHECK_RESULT __attribute__((warn_unused_result))
+#define SSK_COLD __attribute__((cold))
 #else
 #define SSK_CHECK_RESULT
+#define SSK_COLD
 #endif
 
 #define SSK_NONE (-1)
@@ -101,7 +103,9 @@ enum {
     SSK_DUPLICATE = 25,
     SSK_KILL = 26,
     SSK_ACQUIRE_ORDER = 27,
-    SSK_TASK_AWAIT = 28
+    SSK_TASK_AWAIT = 28,
+    SSK_SPEED = 29,
+    SSK_FAILURE = 30
 };
 
 /* Why a worker loses a task without result; see simsched/trace/schema.py. */
@@ -276,6 +280,10 @@ typedef struct {
     const uint8_t *node_is_device;
     ssk_costs_t costs;
     int64_t timer_period_ps; /* 0: no timer */
+    int32_t n_changes;         /* of conditions; 0: the next three are unused */
+    const int64_t *change_ps;  /* ascending */
+    const uint8_t *change_core; /* n_changes x n_cores */
+    const double *change_speed; /* what is left of worker_rate; 0: the cores fail */
     ssk_random_t victim, wake;
     ssk_recorder_t recorder;
 } ssk_problem_t;
@@ -465,6 +473,8 @@ int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instan
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);
 int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block);
+/* 1 when a worker has failed. */
+int ssk_sim_has_failed_worker(const ssk_sim_t *sim, int32_t worker);
 /* 1 when a worker is inside a segment: *progress_ret then says how far it is; otherwise 0. */
 int ssk_sim_progress(const ssk_sim_t *sim, int32_t worker, ssk_progress_t *progress_ret);
 /* 1 when a block is valid on a node. */
