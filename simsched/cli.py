@@ -21,6 +21,7 @@ from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
 from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on, print_json, say
+from simsched.cli_references import references_command
 from simsched.cli_reproduce import reproduce_command
 from simsched.cli_validate import validate_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
@@ -400,6 +401,9 @@ app.command("import", epilog="Example: simsched import trace_directory --output 
 )
 app.command("measure", epilog="Example: simsched measure measure_small -o measured --quiet")(
     measure_command
+)
+app.command("references", epilog="Example: simsched references makespans.csv --policy dmda")(
+    references_command
 )
 app.command("reproduce", epilog="Example: simsched reproduce knl_hbm --json")(reproduce_command)
 app.command("validate", epilog="Example: simsched validate measurements/host -m host.yaml")(

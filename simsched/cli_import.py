@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from simsched.cli_output import parse_options
 from simsched.errors import ConfigurationError, unknown_name
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
@@ -55,19 +56,6 @@ def import_command(
     for warning in warnings:
         sys.stderr.write(f"simsched: warning: {warning}\n")
     sys.stdout.write("\n".join(lines) + "\n")
-
-
-def parse_options(assignments: list[str]) -> dict[str, object]:
-    """Return options given as ``NAME=VALUE``."""
-    found: dict[str, object] = {}
-    for text in assignments:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise ConfigurationError(f"--set: found {text!r}, accepted NAME=VALUE")
-        if name in found:
-            raise ConfigurationError(f"--set: found {name} a second time")
-        found[name] = value
-    return found
 
 
 def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
+from simsched.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -40,3 +42,16 @@ def console_on(stream: TextIO) -> Console:
 def print_json(document: Any) -> None:
     """Print a document as JSON."""
     sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def parse_options(assignments: list[str]) -> dict[str, object]:
+    """Return options given as ``NAME=VALUE``."""
+    found: dict[str, object] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise ConfigurationError(f"--set: found {text!r}, accepted NAME=VALUE")
+        if name in found:
+            raise ConfigurationError(f"--set: found {name} a second time")
+        found[name] = value
+    return found

@@ -106,7 +106,8 @@ def _replay(
     path: Path, machine: str | None, policy: str | None, runs: int, assignments: list[str]
 ) -> Replay:
     """Return the replay of a recording, or of a trace that is imported first."""
-    from simsched.cli_import import RECORDING_SUFFIX, parse_options
+    from simsched.cli_import import RECORDING_SUFFIX
+    from simsched.cli_output import parse_options
     from simsched.hardware.replay import replay
     from simsched.machine import load_machine
     from simsched.trace.importers import import_recording

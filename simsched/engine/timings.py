@@ -20,14 +20,15 @@ def timed(machine: Machine, workload: Workload) -> Workload:
     Parameters
     ----------
     machine : Machine
-        The machine; without timings the program stays as it is.
+        The machine with its timings.
     workload : Workload
         The program; it stays as it is without codelets.
 
     Raises
     ------
     ModelError
-        A class whose codelet, or the size of one of its tasks, has not been measured.
+        A class whose codelet, or the size of one of its tasks, has not been measured, or a machine
+        without any timings.
 
     Notes
     -----
@@ -35,8 +36,6 @@ def timed(machine: Machine, workload: Workload) -> Workload:
     processor kinds for which a codelet has not been measured at all, its tasks cannot run.
     Operations are the mean duration times the speed of the first group of cores of the kind.
     """
-    if not machine.timings:
-        return workload
     graph = _timed_graph(machine, workload.name, workload.graph)
     init = workload.init and _timed_graph(machine, workload.name, workload.init)
     if graph is workload.graph and init is workload.init:
@@ -48,6 +47,11 @@ def _timed_graph(machine: Machine, workload: str, graph: TaskGraph) -> TaskGraph
     """Return a graph with durations from the machine, the same one without codelets."""
     if graph.codelets is None:
         return graph
+    if not machine.timings:
+        raise ModelError(
+            f"workload {workload}: found measured codelets, accepted only on machines with timings "
+            f"of them: {machine.name} has none"
+        )
     sizes = _task_bytes(graph)
     ops = np.full((len(machine.kinds), graph.n_tasks), np.inf)
     speed = {group.kind: group.ops_per_s for group in reversed(machine.core_groups)}

@@ -165,8 +165,9 @@ def test_durations_come_from_codelet_size_and_processor() -> None:
 def test_programs_and_machines_without_measurements_stay_as_they_are() -> None:
     plain = make_workload("cholesky", {"tiles": 3, "tile_size": 10})
     assert timed(machine(chol_model(), cpu=1e9, gpu=1e9), plain) is plain
-    measured = make_workload("cholesky", MEASURED)
-    assert timed(make_machine(), measured) is measured
+    assert timed(make_machine(), plain) is plain
+    with pytest.raises(ModelError, match="accepted only on machines with timings of them: synth"):
+        timed(make_machine(), make_workload("cholesky", MEASURED))
 
 
 def test_what_was_not_measured_is_told() -> None:

@@ -1,0 +1,103 @@
+"""The command that compares simulated makespans with those that others give."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from simsched.cli_output import JsonOption, QuietOption, parse_options, print_json, say
+from simsched.errors import ConfigurationError
+
+
+def references_command(
+    file: Annotated[
+        Path,
+        typer.Argument(help="CSV with machine, policy, tiles_per_side and makespan_ms."),
+    ],
+    program: Annotated[
+        str, typer.Option("--program", help="What was run: cholesky, lu or gemm.")
+    ] = "cholesky",
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Parameter of the program; may be repeated."
+        ),
+    ] = None,
+    machines: Annotated[
+        list[str] | None, typer.Option("--machine", help="Only this one; may be repeated.")
+    ] = None,
+    policies: Annotated[
+        list[str] | None, typer.Option("--policy", help="Only this one; may be repeated.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations of each row.")] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the table.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare simulated makespans with those that others give for machine, policy and size."""
+    from simsched.experiment.references import (
+        Reference,
+        by_policy,
+        compare_references,
+        read_references,
+    )
+    from simsched.report.references import policy_table, reference_table
+
+    def progress(reference: Reference) -> None:
+        if not quiet and sys.stderr.isatty():
+            sys.stderr.write(f"{reference.machine} {reference.policy} {reference.tiles}\n")
+
+    if output is not None and output.suffix != ".csv":
+        raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .csv")
+    chosen = [
+        reference
+        for reference in read_references(file)
+        if (not machines or reference.machine in machines)
+        and (not policies or reference.policy in policies)
+    ]
+    if not chosen:
+        raise ConfigurationError(f"{file}: found no row for these machines and policies")
+    rows = list(
+        compare_references(
+            chosen,
+            program=program,
+            parameters=_parameters(assignments or []),
+            seeds=seeds,
+            progress=progress,
+        )
+    )
+    if output is not None:
+        _write(output, [row.document() for row in rows])
+    if as_json:
+        print_json({"rows": [row.document() for row in rows], "policies": by_policy(rows)})
+    else:
+        say(reference_table(rows))
+        say(policy_table(rows))
+
+
+def _parameters(assignments: list[str]) -> dict[str, object]:
+    """Return the parameters of a program; numbers as numbers."""
+    found: dict[str, object] = {}
+    for name, value in parse_options(assignments).items():
+        text = str(value)
+        found[name] = int(text) if text.lstrip("-").isdecimal() else value
+    return found
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write rows as comma-separated values."""
+    from simsched.atomic import write_atomically
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write_atomically(path, write)

@@ -1,0 +1,64 @@
+"""Simulated makespans beside those of others, as text tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from simsched.experiment.references import Row, by_policy
+
+
+def reference_table(rows: Sequence[Row]) -> Table:
+    """Return one line per reference.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        References and simulations.
+    """
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("machine")
+    table.add_column("policy")
+    for name in ("tiles", "simulated [ms]", "reference [ms]", "error [%]", "took [s]"):
+        table.add_column(Text(name), justify="right")
+    for row in rows:
+        given = row.reference
+        cells = (
+            given.machine,
+            given.policy,
+            str(given.tiles),
+            f"{row.makespan_s * 1e3:,.1f}",
+            f"{given.makespan_s * 1e3:,.1f}",
+            f"{row.error_percent:+.1f}",
+            f"{row.wall_s:.2f}",
+        )
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def policy_table(rows: Sequence[Row]) -> Table:
+    """Return one line per policy: how large the errors are.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        References and simulations.
+    """
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("policy")
+    names = ("rows", "median error [%]", "largest [%]", "within 5 %", "within 10 %")
+    for name in names:
+        table.add_column(Text(name), justify="right")
+    for line in by_policy(list(rows)):
+        table.add_row(
+            line["policy"],
+            str(line["rows"]),
+            f"{line['median_error_percent']:.1f}",
+            f"{line['largest_error_percent']:.1f}",
+            str(line["within_5_percent"]),
+            str(line["within_10_percent"]),
+        )
+    return table

@@ -1,0 +1,115 @@
+"""`simsched references`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from simsched.cli import main
+from simsched.engine.run import simulate
+from simsched.machine import load_machine
+from simsched.policy import make_policy
+from simsched.workload.registry import make_workload
+
+HEAD = "machine,policy,tiles_per_side,makespan_ms,gflops\n"
+MEASURED = Path(__file__).resolve().parents[3] / "shared" / "data" / "starpu_sampling"
+
+
+def makespan_s(tiles: int, policy: str = "dmda", **given: object) -> float:
+    parameters = {"tile_size": 960, "element_bytes": 4, "costs": "measured", **given}
+    workload = make_workload("cholesky", {"tiles": tiles, **parameters})
+    return simulate(load_machine("mirage"), workload, make_policy(policy)).makespan_s
+
+
+def test_rows_have_simulation_reference_and_error(tmp_path, capsys):
+    file, table = tmp_path / "given.csv", tmp_path / "table.csv"
+    file.write_text("# made up\n" + HEAD + "mirage,dmda,3,50,1\nmirage, eager, 2, 40.5, 1\n")
+    assert main(["references", str(file), "--json", "-o", str(table)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = found["rows"]
+    assert [(r["machine"], r["policy"], r["tiles_per_side"]) for r in rows] == [
+        ("mirage", "dmda", 3),
+        ("mirage", "eager", 2),
+    ]
+    for row, tiles in zip(rows, (3, 2), strict=True):
+        expected = makespan_s(tiles, row["policy"]) * 1e3
+        assert row["simulated_ms"] == pytest.approx(expected)
+        error = 100 * (expected - row["reference_ms"]) / row["reference_ms"]
+        assert row["error_percent"] == pytest.approx(error)
+    assert [line["policy"] for line in found["policies"]] == ["dmda", "eager"]
+    with table.open() as stream:
+        assert [row["reference_ms"] for row in csv.DictReader(stream)] == ["50.0", "40.5"]
+
+
+def test_rows_can_be_chosen_and_programs_changed(tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    file.write_text(HEAD + "mirage,dmda,3,50,1\nsirocco,eager,2,40,1\nmirage,eager,2,40,1\n")
+    chosen = ["--machine", "mirage", "--policy", "dmda"]
+    assert main(["references", str(file), *chosen, "--set", "tile_size=320", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["simulated_ms"] == pytest.approx(makespan_s(3, tile_size=320) * 1e3)
+    assert main(["references", str(file), *chosen, "--program", "lu"]) == 0
+    text = capsys.readouterr().out
+    assert "mirage" in text
+    assert "median error" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "found no line"),
+        (HEAD, "found no row below the head"),
+        ("machine,policy,tiles,makespan_ms\nmirage,dmda,3,50\n", ":1: found columns machine"),
+        (HEAD + "mirage,dmda,3,50\n", ":2: found 4 values, accepted 5"),
+        (HEAD + "mirage,dmda,3,0,1\n", ":2: makespan_ms: found '0', accepted a number above 0"),
+        (HEAD + "mirage,dmda,2.5,50,1\n", ":2: tiles_per_side: found '2.5', accepted 1 to 1000"),
+        (HEAD + "mirrage,dmda,3,50,1\n", ":2: unknown machine 'mirrage'; did you mean 'mirage'"),
+        (HEAD + "\nmirage,dmdax,3,50,1\n", ":3: unknown policy 'dmdax'"),
+        (HEAD + "opteron48,dmda,3,50,1\n", ":2: workload cholesky"),
+    ],
+)
+def test_wrong_files_are_told(text, message, tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    file.write_text(text)
+    code = main(["references", str(file)])
+    error = capsys.readouterr().err
+    assert code == 2, error
+    assert message in error
+
+
+def test_words_of_the_command_are_checked(tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    file.write_text(HEAD + "mirage,dmda,3,50,1\n")
+    for words, message in (
+        (["--program", "qr"], "unknown program 'qr'"),
+        (["--policy", "eager"], "found no row for these"),
+        (["-o", "table.txt"], "--output: found 'table.txt'"),
+        (["--set", "tile_size=100"], "found no timing for 40000 bytes"),
+        (["--set", "tilesize=100"], "did you mean 'tile_size'"),
+    ):
+        assert main(["references", str(file), *words]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["references", str(tmp_path / "none.csv")]) == 2
+
+
+#: Largest error in percent at 20 tiles, where a run does not hang on single decisions any more.
+REACHED = {"dm": 6.0, "dmda": 8.0, "dmdas": 6.0}
+
+
+@pytest.mark.validation
+def test_cost_model_policies_are_near_starpus_simulator(capsys):
+    if not MEASURED.is_dir():
+        pytest.skip(f"no references in {MEASURED}")
+    chosen = [word for name in REACHED for word in ("--policy", name)]
+    assert main(["references", str(MEASURED / "reference_cholesky.csv"), *chosen, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    errors = {
+        (row["machine"], row["policy"]): row["error_percent"]
+        for row in rows
+        if row["tiles_per_side"] == 20
+    }
+    assert len(errors) == 6
+    assert all(abs(error) <= REACHED[policy] for (_, policy), error in errors.items()), errors
