@@ -149,6 +149,22 @@ def test_replicas_need_room(backend: str) -> None:
         run(backend, graph, policy, small)
 
 
+def test_the_room_of_lost_replicas_is_free_again(backend: str) -> None:
+    # The second task finds room for its block next to it only where the replica has been.
+    graph = build_graph(
+        [0.0, 0.0],
+        successors=adjacency([0], [1], 2),
+        accessed=accesses([0, 1], [0, 1], 0, [10_000, 10_000], 2),
+        block_bytes=[10_000, 10_000],
+    )
+    policy = Replicated(owner=(0, 1), homes=(0, -1), copies=((1,), (-1,)))
+    result = run(backend, graph, policy, machine(dram_capacity_bytes=15_000))
+    assert result.trace is not None
+    events = result.trace.events
+    touches = events["kind"] == EventKind.FIRST_TOUCH
+    assert events["arg1"][touches].tolist() == [1]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RandomReplicas(RandomPolicy):
     """Random plans; half of the blocks with a home have replicas on random nodes."""
@@ -173,7 +189,7 @@ class RandomReplicas(RandomPolicy):
         return replace(update, plan=plan, move_block=empty, move_node=empty)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(0, 2**32))
 def test_backends_agree_on_random_instances(on: int, workload: int, policy: int) -> None:
     case = compare(random_machine(on), random_workload(workload), RandomReplicas(choice=policy))
