@@ -126,6 +126,8 @@ static void fill_memory(ssk_problem_t *p, const file_t *file, const char *part)
     ARRAY(p->cache_capacity_bytes, "cache_capacity_bytes");
     ARRAY(p->cache_latency_ps, "cache_latency_ps");
     ARRAY(p->cache_rate, "cache_rate");
+    ARRAY(p->cache_wait, "cache_wait");
+    ARRAY(p->cache_admission, "cache_admission");
     ARRAY(p->cache_instance, "cache_instance");
     ARRAY(p->n_cache_instances, "n_cache_instances");
     NUMBER(p->transfer_level, "transfer_level"); /* no case has one: its rate is not in the file */

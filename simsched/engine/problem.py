@@ -61,9 +61,14 @@ class Problem:
     cache_capacity_bytes, cache_latency_ps : ndarray of int64, shape (n_levels,)
     cache_rate : ndarray of float64, shape (n_levels,)
         Bytes per ps of a hit.
-    transfer_level, transfer_latency_ps, transfer_rate : int, int, float
+    cache_wait : ndarray of float64, shape (n_levels,)
+        Share of the time of hits for which the core waits.
+    cache_admission : ndarray of float64, shape (n_levels,)
+        Share of what a full instance lacks that enters it, a share of everything else leaving; 0:
+        the least recently used blocks leave.
+    transfer_level, transfer_latency_ps, transfer_rate, upgrade_rate : int, int, float, float
         Cache level whose instances pass on what they have written, -1 for none; latency and bytes
-        per ps of that.
+        per ps of that; bytes per ps that others give up to be written, 0 where it takes no time.
     cache_instance : ndarray of int32, shape (n_levels, n_workers)
     n_cache_instances : ndarray of int32, shape (n_levels,)
     granule_ptr : ndarray of int64, shape (n_blocks + 1,)
@@ -123,9 +128,12 @@ class Problem:
     cache_capacity_bytes: Int64Array
     cache_latency_ps: Int64Array
     cache_rate: FloatArray
+    cache_wait: FloatArray
+    cache_admission: FloatArray
     transfer_level: int
     transfer_latency_ps: int
     transfer_rate: float
+    upgrade_rate: float
     cache_instance: Int32Array
     n_cache_instances: Int32Array
     granule_ptr: Int64Array
@@ -446,6 +454,8 @@ def make_problem(
         cache_rate=np.array(
             [level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64
         ),
+        cache_wait=np.array([1.0 - level.overlap for level in machine.caches], np.float64),
+        cache_admission=np.array([level.admission for level in machine.caches], np.float64),
         **_transfers(machine),
         cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(
             -1, len(worker_thread)
@@ -539,8 +549,14 @@ def _transfers(machine: Machine) -> dict[str, Any]:
                 "transfer_level": number,
                 "transfer_latency_ps": level.transfer_latency_ps,
                 "transfer_rate": level.transfer_bandwidth_bytes_per_s * PER_PS,
+                "upgrade_rate": level.upgrade_bandwidth_bytes_per_s * PER_PS,
             }
-    return {"transfer_level": -1, "transfer_latency_ps": 0, "transfer_rate": 0.0}
+    return {
+        "transfer_level": -1,
+        "transfer_latency_ps": 0,
+        "transfer_rate": 0.0,
+        "upgrade_rate": 0.0,
+    }
 
 
 def _memory_side_granules(

@@ -222,6 +222,14 @@ class CacheLevel:
         the next level like others.
     transfer_latency_ps : int
         Latency of such a transfer, charged once per access.
+    upgrade_bandwidth_bytes_per_s : float
+        Rate at which other instances give up what a core that has it, too, is to write; 0 when that
+        takes no time.
+    overlap : float
+        Share of the time of hits that goes on beside computing; the core waits for the rest.
+    admission : float
+        Share of what a full instance lacks that enters it, an equal share of everything else
+        leaving; 0 when everything enters and the least recently used blocks leave.
     """
 
     name: str
@@ -231,6 +239,9 @@ class CacheLevel:
     core_instance: IntArray
     transfer_bandwidth_bytes_per_s: float = 0.0
     transfer_latency_ps: int = 0
+    upgrade_bandwidth_bytes_per_s: float = 0.0
+    overlap: float = 1.0
+    admission: float = 0.0
 
 
 @dataclass(frozen=True)

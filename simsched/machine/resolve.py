@@ -517,6 +517,11 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
             cache.transfer_bandwidth.value if cache.transfer_bandwidth else 0.0
         ),
         transfer_latency_ps=cache.transfer_latency.value if cache.transfer_latency else 0,
+        upgrade_bandwidth_bytes_per_s=(
+            cache.upgrade_bandwidth.value if cache.upgrade_bandwidth else 0.0
+        ),
+        overlap=1.0 if cache.overlap is None else cache.overlap.value,
+        admission=0.0 if cache.admission is None else cache.admission.value,
     )
 
 

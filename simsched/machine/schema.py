@@ -111,6 +111,8 @@ Durations = Annotated[list[OperationTime], Field(min_length=2, max_length=2)]
 Count = Annotated[int, Field(ge=1, le=65536)]
 Index = Annotated[int, Field(ge=0)]
 Factor = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Admission = Annotated[float, Field(gt=0, le=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=64)]
 
 
@@ -189,6 +191,13 @@ class Cache(Section):
         See :class:`simsched.machine.model.CacheLevel`.
     transfer_bandwidth, transfer_latency : bandwidth, time, optional
         Of blocks that another instance of the level has written; both or none.
+    upgrade_bandwidth : bandwidth, optional
+        Of bytes that others give up because they are written; only with the two before.
+    overlap : number, optional
+        Share of the time of hits that goes on beside computing; 1 by default.
+    admission : number, optional
+        Share of what a full instance lacks that enters it; by default all of it does, and what was
+        least recently used leaves.
     """
 
     capacity: Sourced[Size]
@@ -197,12 +206,19 @@ class Cache(Section):
     shared_by: Sourced[Count]
     transfer_bandwidth: Sourced[Bandwidth] | None = None
     transfer_latency: Sourced[Time] | None = None
+    upgrade_bandwidth: Sourced[Bandwidth] | None = None
+    overlap: Sourced[Share] | None = None
+    admission: Sourced[Admission] | None = None
 
     @model_validator(mode="after")
     def _check_transfer(self) -> Self:
         if (self.transfer_bandwidth is None) != (self.transfer_latency is None):
             raise FieldError(
                 (), "found one of transfer_bandwidth and transfer_latency, accepted: both or none"
+            )
+        if self.upgrade_bandwidth is not None and self.transfer_bandwidth is None:
+            raise FieldError(
+                ("upgrade_bandwidth",), "found without transfer_bandwidth, accepted: with it"
             )
         return self
 

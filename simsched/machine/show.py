@@ -162,6 +162,17 @@ def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
     _add_value(below, machine, "bandwidth", bandwidth, f"{where}.bandwidth")
     _add_value(below, machine, "latency", format_time(level.latency_ps), f"{where}.latency")
     _add_value(below, machine, "shared by", _counted(share, "core"), f"{where}.shared_by")
+    if level.overlap < 1.0:
+        _add_value(below, machine, "overlap", f"{level.overlap:g}", f"{where}.overlap")
+    if level.admission > 0.0:
+        _add_value(below, machine, "admission", f"{level.admission:g}", f"{where}.admission")
+    for name, rate in (
+        ("transfer", level.transfer_bandwidth_bytes_per_s),
+        ("upgrade", level.upgrade_bandwidth_bytes_per_s),
+    ):
+        if rate > 0.0:
+            key = f"{where}.{name}_bandwidth"
+            _add_value(below, machine, f"{name} bandwidth", format_bandwidth(rate), key)
 
 
 def _add_memory(branch: Tree, machine: Machine) -> None:

@@ -81,8 +81,9 @@ def make_machine(
         Latency of the first byte.
     caches : sequence of tuple
         Cache levels from the core outwards, each (name, capacity_bytes, bandwidth_bytes_per_s,
-        latency_ps, cores_per_instance); consecutive cores share an instance. At one level two more:
-        transfer_bandwidth_bytes_per_s, transfer_latency_ps.
+        latency_ps, cores_per_instance); consecutive cores share an instance. There may follow,
+        the first two above 0 at one level only: transfer_bandwidth_bytes_per_s,
+        transfer_latency_ps, upgrade_bandwidth_bytes_per_s, overlap, admission.
     memory_side_cache : MemorySideCache, optional
         Cache in front of every DRAM node.
     page_bytes : int
@@ -145,6 +146,6 @@ def make_machine(
 
 def _cache_level(values: tuple[Any, ...], cores: IntArray) -> CacheLevel:
     """Return a cache level whose instances consecutive cores share."""
-    name, capacity_bytes, bandwidth, latency_ps, per_instance, *transfer = values
+    name, capacity_bytes, bandwidth, latency_ps, per_instance, *others = values
     instance = cores // np.int32(per_instance)
-    return CacheLevel(name, capacity_bytes, bandwidth, latency_ps, instance, *transfer)
+    return CacheLevel(name, capacity_bytes, bandwidth, latency_ps, instance, *others)

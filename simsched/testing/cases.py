@@ -67,7 +67,7 @@ def small_machines() -> dict[str, Machine]:
             remote_latency_ps=150_000,
             caches=[
                 ("L1", 8 * 1024, 50e9, 1_000, 1),
-                ("L2", 64 * 1024, 30e9, 10_000, 2, 12e9, 40_000),
+                ("L2", 64 * 1024, 30e9, 10_000, 2, 12e9, 40_000, 8e9, 0.5, 0.5),
             ],
             costs=COSTS,
         ),

@@ -65,8 +65,17 @@ def random_machine(seed: int) -> Machine:
         ("L2", int(rng.choice([30000, 200000])), 20e9, 9000, int(rng.integers(1, cores + 1))),
     ]
     # A generator of its own: the other choices stay what they were.
-    passing = int(np.random.default_rng([seed, 1]).integers(-1, 2))
-    caches = [(*level, 5e9, 20_000) if i == passing else level for i, level in enumerate(caches)]
+    more = np.random.default_rng([seed, 1])
+    passing = int(more.integers(-1, 2))
+    caches = [
+        (
+            *level,
+            *((5e9, 20_000, float(more.choice([0.0, 3e9]))) if i == passing else (0.0, 0, 0.0)),
+            float(more.choice([1.0, 0.3])),
+            float(more.choice([0.0, 0.0, 0.25, 1.0])),
+        )
+        for i, level in enumerate(caches)
+    ]
     side = MemorySideCache(
         int(rng.choice([20000, 100000])),
         int(rng.choice([1000, 4096])),

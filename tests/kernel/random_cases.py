@@ -200,7 +200,15 @@ def random_machine(rng: np.random.Generator) -> Machine:
     levels = [("L1", 3000, 8e10, 4, 1), ("L2", 20_000, 3e10, 12, 2), ("L3", 90_000, 2e10, 40, 4)]
     n_levels = int(rng.integers(0, 4))
     passing = int(rng.integers(-1, 3))
-    levels = [(*level, 7e9, 33) if i == passing else level for i, level in enumerate(levels)]
+    levels = [
+        (
+            *level,
+            *((7e9, 33, float(rng.choice([0.0, 4e9]))) if i == passing else (0.0, 0, 0.0)),
+            float(rng.choice([1.0, 0.4])),
+            float(rng.choice([0.0, 0.5])),
+        )
+        for i, level in enumerate(levels)
+    ]
     cache = None
     if rng.random() < 0.3:
         cache = MemorySideCache(

@@ -223,12 +223,14 @@ static void make_memory(scenario_t *s)
             order[d * p->n_nodes + node] = (d + node) % p->n_nodes;
     }
     int64_t *cache_bytes = INT64(levels), *cache_latency = INT64(levels);
-    double *cache_rate = DOUBLE(levels);
+    double *cache_rate = DOUBLE(levels), *cache_wait = DOUBLE(levels), *cache_admission = DOUBLE(levels);
     int32_t *instance = INT32(levels * p->n_workers), *n_instances = INT32(levels);
     for (int32_t level = 0; level < levels; level++) {
         cache_bytes[level] = level == 0 ? 3000 : 12000;
         cache_latency[level] = 5 + level;
         cache_rate[level] = 0.08 / (level + 1);
+        cache_wait[level] = rng_chance(&s->rng, 0.5) ? 0.0 : rng_below(&s->rng, 11) / 10.0;
+        cache_admission[level] = rng_chance(&s->rng, 0.5) ? 0.0 : (1 + rng_below(&s->rng, 10)) / 10.0;
         n_instances[level] = level == 0 ? p->n_cores : p->n_domains;
         for (int32_t w = 0; w < p->n_workers; w++)
             instance[level * p->n_workers + w] = level == 0 ? p->worker_core[w] : p->worker_domain[w];
@@ -251,11 +253,14 @@ static void make_memory(scenario_t *s)
     p->cache_capacity_bytes = cache_bytes;
     p->cache_latency_ps = cache_latency;
     p->cache_rate = cache_rate;
+    p->cache_wait = cache_wait;
+    p->cache_admission = cache_admission;
     p->cache_instance = instance;
     p->n_cache_instances = n_instances;
     p->transfer_level = rng_below(&s->rng, levels + 1) - 1;
     p->transfer_latency_ps = 11;
     p->transfer_rate = p->transfer_level == SSK_NONE ? 0.0 : 0.05;
+    p->upgrade_rate = p->transfer_level == SSK_NONE || rng_chance(&s->rng, 0.5) ? 0.0 : 0.03;
 }
 
 static void make_costs(scenario_t *s)

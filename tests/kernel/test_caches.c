@@ -6,9 +6,15 @@
 enum { MAX_INSTANCES = 64, MAX_BLOCKS = 16 };
 
 typedef struct {
-    int32_t n, block[MAX_BLOCKS]; /* oldest first */
+    int32_t n, block[MAX_BLOCKS]; /* oldest first; with shares, in no order */
     int64_t n_bytes[MAX_BLOCKS];
+    double share[MAX_BLOCKS], then[MAX_BLOCKS], kept, filled; /* with shares */
 } list_t;
+
+static double share_of(const list_t *list, int32_t i)
+{
+    return list->share[i] * (list->kept / list->then[i]);
+}
 
 /* Removes a block from a list and returns its bytes. */
 static int64_t take_out(list_t *list, int32_t block)
@@ -17,10 +23,14 @@ static int64_t take_out(list_t *list, int32_t block)
         if (list->block[i] != block)
             continue;
         int64_t n_bytes = list->n_bytes[i];
+        if (list->then[i] > 0.0)
+            list->filled -= share_of(list, i);
         list->n--;
         for (; i < list->n; i++) {
             list->block[i] = list->block[i + 1];
             list->n_bytes[i] = list->n_bytes[i + 1];
+            list->share[i] = list->share[i + 1];
+            list->then[i] = list->then[i + 1];
         }
         return n_bytes;
     }
@@ -32,18 +42,52 @@ static int64_t bytes_of(const list_t *list, int32_t block)
 {
     for (int32_t i = 0; i < list->n; i++)
         if (list->block[i] == block)
-            return list->n_bytes[i];
+            return list->then[i] > 0.0 ? (int64_t)share_of(list, i) : list->n_bytes[i];
     return -1;
 }
 
+/* Item 2 for a level whose instances keep shares. */
+static int64_t look_up_share(list_t *list, double capacity, double admission, int32_t block, int64_t footprint)
+{
+    int32_t i = 0;
+    while (i < list->n && list->block[i] != block)
+        i++;
+    double held = i < list->n ? share_of(list, i) : 0.0;
+    int64_t missing = footprint - ((int64_t)held < footprint ? (int64_t)held : footprint);
+    if (i == list->n)
+        list->block[list->n++] = block;
+    if ((double)footprint > held) {
+        double others = list->filled - held, lacking = (double)footprint - held;
+        double room = capacity > list->filled ? capacity - list->filled : 0.0;
+        held += lacking > room ? room + admission * (lacking - room) : lacking;
+        if (lacking > room && others > capacity - held) {
+            list->kept *= (capacity - held) / others;
+            others = capacity - held;
+        }
+        list->filled = others + held;
+    }
+    list->share[i] = held;
+    list->then[i] = list->kept;
+    for (int32_t k = 0; list->kept < 1e-150 && k < list->n; k++)
+        list->share[k] = k == i ? held : share_of(list, k);
+    for (int32_t k = 0; list->kept < 1e-150 && k < list->n; k++)
+        list->then[k] = 1.0;
+    list->kept = list->kept < 1e-150 ? 1.0 : list->kept;
+    return missing;
+}
+
 /* docs/semantics.md, "Segments", item 2, for one level; returns what is missing. */
-static int64_t look_up(list_t *list, int64_t capacity, int32_t block, int64_t block_bytes, int64_t want)
+static int64_t look_up(list_t *list, int64_t capacity, double admission, int32_t block, int64_t block_bytes,
+                       int64_t want)
 {
     int64_t footprint = want < block_bytes ? want : block_bytes, sum = 0;
     if (footprint > capacity)
         return want;
+    if (admission > 0.0)
+        return look_up_share(list, (double)capacity, admission, block, footprint);
     int64_t resident = take_out(list, block), held = resident > footprint ? resident : footprint;
     list->block[list->n] = block;
+    list->then[list->n] = 0.0;
     list->n_bytes[list->n++] = held;
     for (int32_t i = 0; i < list->n; i++)
         sum += list->n_bytes[i];
@@ -52,6 +96,40 @@ static int64_t look_up(list_t *list, int64_t capacity, int32_t block, int64_t bl
         take_out(list, list->block[0]);
     }
     return footprint - (footprint < resident ? footprint : resident);
+}
+
+/* Bytes of a block in the instances of the level that transfers which the worker does not use. */
+static int64_t elsewhere(const ssk_problem_t *p, const list_t *lists, int32_t worker, int32_t block)
+{
+    int64_t sum = 0;
+    for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++])
+        for (int32_t i = 0; level == p->transfer_level && i < p->n_cache_instances[level]; i++)
+            if (i != p->cache_instance[level * p->n_workers + worker] && bytes_of(&lists[first + i], block) > 0)
+                sum += bytes_of(&lists[first + i], block);
+    return sum;
+}
+
+/* Item 2: what giving up takes. */
+static int64_t upgrade(const ssk_problem_t *p, int32_t block, int64_t n_bytes, int64_t written, int64_t lacked,
+                       int64_t passed, int64_t there_too)
+{
+    int64_t footprint = n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block];
+    int64_t updated = written < n_bytes - footprint ? written : n_bytes - footprint;
+    int64_t had = (footprint > lacked ? footprint - lacked : 0) +
+                  (passed > 0 ? (int64_t)((double)passed * ((double)updated / (double)footprint)) : 0);
+    int64_t upgraded = had < there_too ? had : there_too;
+    upgraded = upgraded < updated ? upgraded : updated;
+    if (!(p->upgrade_rate > 0.0) || upgraded <= 0)
+        return 0;
+    return p->transfer_latency_ps + ssk_ceil_ps((double)upgraded / p->upgrade_rate);
+}
+
+static size_t n_entries(const list_t *lists, int32_t n)
+{
+    size_t sum = 0;
+    for (int32_t i = 0; i < n; i++)
+        sum += (size_t)lists[i].n;
+    return sum;
 }
 
 static void test_caches(uint64_t seed)
@@ -65,6 +143,8 @@ static void test_caches(uint64_t seed)
     ssk_cache_counts_t counts[64], sum = {0, 0, 0, 0};
     int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
     memset(lists, 0, sizeof(lists));
+    for (int i = 0; i < MAX_INSTANCES; i++)
+        lists[i].kept = 1.0;
     memset(writer, -1, sizeof(writer));
     scenario_init(&s, seed);
     const ssk_problem_t *p = &s.problem;
@@ -75,27 +155,35 @@ static void test_caches(uint64_t seed)
     for (int step = 0; step < 2000; step++) {
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
-        int64_t transfer = 0, expected_transfer = 0;
+        int64_t wait = 0, expected_wait = 0, lacked = 0, passed = 0;
         bool writes = rng_chance(&s.rng, 0.3);
-        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, step % 2 ? group : NULL, &missing, &tail, &transfer) ==
-              SSK_OK);
+        int64_t written = writes ? 1 + rng_below(&s.rng, (int32_t)n_bytes + 1) : 0;
+        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, written, step % 2 ? group : NULL, &missing, &tail,
+                                &wait) == SSK_OK);
+        int64_t there_too = elsewhere(p, lists, worker, block);
         if (writes)
             ssk_caches_write(&caches, worker, block);
         for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++]) {
             int32_t own = first + p->cache_instance[level * p->n_workers + worker];
             int64_t before = want;
             if (want > 0)
-                want = look_up(&lists[own], p->cache_capacity_bytes[level], block, p->block_bytes[block], want);
+                want = look_up(&lists[own], p->cache_capacity_bytes[level], p->cache_admission[level], block,
+                               p->block_bytes[block], want);
             hit_sum += before - want;
             missing_sum += want;
             group_sum[level] += step % 2 ? want : 0;
-            if (before > want)
-                expected_tail += p->cache_latency_ps[level] +
-                                 ssk_ceil_ps((double)(before - want) / p->cache_rate[level]);
+            if (before > want) {
+                int64_t time = p->cache_latency_ps[level] + ssk_ceil_ps((double)(before - want) / p->cache_rate[level]);
+                expected_wait += ssk_ceil_ps((double)time * p->cache_wait[level]);
+                expected_tail += time - ssk_ceil_ps((double)time * p->cache_wait[level]);
+            }
+            if (level == p->transfer_level)
+                lacked = want;
             if (level == p->transfer_level && want > 0 && writer[block] >= 0 && writer[block] != own) {
                 int64_t there = bytes_of(&lists[writer[block]], block), moved = there < want ? there : want;
                 if (moved > 0)
-                    expected_transfer += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
+                    expected_wait += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
+                passed = moved;
                 want -= moved;
                 hit_sum += moved;
                 if (moved == there)
@@ -110,7 +198,8 @@ static void test_caches(uint64_t seed)
         for (int32_t b = 0; b < p->n_blocks; b++)
             if (writer[b] >= 0 && bytes_of(&lists[writer[b]], b) < 0)
                 writer[b] = SSK_NONE; /* evicted */
-        CHECK(missing == want && tail == expected_tail && transfer == expected_transfer);
+        expected_wait += upgrade(p, block, n_bytes, written, lacked, passed, there_too);
+        CHECK(missing == want && tail == expected_tail && wait == expected_wait);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);
     }
     for (int32_t i = 0; i < p->n_domains * p->n_levels; i++) {
@@ -119,10 +208,7 @@ static void test_caches(uint64_t seed)
     }
     CHECK(sum.hit_bytes == hit_sum && sum.missing_bytes == missing_sum);
     CHECK(memcmp(group, group_sum, sizeof(group)) == 0);
-    size_t n_entries = 0;
-    for (int32_t i = 0; i < caches.n_instances; i++)
-        n_entries += (size_t)lists[i].n;
-    CHECK(n_entries == caches.n_live);
+    CHECK(n_entries(lists, caches.n_instances) == caches.n_live);
     ssk_caches_free(&caches);
     scenario_free(&s);
 }

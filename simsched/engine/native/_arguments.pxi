@@ -134,11 +134,14 @@ cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     p.cache_capacity_bytes = <const int64_t *>_array(kept, problem, "cache_capacity_bytes", np.int64, (levels,))
     p.cache_latency_ps = <const int64_t *>_array(kept, problem, "cache_latency_ps", np.int64, (levels,))
     p.cache_rate = <const double *>_array(kept, problem, "cache_rate", np.float64, (levels,))
+    p.cache_wait = <const double *>_array(kept, problem, "cache_wait", np.float64, (levels,))
+    p.cache_admission = <const double *>_array(kept, problem, "cache_admission", np.float64, (levels,))
     p.cache_instance = <const int32_t *>_array(kept, problem, "cache_instance", np.int32, (levels, workers))
     p.n_cache_instances = <const int32_t *>_array(kept, problem, "n_cache_instances", np.int32, (levels,))
     p.transfer_level = problem.transfer_level
     p.transfer_latency_ps = problem.transfer_latency_ps
     p.transfer_rate = problem.transfer_rate
+    p.upgrade_rate = problem.upgrade_rate
     p.granule_ptr = <const int64_t *>_array(kept, problem, "granule_ptr", np.int64, (blocks + 1,))
     p.granule_frame = <const int64_t *>_array(kept, problem, "granule_frame", np.int64, (granules,))
     p.block_bytes = <const int64_t *>_array(kept, problem, "block_bytes", np.int64, (blocks,))

@@ -102,11 +102,14 @@ cdef extern from "ssk.h" nogil:
         const int64_t *cache_capacity_bytes
         const int64_t *cache_latency_ps
         const double *cache_rate
+        const double *cache_wait
+        const double *cache_admission
         const int32_t *cache_instance
         const int32_t *n_cache_instances
         int32_t transfer_level
         int64_t transfer_latency_ps
         double transfer_rate
+        double upgrade_rate
         const int64_t *granule_ptr
         const int64_t *granule_frame
         const int64_t *node_slots

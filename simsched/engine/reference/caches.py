@@ -11,64 +11,169 @@ from numpy.typing import NDArray
 from simsched.engine.problem import Problem
 from simsched.engine.reference.record import Record
 
+#: Shares below this are multiplied out, so that they never vanish.
+LEAST_KEPT = 1e-150
+
+
+class Lru:
+    """An instance that drops the least recently used blocks: an ordered map, most recent last."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._bytes: OrderedDict[int, int] = OrderedDict()
+
+    def __contains__(self, block: int) -> bool:
+        return block in self._bytes
+
+    def resident(self, block: int) -> int:
+        """Return the bytes of a block that are here."""
+        return self._bytes.get(block, 0)
+
+    def enter(self, block: int, footprint: int) -> list[int]:
+        """Take a block in and return those that were dropped for it."""
+        self._bytes[block] = max(self._bytes.pop(block, 0), footprint)
+        dropped = []
+        while sum(self._bytes.values()) > self._capacity:
+            dropped.append(self._bytes.popitem(last=False)[0])
+        return dropped
+
+    def drop(self, block: int) -> None:
+        """Forget a block, if it is here."""
+        self._bytes.pop(block, None)
+
+
+class Shares:
+    """An instance of which, when it is full, everything loses an equal share.
+
+    An entry is the bytes that it had when the instance's `kept` was so much: what is here now is
+    these bytes times the quotient of the present `kept` and that one.
+    """
+
+    def __init__(self, capacity: int, admission: float) -> None:
+        self._capacity, self._admission = float(capacity), admission
+        self._entry: dict[int, tuple[float, float]] = {}
+        self._kept, self._filled = 1.0, 0.0
+
+    def __contains__(self, block: int) -> bool:
+        return block in self._entry
+
+    def _held(self, block: int) -> float:
+        if block not in self._entry:
+            return 0.0
+        n_bytes, then = self._entry[block]
+        return n_bytes * (self._kept / then)
+
+    def resident(self, block: int) -> int:
+        """Return the whole bytes of a block that are here."""
+        return int(self._held(block))
+
+    def enter(self, block: int, footprint: int) -> list[int]:
+        """Take a block in; nothing is dropped altogether."""
+        held = self._held(block)
+        if footprint > held:
+            others, lacking = self._filled - held, footprint - held
+            room = max(0.0, self._capacity - self._filled)
+            if lacking > room:
+                held += room + self._admission * (lacking - room)
+                if others > self._capacity - held:
+                    self._kept *= (self._capacity - held) / others
+                    others = self._capacity - held
+            else:
+                held += lacking
+            self._filled = others + held
+            if self._kept < LEAST_KEPT:
+                self._entry = {other: (self._held(other), 1.0) for other in self._entry}
+                self._kept = 1.0
+        self._entry[block] = held, self._kept
+        return []
+
+    def drop(self, block: int) -> None:
+        """Forget a block, if it is here."""
+        self._filled -= self._held(block)
+        self._entry.pop(block, None)
+
 
 class Caches:
     """Processor caches.
 
-    Each instance is an ordered map from block to resident bytes, most recent last. For the level
-    whose instances pass on what they have written, the instance that holds a block so is known.
+    For the level whose instances pass on what they have written, the instance that holds a block so
+    is known.
     """
 
     def __init__(self, problem: Problem, record: Record) -> None:
         self._problem = problem
         self._record = record
-        self._content: list[list[OrderedDict[int, int]]] = [
-            [OrderedDict() for _ in range(count)] for count in problem.n_cache_instances.tolist()
+        self._content = [
+            [_instance(problem, level) for _ in range(count)]
+            for level, count in enumerate(problem.n_cache_instances.tolist())
         ]
         self._writer: dict[int, int] = {}
 
     def access(
-        self, worker: int, block: int, n_bytes: int, missing_of_group: NDArray[np.int64] | None
+        self,
+        worker: int,
+        block: int,
+        n_bytes: int,
+        written: int,
+        missing_of_group: NDArray[np.int64] | None,
     ) -> tuple[int, int, int]:
-        """Return (bytes that no level holds, time that hits take, time of a transfer), in ps.
+        """Return (bytes that no level holds, tail of hits, time that the core waits), in ps.
 
         What each level does not hold is added to `missing_of_group`.
         """
         problem = self._problem
-        want, hit_ps, transfer_ps = n_bytes, 0, 0
+        want, tail_ps, wait_ps = n_bytes, 0, 0
+        passed = lacked = 0
         for level in range(len(self._content)):
             if want == 0:
                 break
             missing = self._look_up(level, worker, block, want)
             hit = want - missing
             if hit > 0:
-                hit_ps += int(problem.cache_latency_ps[level])
+                hit_ps = int(problem.cache_latency_ps[level])
                 hit_ps += math.ceil(hit / float(problem.cache_rate[level]))
+                waited_ps = math.ceil(hit_ps * float(problem.cache_wait[level]))
+                wait_ps += waited_ps
+                tail_ps += hit_ps - waited_ps
             moved = self._transfer(level, worker, block, missing)
+            if level == problem.transfer_level:
+                passed, lacked = moved, missing
             if moved > 0:
-                transfer_ps += problem.transfer_latency_ps
-                transfer_ps += math.ceil(moved / problem.transfer_rate)
+                wait_ps += problem.transfer_latency_ps
+                wait_ps += math.ceil(moved / problem.transfer_rate)
             self._record.count_cache(worker, level, hit, missing, moved)
             if missing_of_group is not None:
                 missing_of_group[level] += missing
             want = missing - moved
-        return want, hit_ps, transfer_ps
+        if written > 0 and problem.upgrade_rate > 0.0:
+            wait_ps += self._upgrade_ps(worker, block, n_bytes, written, lacked, passed)
+        return want, tail_ps, wait_ps
+
+    def _upgrade_ps(
+        self, worker: int, block: int, n_bytes: int, written: int, lacked: int, passed: int
+    ) -> int:
+        """Return the time in which others give up what is read and then written here."""
+        footprint = min(n_bytes, int(self._problem.block_bytes[block]))
+        updated, had = min(written, n_bytes - footprint), max(0, footprint - lacked)
+        if passed > 0:
+            had += int(passed * (updated / footprint))
+        upgraded = min(updated, had, self._elsewhere(worker, block))
+        if upgraded == 0:
+            return 0
+        return self._problem.transfer_latency_ps + math.ceil(upgraded / self._problem.upgrade_rate)
 
     def _look_up(self, level: int, worker: int, block: int, want: int) -> int:
-        """Return the bytes that the own instance of a level lacks; they are there afterwards."""
+        """Return the bytes that the own instance of a level lacks; it has taken the block in."""
         own = int(self._problem.cache_instance[level, worker])
         content = self._content[level][own]
-        capacity = int(self._problem.cache_capacity_bytes[level])
         footprint = min(want, int(self._problem.block_bytes[block]))
-        if footprint > capacity:
+        if footprint > int(self._problem.cache_capacity_bytes[level]):
             return want
-        resident = content.pop(block, 0)
-        content[block] = max(resident, footprint)
-        while sum(content.values()) > capacity:
-            dropped, _ = content.popitem(last=False)
+        missing = footprint - min(footprint, content.resident(block))
+        for dropped in content.enter(block, footprint):
             if level == self._problem.transfer_level and self._writer.get(dropped) == own:
                 del self._writer[dropped]
-        return footprint - min(footprint, resident)
+        return missing
 
     def _transfer(self, level: int, worker: int, block: int, missing: int) -> int:
         """Return the bytes that come from another instance, which has written them."""
@@ -76,10 +181,17 @@ class Caches:
             return 0
         if self._writer[block] == int(self._problem.cache_instance[level, worker]):
             return 0
-        there = self._content[level][self._writer[block]][block]
+        there = self._content[level][self._writer[block]].resident(block)
         if missing >= there:
             del self._writer[block]
         return min(missing, there)
+
+    def _elsewhere(self, worker: int, block: int) -> int:
+        """Return the bytes of a block in other instances of the level that passes on."""
+        level = self._problem.transfer_level
+        own = int(self._problem.cache_instance[level, worker])
+        instances = enumerate(self._content[level])
+        return sum(content.resident(block) for i, content in instances if i != own)
 
     def write(self, worker: int, block: int) -> None:
         """Note that a worker has written a block; drop it from instances it does not use."""
@@ -87,11 +199,20 @@ class Caches:
             own = int(self._problem.cache_instance[level, worker])
             for index, content in enumerate(instances):
                 if index != own:
-                    content.pop(block, None)
+                    content.drop(block)
             if level == self._problem.transfer_level:
                 self._writer.pop(block, None)
                 if block in instances[own]:
                     self._writer[block] = own
+
+
+def _instance(problem: Problem, level: int) -> Lru | Shares:
+    """Return an empty instance of a level."""
+    capacity, admission = (
+        int(problem.cache_capacity_bytes[level]),
+        float(problem.cache_admission[level]),
+    )
+    return Shares(capacity, admission) if admission > 0.0 else Lru(capacity)
 
 
 class MemorySideCaches:

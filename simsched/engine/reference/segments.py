@@ -149,10 +149,10 @@ class Memory:
         assert self._plan is not None
         group = int(self._plan.counter_group[segment.task])
         of_group = self.group_missing_bytes[group] if group >= 0 else None
-        missing, tail, transfer_ps = self._caches.access(worker, block, n_bytes, of_group)
+        missing, tail, wait_ps = self._caches.access(worker, block, n_bytes, written, of_group)
         tail += stall_ps
-        if transfer_ps > 0:
-            segment.ops_left += transfer_ps * segment.rate
+        if wait_ps > 0:
+            segment.ops_left += wait_ps * segment.rate
         if written > 0:
             self._caches.write(worker, block)
         hit = 0

@@ -1,5 +1,8 @@
 #include "caches.h"
 
+/* Shares below this are multiplied out, so that they never vanish. */
+static const double LEAST_KEPT = 1e-150;
+
 int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
 {
     const size_t initial = 64;
@@ -19,11 +22,15 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
         return SSK_OK;
     size_t n_instances = (size_t)self->n_instances, n_blocks = (size_t)problem->n_blocks;
     self->resident = ssk_new(allocator, n_instances, sizeof(*self->resident));
+    self->kept = ssk_new(allocator, n_instances, sizeof(*self->kept));
+    self->filled = ssk_new(allocator, n_instances, sizeof(*self->filled));
     self->holder = ssk_new(allocator, n_blocks, sizeof(*self->holder));
     self->table = ssk_new(allocator, initial, sizeof(*self->table));
     self->entries = ssk_new(allocator, n_instances + 1, sizeof(*self->entries));
-    if (!self->resident || !self->holder || !self->table || !self->entries)
+    if (!self->resident || !self->kept || !self->filled || !self->holder || !self->table || !self->entries)
         return SSK_ERR_MEMORY;
+    for (size_t i = 0; i < n_instances; i++)
+        self->kept[i] = 1.0;
     if (problem->transfer_level != SSK_NONE) {
         self->writer = ssk_new(allocator, n_blocks, sizeof(*self->writer));
         if (self->writer == NULL)
@@ -49,6 +56,8 @@ void ssk_caches_free(ssk_caches_t *self)
         return;
     ssk_delete(allocator, self->first_instance);
     ssk_delete(allocator, self->resident);
+    ssk_delete(allocator, self->kept);
+    ssk_delete(allocator, self->filled);
     ssk_delete(allocator, self->holder);
     ssk_delete(allocator, self->writer);
     ssk_delete(allocator, self->entries);
@@ -136,6 +145,19 @@ static void link_as_newest(ssk_caches_t *self, int32_t entry)
     instance->older = entry;
 }
 
+/* Bytes of an entry that an instance with shares still holds; 0 without shares. */
+static double share_of(const ssk_caches_t *self, const ssk_cached_t *entry)
+{
+    return entry->then > 0.0 ? entry->share_bytes * (self->kept[entry->instance] / entry->then) : 0.0;
+}
+
+/* Whole bytes of an entry that its instance holds. */
+static int64_t bytes_of(const ssk_caches_t *self, int32_t entry)
+{
+    const ssk_cached_t *e = &self->entries[entry];
+    return e->then > 0.0 ? (int64_t)share_of(self, e) : e->n_bytes;
+}
+
 /* Removes an entry from everything and frees it. */
 static void drop(ssk_caches_t *self, int32_t entry)
 {
@@ -145,6 +167,7 @@ static void drop(ssk_caches_t *self, int32_t entry)
     *(e->previous >= 0 ? &self->entries[e->previous].following : &self->holder[e->block]) = e->following;
     self->entries[e->following].previous = e->previous;
     self->resident[e->instance] -= e->n_bytes;
+    self->filled[e->instance] -= share_of(self, e);
     if (self->writer != NULL && self->writer[e->block] == e->instance)
         self->writer[e->block] = SSK_NONE;
     e->instance = SSK_NONE;
@@ -171,6 +194,7 @@ static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *
         entry = (int32_t)self->n_entries++;
     ssk_cached_t *e = &self->entries[entry];
     e->n_bytes = 0;
+    e->share_bytes = e->then = 0.0;
     e->instance = instance;
     e->block = block;
     e->previous = -1;
@@ -182,6 +206,42 @@ static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *
     self->n_live++;
     *entry_ret = entry;
     return SSK_OK;
+}
+
+/* Gives all entries of an instance the bytes that they have now. */
+static void multiply_out(ssk_caches_t *self, int32_t instance)
+{
+    for (int32_t e = self->entries[instance].older; e != instance; e = self->entries[e].older) {
+        self->entries[e].share_bytes = share_of(self, &self->entries[e]);
+        self->entries[e].then = 1.0;
+    }
+    self->kept[instance] = 1.0;
+}
+
+/* Lets an entry of an instance with shares grow to `footprint` bytes, as far as these are admitted. */
+static void admit(ssk_caches_t *self, int32_t level, int32_t entry, double footprint)
+{
+    int32_t instance = self->entries[entry].instance;
+    double held = share_of(self, &self->entries[entry]), capacity = (double)self->problem->cache_capacity_bytes[level];
+    if (footprint > held) {
+        double others = self->filled[instance] - held, lacking = footprint - held;
+        double room = capacity - self->filled[instance];
+        if (room < 0.0)
+            room = 0.0;
+        if (lacking > room) {
+            held += room + self->problem->cache_admission[level] * (lacking - room);
+            if (others > capacity - held) {
+                self->kept[instance] *= (capacity - held) / others;
+                others = capacity - held;
+            }
+        } else
+            held += lacking;
+        self->filled[instance] = others + held;
+        if (self->kept[instance] < LEAST_KEPT)
+            multiply_out(self, instance);
+    }
+    self->entries[entry].share_bytes = held;
+    self->entries[entry].then = self->kept[instance];
 }
 
 /* Looks `want` bytes up in one instance; *missing_ret is what it does not hold. */
@@ -204,9 +264,11 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
         if (status != SSK_OK)
             return status;
     }
-    int64_t held = self->entries[entry].n_bytes;
+    int64_t held = bytes_of(self, entry);
     *missing_ret = footprint - ssk_min(footprint, held);
-    if (footprint > held) {
+    if (self->problem->cache_admission[level] > 0.0) {
+        admit(self, level, entry, (double)footprint);
+    } else if (footprint > held) {
         self->resident[instance] += footprint - held;
         self->entries[entry].n_bytes = footprint;
         while (self->resident[instance] > capacity)
@@ -222,7 +284,7 @@ static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, in
     int32_t writer = self->writer[block];
     if (missing == 0 || writer == SSK_NONE || writer == instance)
         return 0;
-    int64_t there = self->entries[find(self, writer, block)].n_bytes, moved = ssk_min(missing, there);
+    int64_t there = bytes_of(self, find(self, writer, block)), moved = ssk_min(missing, there);
     if (moved == there)
         self->writer[block] = SSK_NONE;
     if (moved > 0) {
@@ -232,12 +294,44 @@ static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, in
     return moved;
 }
 
-int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_of_group,
-                      int64_t *missing_ret, int64_t *tail, int64_t *transfer)
+/* Bytes of a block in other instances of the level that passes on than `own`. */
+static int64_t elsewhere(const ssk_caches_t *self, int32_t own, int32_t block)
+{
+    int32_t level = self->problem->transfer_level, first = self->first_instance[level];
+    int64_t sum = 0;
+    for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following) {
+        int32_t instance = self->entries[e].instance;
+        if (instance != own && instance >= first && instance < first + self->problem->n_cache_instances[level])
+            sum += bytes_of(self, e);
+    }
+    return sum;
+}
+
+/* Time in which others give up what is read and then written here, having it, too: it was here or has been passed on. */
+static int64_t upgrade(const ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                       int64_t lacked, int64_t passed)
+{
+    const ssk_problem_t *p = self->problem;
+    int64_t footprint = ssk_min(n_bytes, p->block_bytes[block]);
+    int64_t updated = ssk_min(written, n_bytes - footprint), had = footprint > lacked ? footprint - lacked : 0;
+    if (updated == 0)
+        return 0;
+    if (passed > 0)
+        had += (int64_t)((double)passed * ((double)updated / (double)footprint));
+    size_t place = (size_t)p->transfer_level * (size_t)p->n_workers + (size_t)worker;
+    int32_t own = self->first_instance[p->transfer_level] + p->cache_instance[place];
+    int64_t upgraded = ssk_min(ssk_min(updated, had), elsewhere(self, own, block));
+    if (upgraded <= 0)
+        return 0;
+    return ssk_add_ps(p->transfer_latency_ps, ssk_ceil_ps((double)upgraded / p->upgrade_rate));
+}
+
+int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                      int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait)
 {
     const ssk_problem_t *p = self->problem;
     ssk_cache_counts_t *counts = self->counts + (size_t)p->worker_domain[worker] * (size_t)p->n_levels;
-    int64_t want = n_bytes;
+    int64_t want = n_bytes, passed = 0, lacked = 0;
     for (int32_t level = 0; level < p->n_levels && want > 0; level++) {
         int32_t instance =
             self->first_instance[level] + p->cache_instance[(size_t)level * (size_t)p->n_workers + (size_t)worker];
@@ -247,8 +341,10 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
             return status;
         int64_t hit = want - missing;
         if (hit > 0) {
-            *tail = ssk_add_ps(*tail, p->cache_latency_ps[level]);
-            *tail = ssk_add_ps(*tail, ssk_ceil_ps((double)hit / p->cache_rate[level]));
+            int64_t time = ssk_add_ps(p->cache_latency_ps[level], ssk_ceil_ps((double)hit / p->cache_rate[level]));
+            int64_t waited = ssk_ceil_ps((double)time * p->cache_wait[level]);
+            *wait = ssk_add_ps(*wait, waited);
+            *tail = ssk_add_ps(*tail, time - waited);
         }
         counts[level].hits += missing == 0;
         counts[level].misses += missing != 0;
@@ -256,13 +352,16 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
         if (missing_of_group != NULL)
             missing_of_group[level] += missing;
         if (level == p->transfer_level) {
-            int64_t moved = take_over(self, instance, block, missing, transfer);
-            hit += moved;
-            missing -= moved;
+            lacked = missing;
+            passed = take_over(self, instance, block, missing, wait);
+            hit += passed;
+            missing -= passed;
         }
         counts[level].hit_bytes += hit;
         want = missing;
     }
+    if (written > 0 && p->upgrade_rate > 0.0)
+        *wait = ssk_add_ps(*wait, upgrade(self, worker, block, n_bytes, written, lacked, passed));
     *missing_ret = want;
     return SSK_OK;
 }
@@ -305,12 +404,17 @@ int ssk_caches_verify(const ssk_caches_t *self)
         for (int32_t i = 0; i < self->problem->n_cache_instances[level]; i++) {
             int32_t instance = self->first_instance[level] + i, newer = instance;
             int64_t sum = 0;
+            double shares = 0.0;
             for (int32_t e = self->entries[instance].older; e != instance; newer = e, e = self->entries[e].older) {
                 if (self->entries[e].instance != instance || self->entries[e].newer != newer ||
                     find(self, instance, self->entries[e].block) != e || ++in_lists > self->n_live)
                     return SSK_ERR_INVARIANT;
                 sum += self->entries[e].n_bytes;
+                shares += share_of(self, &self->entries[e]);
             }
+            double least = 1e-6 * (double)self->problem->cache_capacity_bytes[level] + 1e-6;
+            if (shares > self->filled[instance] + least || shares < self->filled[instance] - least)
+                return SSK_ERR_INVARIANT;
             if (self->entries[instance].newer != newer || sum != self->resident[instance] ||
                 sum > self->problem->cache_capacity_bytes[level])
                 return SSK_ERR_INVARIANT;

@@ -1,5 +1,5 @@
 /*
- * Processor caches: least recently used blocks per cache instance.
+ * Processor caches: least recently used blocks per cache instance, or shares of blocks.
  *
  * An entry says how many bytes of a block are resident in an instance. All entries live in one array; a hash table
  * (open addressing, linear probing, deletion by shifting back) finds the entry of (instance, block); each instance
@@ -9,6 +9,10 @@
  * The list of an instance is a ring through entry number `instance`, which stands for the instance itself, and lists of
  * blocks end in one common entry, `end`: linking and unlinking need no question whether there is a neighbour. What is
  * looked up is mostly either new or where it should be: the table is sparse, so that a search mostly ends at once.
+ *
+ * In an instance that keeps shares everything loses the same share when it is full, so that no entry is touched but that
+ * of the access: `kept` is what is left of something that has been there from the start, and an entry says how many bytes
+ * it had when kept was so much. Such entries are never evicted; their ring has no order.
  *
  * Invariants: resident[i] is the sum of the entries of instance i and at most its capacity; every entry is in the
  * table, in the ring of its instance and in the list of its block, exactly once; the table is at most a quarter full;
@@ -20,7 +24,8 @@
 #include "base.h"
 
 typedef struct {
-    int64_t n_bytes;
+    int64_t n_bytes;              /* without shares */
+    double share_bytes, then;     /* with shares: its bytes, and `kept` of the instance, when it was stored; else 0 */
     int32_t instance, block;
     int32_t newer, older;         /* in the ring of the instance; of the instance itself: the oldest, the newest */
     int32_t previous, following;  /* in the list of the block; `following` also links free entries */
@@ -32,7 +37,8 @@ typedef struct {
     int32_t n_instances;
     int32_t end;                /* entry behind the last of every list of a block */
     int32_t *first_instance;    /* per level: number of its first instance */
-    int64_t *resident;          /* per instance */
+    int64_t *resident;          /* per instance, without shares */
+    double *kept, *filled;      /* per instance, with shares: see above; bytes that are there */
     int32_t *holder;            /* per block: first entry of its list */
     ssk_cached_t *entries;
     size_t n_entries, capacity; /* entries in use, in the free list, or standing for something */
@@ -48,12 +54,12 @@ void ssk_caches_free(ssk_caches_t *self);
 int ssk_caches_verify(const ssk_caches_t *self) SSK_CHECK_RESULT;
 
 /*
- * Looks n_bytes of a block up in all levels and leaves them there. *missing_ret is what no level holds; the time that
- * hits take is added to *tail, that of a transfer to *transfer. What each level does not hold is added to
- * missing_of_group[level], unless that is NULL.
+ * Looks n_bytes of a block up in all levels, of which `written` are to be written, and leaves them there. *missing_ret is
+ * what no level holds; the time that hits take beside the computation is added to *tail, that for which the core waits to
+ * *wait. What each level does not hold is added to missing_of_group[level], unless that is NULL.
  */
-int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t *missing_of_group,
-                      int64_t *missing_ret, int64_t *tail, int64_t *transfer) SSK_CHECK_RESULT;
+int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                      int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait) SSK_CHECK_RESULT;
 
 /* Notes that the worker has written the block: drops it from all instances that the worker does not use. */
 void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block);

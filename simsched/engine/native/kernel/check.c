@@ -147,10 +147,13 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     CHECK_RANGE(p->cache_capacity_bytes, p->n_levels, 0, INT64_MAX / 4);
     CHECK_RANGE(p->cache_latency_ps, p->n_levels, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(p->cache_rate, p->n_levels, 1e-300, INFINITY);
+    CHECK_RANGE(p->cache_wait, p->n_levels, 0.0, 1.0);
+    CHECK_RANGE(p->cache_admission, p->n_levels, 0.0, 1.0);
     CHECK_RANGE(p->n_cache_instances, p->n_levels, 1, INT32_MAX / (p->n_levels + 1));
     CHECK_RANGE(&p->transfer_level, 1, SSK_NONE, p->n_levels - 1);
     CHECK_RANGE(&p->transfer_latency_ps, 1, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(&p->transfer_rate, 1, p->transfer_level == SSK_NONE ? 0.0 : 1e-300, INFINITY);
+    CHECK_RANGE(&p->upgrade_rate, 1, 0.0, p->transfer_level == SSK_NONE ? 0.0 : INFINITY);
     for (int32_t level = 0; level < p->n_levels; level++) {
         const int32_t *cache_instance = p->cache_instance + (size_t)level * (size_t)p->n_workers;
         CHECK_RANGE(cache_instance, p->n_workers, 0, p->n_cache_instances[level] - 1);

@@ -124,7 +124,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     const ssk_graph_t *graph = &sim->graph;
     int32_t block = graph->access_block[access];
     int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
-    int64_t missing, hit = 0, transfer = 0, *missing_of_group = NULL;
+    int64_t missing, hit = 0, wait = 0, *missing_of_group = NULL;
     int32_t group = sim->plan.counter_group[w->task];
     bool is_first = ssk_wants_home(sim, block, written);
     int status = is_first ? ssk_touch_first(sim, worker, block) : SSK_OK;
@@ -144,11 +144,11 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     w->n_flows = 0;
     if (group >= 0 && sim->problem.n_levels > 0)
         missing_of_group = sim->group_missing + (size_t)group * (size_t)sim->problem.n_levels;
-    status = ssk_caches_access(&sim->caches, worker, block, n_bytes, missing_of_group, &missing, &w->tail, &transfer);
+    status = ssk_caches_access(&sim->caches, worker, block, n_bytes, written, missing_of_group, &missing, &w->tail, &wait);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
-    if (transfer > 0)
-        w->ops_left += (double)transfer * w->rate;
+    if (wait > 0)
+        w->ops_left += (double)wait * w->rate;
     if (written > 0)
         ssk_caches_write(&sim->caches, worker, block);
     if (missing > 0 && sim->problem.node_slots[w->node] > 0)

@@ -260,11 +260,13 @@ typedef struct {
     const int32_t *node_domain, *node_kind;
     const int64_t *cache_capacity_bytes, *cache_latency_ps;
     const double *cache_rate;
+    const double *cache_wait;      /* share of the time of hits for which the core waits */
+    const double *cache_admission; /* share of what a full instance lacks that enters; 0: least recently used leave */
     const int32_t *cache_instance; /* n_levels x n_workers */
     const int32_t *n_cache_instances;
     int32_t transfer_level; /* whose instances pass on what they have written; SSK_NONE */
     int64_t transfer_latency_ps;
-    double transfer_rate;
+    double transfer_rate, upgrade_rate; /* upgrade_rate: of what others give up to be written; 0: at once */
     const int64_t *granule_ptr, *granule_frame, *node_slots;
     const int64_t *block_bytes;
     const int64_t *taken_bytes; /* NULL: block_bytes */
