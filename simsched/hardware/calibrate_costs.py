@@ -92,14 +92,14 @@ Timer = Callable[[Mode, str], Measured]
 
 
 def time_empty(thread: int, rounds: int) -> Timer:
-    """Return a function that measures runs of ``empty`` on a thread, untraced."""
+    """Return a function that measures runs of ``empty`` on a thread, traced as all runs are."""
 
     def timed(mode: Mode, shape: str) -> Measured:
         # Several short runs: others, who take a core for milliseconds, seldom disturb all of them.
         times: list[float] = []
         for _ in range(rounds):
             program = empty(shape=shape, tasks=TASKS, iterations=ITERATIONS)
-            run = execute(program, mode, cores=[thread], trace=False)
+            run = execute(program, mode, cores=[thread])
             times += run.details["iteration_s"]
         return best_time(times, f"{shape} of {TASKS} empty tasks, {mode.order}, {mode.pools}")
 
@@ -180,7 +180,7 @@ def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
     times: list[float] = []
     for seed in range(rounds):
         program = empty(shape="tree", tasks=TASKS, iterations=ITERATIONS)
-        run = execute(program, CENTRAL, cores=list(threads), seed=seed, trace=False)
+        run = execute(program, CENTRAL, cores=list(threads), seed=seed)
         times += run.details["iteration_s"]
     locks = charges(CENTRAL, "tree", TASKS)["lock_hold"]
     found = median_time(times, f"tree of {TASKS} empty tasks, 2 workers, central queue, per lock")

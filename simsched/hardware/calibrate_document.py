@@ -122,9 +122,9 @@ def _reference(found: Calibration) -> str:
     )
 
 
-def _probe(text: str, measured: Measured, remark: str = "") -> Pair:
-    """Return a pair of a text and how it was measured."""
-    return [text, f"probe: {measured.note}{remark}"]
+def _probe(value: str | float, measured: Measured, remark: str = "") -> Pair:
+    """Return a pair of a value and how it was measured."""
+    return [value, f"probe: {measured.note}{remark}"]
 
 
 def _kinds(host: Host) -> list[int]:
@@ -205,6 +205,13 @@ def _caches(found: Calibration) -> dict[str, Any]:
             entries[level.name]["transfer_bandwidth"] = _probe(rate, level.transfer)
             text = "assumed: as that of the next level"
             entries[level.name]["transfer_latency"] = [time_text(beyond.value), text]
+        if level.upgrade is not None:
+            rate = bandwidth_text(level.upgrade.value)
+            entries[level.name]["upgrade_bandwidth"] = _probe(rate, level.upgrade)
+    for level in found.caches:
+        for key, share in (("overlap", level.overlap), ("admission", level.admission)):
+            if share is not None:
+                entries[level.name][key] = _probe(float(f"{share.value:.3g}"), share)
     return entries
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ from simsched.hardware.calibrate_probes import (
     chase_time,
     stream_rate,
     transfer_rate,
+    upgrade_rate,
 )
 from simsched.units import format_size
 
@@ -25,6 +27,11 @@ NEXT_LEVEL = 1.6
 #: Loads from the outermost cache that take more than this share of those from memory are doubtful.
 DOUBTFUL = 0.7
 STATED = "as the system states"
+#: Data that are swept to see what a full cache keeps, by its capacity.
+BEYOND = 1.5
+#: Share that a cache keeps of them below which it counts as least recently used.
+LEAST_HITS = 0.2
+LEAST_ADMISSION = 0.05
 
 Progress = Callable[[str], None]
 
@@ -97,9 +104,17 @@ class CacheLevelValues:
         Where that is from; begins with ``assumed`` if it is not as the system states.
     latency, bandwidth : Measured
         Of one core in half of the capacity.
+    overlap : Measured, optional
+        Share of the time of a sweep that the core would need anyway: that of the same sweep in the
+        first level. None for that one.
     transfer : Measured, optional
         Bytes per second of what another instance has written; of the outermost level that several
         instances have.
+    upgrade : Measured, optional
+        Bytes per second that another instance gives up to be written; of the same level.
+    admission : Measured, optional
+        Share of what a full instance lacks that enters it; None where it is least recently used, or
+        was not measured.
     """
 
     name: str
@@ -109,7 +124,10 @@ class CacheLevelValues:
     shared_how: str
     latency: Measured
     bandwidth: Measured
+    overlap: Measured | None = None
     transfer: Measured | None = None
+    upgrade: Measured | None = None
+    admission: Measured | None = None
 
 
 def thread_counts(n_cores: int) -> list[int]:
@@ -296,9 +314,73 @@ def measure_caches(
                 shared_how=STATED if is_even else "assumed: not stated or not even",
                 latency=latency,
                 bandwidth=moved(rate, CHOSEN) if position > 0 else rate,
+                overlap=_overlap(rate, found[0].bandwidth) if found else None,
             )
         )
-    return _with_transfer(host, found, effort)
+    return _with_transfer(host, _with_admission(host, found, effort), effort)
+
+
+def _overlap(rate: Measured, first: Measured) -> Measured:
+    """Return the share of a sweep that the same sweep in the first level takes."""
+    how = f"{rate.how}, rate by that in the first level"
+    return replace(rate, value=min(1.0, rate.value / first.value), how=how)
+
+
+def _with_admission(
+    host: Host, levels: Sequence[CacheLevelValues], effort: Effort
+) -> list[CacheLevelValues]:
+    """Return the levels; those between the first and the outermost with what they keep.
+
+    Notes
+    -----
+    A sweep of more than fits takes time as from this level for what was kept, as from the next one
+    for the rest.
+    """
+    found = list(levels)
+    for position in range(1, len(levels) - 1):
+        level = levels[position]
+        size = int(BEYOND * level.capacity_bytes)
+        rate = moved(stream_rate(host.threads[:1], CHOSEN, size, rounds=effort.rounds), CHOSEN)
+        inside, outside = (1 / each.bandwidth.value for each in levels[position : position + 2])
+        if outside <= inside:
+            continue
+        kept = min(1.0, max(0.0, (outside - 1 / rate.value) / (outside - inside)))
+        value = admission_of(kept)
+        if value > 0.0:
+            how = f"{rate.how}: keeps {kept:.0%}"
+            found[position] = replace(level, admission=replace(rate, value=value, how=how))
+    return found
+
+
+def admission_of(kept: float) -> float:
+    """Return the admission with which a cache keeps a share of data of `BEYOND` its capacity.
+
+    0 if it keeps so little that it counts as least recently used.
+
+    Notes
+    -----
+    Data are swept again and again. If a share s of them is there when its turn comes and q is the
+    admission, ``s + q (1 - s)`` is there afterwards, of which a share ``exp(-q (1 - s) BEYOND)`` is
+    left when its turn comes again, since so much has entered meanwhile, by the capacity. In the
+    steady state both are equal. s falls from 1 / BEYOND for small q to what random replacement
+    keeps, q = 1.
+    """
+    if kept < LEAST_HITS:
+        return 0.0
+    low, high = LEAST_ADMISSION, 1.0
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _steady_share(middle) > kept else (low, middle)
+    return high
+
+
+def _steady_share(admission: float) -> float:
+    """Return the share s of :func:`admission_of`."""
+    share = 1 / BEYOND
+    for _ in range(1000):
+        entering = admission * (1 - share)
+        share = (share + entering) * math.exp(-entering * BEYOND)
+    return share
 
 
 def _with_transfer(
@@ -310,9 +392,14 @@ def _with_transfer(
         level = levels[position]
         if level.shared_by < len(cores):
             thread, other = cores[0][0], cores[level.shared_by][0]
-            size = level.capacity_bytes // 2
-            rate = transfer_rate(thread, other, size, rounds=5 * effort.rounds)
-            return (*levels[:position], replace(level, transfer=rate), *levels[position + 1 :])
+            # Either core has both arrays after a while, and other things.
+            size, rounds = level.capacity_bytes // 4, 5 * effort.rounds
+            passing = replace(
+                level,
+                transfer=transfer_rate(thread, other, size, rounds=rounds),
+                upgrade=upgrade_rate(thread, other, size, rounds=rounds),
+            )
+            return (*levels[:position], passing, *levels[position + 1 :])
     return tuple(levels)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,10 @@ from simsched.units import format_size
 #: what a store loads before it overwrites it is not counted, as STREAM does not.
 ITEM_BYTES = {"read": 8, "write": 8, "copy": 16, "triad": 24, "compute": 8}
 LINE_BYTES = 64
+#: Steps of a transfer probe in the runtime's order.
+TRANSFER_KINDS = ("read", "upgrade", "own_read", "own_update")
+#: Data of another core take at least this share of the time longer than own ones.
+LEAST_MORE = 0.05
 #: What a round moves, and at least per thread: some milliseconds. Longer ones are more often
 #: disturbed, shorter ones are no longer than the threads need to begin together.
 ROUND_BYTES, THREAD_BYTES = 2**25, 2**23
@@ -110,16 +114,16 @@ def stream_rate(
 
 
 def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> Measured:
-    """Measure the bytes per second of two cores that update what the other has just updated.
+    """Measure the bytes per second of two cores that read what the other has just updated.
 
     Parameters
     ----------
     thread, other : int
         Hardware threads of the core that is timed, and of the other one.
     size_bytes : int
-        Size of each of the two arrays that they swap.
+        Size of each of their two arrays.
     rounds : int
-        Updates that are timed.
+        How often it is timed.
 
     Raises
     ------
@@ -128,13 +132,37 @@ def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> M
 
     Notes
     -----
-    Bytes that are read and those that are written count, as in the accesses of tasks.
+    What reading the own array takes is subtracted: the simulator adds the time of transfers to what
+    a core does with the data.
     """
+    how = f"read {format_size(size_bytes)} that another core has updated, both at a time"
+    return _beyond_own(thread, other, size_bytes, rounds, ("read", "own_read"), how)
+
+
+def upgrade_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> Measured:
+    """Measure the bytes per second of two cores that update what the other has just read.
+
+    Parameters are those of :func:`transfer_rate`; what updating an array takes that the other core
+    has not read is subtracted.
+    """
+    how = f"update {format_size(size_bytes)} that another core has read, both at a time"
+    return _beyond_own(thread, other, size_bytes, rounds, ("upgrade", "own_update"), how)
+
+
+def _beyond_own(
+    thread: int, other: int, size_bytes: int, rounds: int, kinds: tuple[str, str], how: str
+) -> Measured:
+    """Return the bytes by the time that the first kind of step takes more than the second."""
     items = max(16, size_bytes // 8)
-    ns = compiled_runtime().measure_transfer(thread, other, items, rounds)
-    how = f"update of {format_size(8 * items)} that another core has updated, both at a time"
-    best = best_time(ns * 1e-9, how)
-    return Measured(16 * items / best.value, best.spread, best.rounds, how)
+    measure_transfer = compiled_runtime().measure_transfer
+    shared, own = (
+        best_time(
+            measure_transfer(TRANSFER_KINDS.index(kind), thread, other, items, rounds) * 1e-9, how
+        )
+        for kind in kinds
+    )
+    more = max(shared.value - own.value, LEAST_MORE * shared.value)
+    return replace(shared, value=8 * items / more, how=f"{how}, beyond own data")
 
 
 def chase_time(

@@ -94,8 +94,8 @@ def _values(found: Calibration) -> Iterator[tuple[str, str, Measured]]:
     for level in found.caches:
         yield f"{level.name} latency", "s", level.latency
         yield f"{level.name} bandwidth", "B/s", level.bandwidth
-        if level.transfer is not None:
-            yield f"{level.name} transfer", "B/s", level.transfer
+        passing = {"transfer": level.transfer, "upgrade": level.upgrade}
+        yield from ((f"{level.name} {n}", "B/s", rate) for n, rate in passing.items() if rate)
     for size, time in found.sweep:
         yield f"latency in {format_size(size)}", "s", time
     for count, ratio in enumerate(found.smt[1:], 2):

@@ -15,7 +15,7 @@ from simsched.hardware.pricing import price
 from simsched.machine.model import KernelTime, Machine
 from simsched.policy.registry import policy_from_spec
 from simsched.trace.schema import Trace
-from simsched.trace.times import work_times
+from simsched.trace.times import iteration_times, work_times
 from simsched.workload.graph import TaskGraph, Workload
 
 #: Halvings of the interval that a compute time is searched in.
@@ -62,12 +62,15 @@ class CalibrationRun:
         Time in tasks of each class; see :func:`class_seconds`.
     runs : int
         Number of runs whose median this is.
+    rest_s : float, optional
+        Time between tasks; without, as long as in the simulation. See :func:`rest_seconds`.
     """
 
     workload: Workload
     policy: str
     seconds: NDArray[np.float64]
     runs: int = 1
+    rest_s: float | None = None
 
 
 def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
@@ -87,9 +90,9 @@ def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
                 f"calibration with {runs[0].label}: accepted: runs with one worker and a graph"
             )
         seconds = [class_seconds(each.trace, workload) for each in recordings]
-        found.append(
-            CalibrationRun(workload, runs[0].policy, np.median(seconds, axis=0), len(runs))
-        )
+        middle = np.median(seconds, axis=0)
+        rest_s = float(np.median([rest_seconds(each.trace) for each in recordings]))
+        found.append(CalibrationRun(workload, runs[0].policy, middle, len(runs), rest_s))
     return found
 
 
@@ -99,7 +102,8 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
     The time of a class in a run is compared with its time in a simulation of the same graph. Its
     compute time is the smallest with which the simulation is not shorter; this includes what the
     processor cannot hide of the accesses, so that it depends on where the data lie: there is one
-    value per size of the data.
+    value per size of the data. What a run takes between its tasks beyond the costs of scheduling,
+    which were measured with warm caches, is added to all classes in proportion to their time.
 
     Parameters
     ----------
@@ -137,7 +141,7 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, 
     """
     program, names = runs[0].workload.name, runs[0].workload.graph.class_names
     ops = np.array([_ops_of_classes(run.workload) for run in runs])
-    measured = np.array([run.seconds for run in runs])
+    measured = np.array([run.seconds * _with_rest(run, machine) for run in runs])
     classes = np.flatnonzero((ops > 0).all(axis=0) & (measured > 0).all(axis=0))
     ops, measured = ops[:, classes], measured[:, classes]
 
@@ -163,6 +167,46 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, 
         (f"{program}.{names[c]}", float(value), float(rest))
         for c, value, rest in zip(classes, high, residual, strict=True)
     ]
+
+
+def _with_rest(run: CalibrationRun, machine: Machine) -> float:
+    """Return the time of a run's tasks with what costs do not explain of the rest, by the former.
+
+    At least 1: what takes less than the costs say is not taken off the tasks.
+    """
+    if run.rest_s is None:
+        return 1.0
+    # Nothing but scheduling takes time here, whose costs do not depend on the tasks.
+    idle = replace(run.workload, graph=_without_work(run.workload.graph))
+    done = simulate(machine, idle, policy_from_spec(run.policy), workers=1, events=True)
+    assert done.trace is not None
+    in_graph = run.seconds[_ops(run.workload.graph) > 0].sum()
+    unexplained = run.rest_s - rest_seconds(done.trace)
+    return 1.0 + max(0.0, unexplained / float(in_graph)) if in_graph > 0 else 1.0
+
+
+def _without_work(graph: TaskGraph) -> TaskGraph:
+    """Return a graph whose tasks neither compute nor access anything."""
+    none = np.zeros_like(graph.access_ptr)
+    no_block = graph.access_block[:0]
+    return replace(
+        graph,
+        ops=np.zeros_like(graph.ops),
+        join_ops=np.zeros_like(graph.join_ops),
+        access_ptr=none,
+        join_access=none[:-1],
+        access_block=no_block,
+        read_bytes=graph.read_bytes[:0],
+        written_bytes=graph.written_bytes[:0],
+    )
+
+
+def rest_seconds(trace: Trace) -> float:
+    """Return the time from iteration 1 on in which the only worker was not in a task."""
+    times = work_times(trace)
+    spans = [span for number, span in iteration_times(trace).items() if number > 0]
+    length = sum(end - begin for begin, end in spans)
+    return float(length - times.seconds[times.iteration > 0].sum())
 
 
 def _simulated_seconds(workload: Workload, policy: str, machine: Machine) -> NDArray[np.float64]:

@@ -282,6 +282,7 @@ def latencies(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
 
     monkeypatch.setattr(memory, "chase_time", time)
     monkeypatch.setattr(memory, "transfer_rate", lambda *a, **k: measured(GB, f"{a}"))
+    monkeypatch.setattr(memory, "upgrade_rate", lambda *a, **k: measured(2 * GB, f"{a}"))
     monkeypatch.setattr(memory, "stream_rate", lambda *a, **k: measured(3 * GB, f"{a[1]} {a[2]}"))
     return times
 
@@ -316,9 +317,39 @@ def test_caches_are_measured_in_half_of_their_capacity(latencies: dict[int, floa
     assert [c.bandwidth.value for c in found] == [3 * GB, pytest.approx(4 * GB)]
     # Both cores share the outer level: only what is in the inner one can come from the other.
     assert found[0].transfer is not None
-    assert found[0].transfer.how == f"(0, 1, {2**14})"
-    assert found[1].transfer is None
+    assert found[0].transfer.how == f"(0, 1, {2**13})"
+    assert found[0].upgrade is not None
+    assert found[0].upgrade.value == 2 * GB
+    assert found[1].transfer is found[1].upgrade is None
+    # The sweep is as fast as in the first level: nothing to wait for.
+    assert found[0].overlap is None
+    assert found[1].overlap is not None
+    assert found[1].overlap.value == 1.0
+    assert found[0].admission is found[1].admission is None  # no level between
     assert warnings == []
+
+
+def test_a_sweep_of_more_than_fits_shows_what_is_kept(
+    latencies: dict[int, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three = small(caches=(HostCache(1, 2**15, 1), HostCache(2, 2**20, 1), HostCache(3, 2**24, 2)))
+    # 24 GB/s in the first level, 12 in the second, 3 in the third; of three quarters of a MiB more
+    # than fits half comes from either: 1 / (1 / 24 + 1 / 6) = 4.8 GB/s.
+    rates = {2**14: 24.0, 2**19: 12.0, 2**23: 3.0, 3 * 2**19: 4.8}
+
+    def rate(threads, operation, total, *, rounds):
+        assert operation == "triad"
+        return measured(rates[total] * GB, "")
+
+    monkeypatch.setattr(memory, "stream_rate", rate)
+    found = caches_of(three, steps(1, 1), [])
+    assert [each.overlap and each.overlap.value for each in found] == [None, 0.5, 0.125]
+    assert [each.admission is None for each in found] == [True, False, True]
+    assert found[1].admission is not None
+    assert found[1].admission.value == pytest.approx(memory.admission_of(0.5))
+    assert "keeps 50%" in found[1].admission.note
+    rates[3 * 2**19] = 3.0
+    assert caches_of(three, steps(1, 1), [])[1].admission is None  # least recently used
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,8 @@ def test_files_name_the_run_of_each_cost(tmp_path: Path) -> None:
 def test_a_contended_lock_takes_its_share_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([[3.0], [1.0], [2.0]])
 
-    def executed(program, mode, *, cores: list[int], seed: int, trace: bool):
-        asked.append((mode.pools, mode.order, cores, seed, trace))
+    def executed(program, mode, *, cores: list[int], seed: int):
+        asked.append((mode.pools, mode.order, cores, seed))
         return SimpleNamespace(details={"iteration_s": next(times)})
 
     asked: list[tuple[object, ...]] = []
@@ -118,4 +118,4 @@ def test_a_contended_lock_takes_its_share_of_a_run(monkeypatch: pytest.MonkeyPat
     # A binary tree of n tasks: all but the root are pushed, all are taken; the middle run counts.
     assert found.value == pytest.approx(2.0 / (2 * TASKS - 1))
     assert found.is_median
-    assert asked == [("central", "parent_first", [4, 7], seed, False) for seed in range(3)]
+    assert asked == [("central", "parent_first", [4, 7], seed) for seed in range(3)]

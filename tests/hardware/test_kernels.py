@@ -16,6 +16,7 @@ from simsched.hardware.kernels import (
     calibrate_kernels,
     calibration_runs,
     class_seconds,
+    rest_seconds,
 )
 from simsched.hardware.measurements import Measurement, MeasurementSet
 from simsched.hardware.pricing import price
@@ -64,6 +65,20 @@ def test_runs_that_differ_leave_a_residual(tmp_path: Path) -> None:
     # x / 20 + x / 30 = 2 for x = 24: errors of 20 % up and down.
     assert found.time.seconds == pytest.approx((24 * 0.25e-9,), rel=1e-3)
     assert found.residual == pytest.approx(0.2, rel=1e-2)
+
+
+def test_unexplained_time_between_tasks_goes_to_their_classes(tmp_path: Path) -> None:
+    machine = with_kernels(host(tmp_path), 20.0)
+    workload = make_program("matmul", SIZES["matmul"]).workload
+    run = run_of(machine, workload)
+    rest_s = rest_seconds(run_on(machine, workload, "cilk_a", 1).trace)
+    tasks_s = run.seconds[workload.graph.class_names.index("multiply")]
+    assert 0 < rest_s < tasks_s
+    known = machine.kernels["matmul.multiply"]["cpu"].seconds[0]
+    for more, factor in ((0.0, 1.0), (0.1, 1.1), (-0.1, 1.0)):  # costs that are too high stay
+        given = replace(run, rest_s=rest_s + more * tasks_s)
+        found = {k.name: k for k in calibrate_kernels([given], machine)}["matmul.multiply"]
+        assert found.time.seconds == pytest.approx((factor * known,), rel=1e-3)
 
 
 def test_sizes_have_their_own_times(tmp_path: Path) -> None:

@@ -5,16 +5,48 @@
 #include "team.h"
 
 typedef struct {
+    hw_transfer_kind_t kind;
     int64_t n_items;
     int32_t n_rounds;
     int64_t *round_ns;
-    double *items[2]; /* allocated by either member */
+    double *items[2];   /* allocated by either member */
+    _Alignas(HW_LINE) double sink[2]; /* kept, so that no loop is left out */
 } bench_t;
 
 static void update(double *a, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         a[i] = a[i] * 0.5 + 1.0;
+}
+
+/* Several sums, since the order of additions is not the compiler's to change. */
+static double sum(const double *a, int64_t n)
+{
+    double part[8] = {0.0};
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int k = 0; k < 8; k++)
+            part[k] += a[i + k];
+    for (; i < n; i++)
+        part[0] += a[i];
+    for (int k = 1; k < 8; k++)
+        part[0] += part[k];
+    return part[0];
+}
+
+static void timed_step(bench_t *bench, int32_t number)
+{
+    double *own = bench->items[number];
+    switch (bench->kind) {
+    case HW_TRANSFER_READ:
+        bench->sink[number] += sum(bench->items[1 - number], bench->n_items);
+        break;
+    case HW_TRANSFER_OWN_READ:
+        bench->sink[number] += sum(own, bench->n_items);
+        break;
+    default:
+        update(own, bench->n_items);
+    }
 }
 
 static int transfer_member(hw_team_t *team, int32_t number, void *shared)
@@ -26,23 +58,27 @@ static int transfer_member(hw_team_t *team, int32_t number, void *shared)
         hw_pages_touch(own, bytes);
     bench->items[number] = own;
     int status = hw_team_meet(team, own == NULL ? HW_ERR_MEMORY : HW_OK);
-    /* Before round 0, which is the first that is timed, either member updates its own array. */
-    for (int32_t round = -1; status == HW_OK && round < bench->n_rounds; round++) {
+    for (int32_t round = 0; status == HW_OK && round < bench->n_rounds; round++) {
+        update(own, bench->n_items);
+        hw_team_meet(team, HW_OK);
+        if (bench->kind == HW_TRANSFER_UPGRADE)
+            bench->sink[number] += sum(bench->items[1 - number], bench->n_items);
         hw_team_meet(team, HW_OK);
         int64_t begin = hw_monotonic_ns();
-        update(bench->items[(number + round + 1) % 2], bench->n_items);
-        if (number == 0 && round >= 0)
+        timed_step(bench, number);
+        if (number == 0)
             bench->round_ns[round] = hw_monotonic_ns() - begin;
+        hw_team_meet(team, HW_OK); /* nobody uses the other's array any more */
     }
-    hw_team_meet(team, HW_OK); /* nobody uses the other's array any more */
     if (own != NULL)
         hw_pages_free(own, bytes);
     return status;
 }
 
-int hw_transfer_measure(int32_t cpu, int32_t other, int64_t n_items, int32_t n_rounds, int64_t *round_ns)
+int hw_transfer_measure(hw_transfer_kind_t kind, int32_t cpu, int32_t other, int64_t n_items, int32_t n_rounds,
+                        int64_t *round_ns)
 {
-    bench_t bench = {.n_items = n_items, .n_rounds = n_rounds, .round_ns = round_ns};
+    bench_t bench = {.kind = kind, .n_items = n_items, .n_rounds = n_rounds, .round_ns = round_ns};
     const int32_t cpus[] = {cpu, other};
     return hw_team_run(cpus, 2, transfer_member, &bench);
 }

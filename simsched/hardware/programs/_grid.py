@@ -112,7 +112,9 @@ class Sweeps:
             )
         return division.grow(rows, self.leaf_rows + 1)
 
-    def workload(self, name: str, tree: SpawnTree, columns: int, halo_rows: int) -> Workload:
+    def workload(
+        self, name: str, tree: SpawnTree, columns: int, halo_rows: int, *, in_place: bool = False
+    ) -> Workload:
         """Return the workload, whose operations are elements.
 
         Parameters
@@ -125,13 +127,15 @@ class Sweeps:
             Doubles of a row in one copy.
         halo_rows : int
             Rows that are read above and below a leaf.
+        in_place : bool
+            Whether a sweep reads what it overwrites.
         """
         sweep = RowSweep(
             columns,
             DOUBLE_BYTES,
             copies=2,
             halo_rows=halo_rows,
-            write_allocate=True,
+            write_allocate=in_place,
             ops_per_element=1.0,
             inner_ops=0.0,
         )
@@ -192,7 +196,7 @@ def grid_program(
 
     return Program(
         name=name,
-        workload=sweeps.workload(name, tree, columns, stencil.radius),
+        workload=sweeps.workload(name, tree, columns, stencil.radius, in_place=stencil.is_wave),
         args=rows_of(tree),
         init_args=rows_of(tree),
         arrays=(field,),

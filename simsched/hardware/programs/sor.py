@@ -74,7 +74,7 @@ def sor(
 
     return Program(
         name="sor",
-        workload=sweeps.workload("sor", tree, half, halo_rows=1),
+        workload=sweeps.workload("sor", tree, half, halo_rows=1, in_place=True),
         args=rows_of(tree),
         init_args=rows_of(tree),
         arrays=(field,),

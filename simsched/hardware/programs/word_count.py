@@ -17,8 +17,8 @@ with probability proportional to ``k^-skew`` (Zipf), ranks shuffled. With M map 
   totals. The text is known beforehand, so these numbers are exact.
 * *Operations.* Words counted in a map; V counters looked at in a shuffle; entries added and totals
   cleared in a reduce.
-* *Initialisation.* One independent task per part copies the text and clears the table. Buckets and
-  totals are first touched by the tasks that write them.
+* *Initialisation.* One independent task per part copies the text and clears the table and the
+  buckets of its shuffle; the totals of reduce task r are cleared with part r modulo M.
 
 References
 ----------
@@ -225,8 +225,15 @@ def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     accessed.add(every, blocks.given, read=data.block_bytes[blocks.given])
     for own in (blocks.text, blocks.tables):
         accessed.add(every, own, written=data.block_bytes[own])
+    buckets = blocks.buckets.reshape(job.maps, job.reduces)
+    accessed.add(every[:, None], buckets, written=data.block_bytes[buckets])
+    cleared = np.arange(job.reduces, dtype=np.int64) % job.maps
+    accessed.add(cleared, blocks.totals, written=data.block_bytes[blocks.totals])
+    entries = job.reduces * job.bucket_stride + job.total_stride * np.bincount(
+        cleared, minlength=job.maps
+    )
     return build_graph(
-        np.diff(job.cuts) + job.table_stride,
+        np.diff(job.cuts) + job.table_stride + entries,
         task_class=np.full(job.maps, _INITIALISE),
         class_names=CLASSES,
         accessed=accessed.grouped(job.maps),

@@ -6,6 +6,8 @@
  *
  * A word is a number below the size of the vocabulary; each reduce task has a range of words.
  */
+#include <string.h>
+
 #include "counted.h"
 
 enum { GIVEN = 1, TEXT = 2, TABLES = 3, BUCKETS = 4, TOTALS = 5 }; /* arrays */
@@ -47,6 +49,11 @@ static void initialise(const hw_call_t *call)
     }
     for (int64_t i = call->args[1]; i < call->args[2]; i++) {
         text[i] = given[i];
+    }
+    /* So that no page is touched for the first time while words are counted. */
+    memset(bucket_of(call, call->args[0], 0), 0, (size_t)(call->params[4] * call->params[5]) * sizeof(entry_t));
+    for (int64_t reduce = call->args[0]; reduce < call->params[4]; reduce += call->params[3]) {
+        memset((int64_t *)call->arrays[TOTALS] + reduce * call->params[6], 0, (size_t)call->params[6] * sizeof(int64_t));
     }
 }
 
