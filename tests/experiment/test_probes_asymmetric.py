@@ -7,6 +7,11 @@ import pytest
 from simsched.errors import ConfigurationError
 from simsched.experiment.probes import ask
 
+THREADS = {
+    "machine": "a_4_0_0_12",
+    "workload": "threads",
+    "parameters": {"threads": 4, "stalling": 1, "phase_ops": 1e3, "phase_bytes": 2**30},
+}
 GA = {"workload": "ga_islands", "parameters": {"spread": 0.0}}
 
 
@@ -21,6 +26,9 @@ GA = {"workload": "ga_islands", "parameters": {"spread": 0.0}}
         ("function_time_s", {"machine": "a_4_0_0_12", "which": "longest", **GA}, 2.1e7 / 2.5e9),
         ("function_time_s", {"machine": "i_8_8_8_8", "which": "shortest", **GA}, 4.2e5 / 2.262e9),
         ("tasks_of_functions", GA, [10, 10, 10, 98]),
+        ("utility_factor", {"speedup": 2.0, "threads": 5, "fast_cores": 4}, 0.5),
+        ("speedup_factor", {**THREADS, "thread": "thread0"}, 2.5 / 0.8),
+        ("speedup_factor", {**THREADS, "thread": "thread3"}, 1.0),
     ],
 )
 def test_probes_answer(name: str, arguments: dict[str, Any], answer: Any) -> None:

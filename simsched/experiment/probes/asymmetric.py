@@ -8,7 +8,10 @@ import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.probes import machine_of, probe, workload_of
-from simsched.policy.core_groups import n_candidates, preference
+from simsched.policy.base import View
+from simsched.policy.camp import speedups
+from simsched.policy.camp import utility_factor as factor_by_equation
+from simsched.policy.core_groups import core_groups, n_candidates, preference
 
 
 @probe("candidate_allocations")
@@ -66,3 +69,35 @@ def tasks_of_functions(*, workload: str, parameters: dict[str, Any] | None = Non
     leaves = np.diff(graph.child_ptr) == 0
     counts = np.bincount(graph.task_class[leaves])
     return [float(count) for count in counts if count]
+
+
+@probe("utility_factor")
+def utility_factor(*, speedup: float, threads: int, fast_cores: int) -> float:
+    """Return what CAMP takes for the gain of an application from fast cores, by its equation."""
+    return factor_by_equation(speedup, threads, fast_cores)
+
+
+@probe("speedup_factor")
+def speedup_factor(
+    *, machine: str, workload: str, thread: str, parameters: dict[str, Any] | None = None
+) -> float:
+    """Return how much faster a thread runs on the fastest core of a machine than on the slowest.
+
+    Parameters
+    ----------
+    machine, workload : str
+        Where, and what.
+    thread : str
+        Its class of tasks, the first of which is taken.
+    parameters : dict
+        Of the workload.
+    """
+    model, program = machine_of(machine), workload_of(workload, parameters)
+    names = program.graph.class_names
+    if thread not in names:
+        raise ConfigurationError(unknown_name("thread", thread, names))
+    places = model.place_workers()
+    domains = model.core_domain[model.thread_core[places]]
+    view = View(model, program, places, domains, np.random.default_rng(0))
+    factor, _ = speedups(view, core_groups(view))
+    return float(factor[np.flatnonzero(program.graph.task_class == names.index(thread))[0]])

@@ -1,0 +1,136 @@
+"""Age-based scheduling of threads: the longest job to the fastest core first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.base import Preempt, View, param
+from simsched.policy.registry import preset, register
+from simsched.policy.threads import Move, Queues, ThreadScheduler
+
+FloatArray = NDArray[np.float64]
+
+
+def assign_by_age(remaining: FloatArray, core_perf: FloatArray) -> list[int]:
+    """Return the core of each thread (algorithm 7).
+
+    Parameters
+    ----------
+    remaining : ndarray of float64, shape (n_threads,)
+        Remaining execution of each thread until its next milestone.
+    core_perf : ndarray of float64, shape (n_cores,)
+        Performance of each core.
+
+    Notes
+    -----
+    Threads with more left come first; ties go to the lower thread. With no more threads than cores
+    each gets a core of its own, the faster ones first. Otherwise each goes to the core that lacks
+    most of its share of the work, until as many are left as there are cores without a thread:
+    these are matched one to one, in the order of threads and of the speeds of cores.
+
+    Examples
+    --------
+    >>> assign_by_age(np.array([1.0, 3.0, 2.0]), np.array([1.0, 2.0, 1.0])).index(1)
+    1
+    """
+    order = np.argsort(-remaining, kind="stable").tolist()
+    by_speed = np.argsort(-core_perf, kind="stable").tolist()
+    core_of = [0] * len(remaining)
+    if len(order) <= len(core_perf):
+        for thread, core in zip(order, by_speed, strict=False):
+            core_of[thread] = core
+        return core_of
+    deficit = remaining.sum() / core_perf.sum() * core_perf
+    empty = set(range(len(core_perf)))
+    for place, thread in enumerate(order):
+        if len(order) - place <= len(empty):
+            free = [core for core in by_speed if core in empty]
+            for rest, core in zip(order[place:], free, strict=False):
+                core_of[rest] = core
+            break
+        core = int(deficit.argmax())
+        core_of[thread] = core
+        deficit[core] -= remaining[thread]
+        empty.discard(core)
+    return core_of
+
+
+@register("age_ljfcf")
+@dataclass(frozen=True, kw_only=True)
+class AgeBased(ThreadScheduler):
+    """Threads that have longest to go to their next milestone run on the fastest cores.
+
+    Parameters
+    ----------
+    remaining : {"predict", "profile"}
+        How what remains is known: the same, very large distance for all threads less their progress
+        since the last milestone, or the lengths that a profile has found.
+    distance_s : float
+        The very large distance in seconds, with `predict`.
+
+    Notes
+    -----
+    A milestone is the end of a stretch between barriers. The cores of threads are chosen anew at
+    every round of balancing; the threads of waiting cores are part of that. A profile has the
+    operations of every stretch. The period is not published.
+
+    References
+    ----------
+    N. B. Lakshminarayana, J. Lee, H. Kim, *Age based scheduling for asymmetric multiprocessors*, SC
+    2009. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
+    2017, section 5.3.4, algorithm 7.
+    """
+
+    remaining: str = param("predict", choices=("predict", "profile"))
+    distance_s: float = param(1e3, low=1e-6, high=1e6)
+
+    def balance(self, view: View, state: Queues) -> list[Move]:
+        """Return the moves to the new allocation."""
+        live = view.state
+        assert live is not None
+        place = {task: core for core, queue in enumerate(state.waiting) for task in queue}
+        running = {live.running_task(core): core for core in range(view.n_workers)}
+        running.pop(-1, None)
+        place |= running
+        tasks = sorted(place)
+        if not tasks:
+            return []
+        perf = state.groups.ops_per_s[state.groups.of_worker]
+        left = np.array([self._left(view, task) for task in tasks])
+        moves: list[Move] = []
+        for task, core in zip(tasks, assign_by_age(left, perf), strict=True):
+            if core == place[task]:
+                continue
+            if task in running:
+                state.note_move(state.thread_of(task), core)
+                moves.append(Preempt(place[task]))
+            else:
+                moves.append(state.move(task, place[task], core))
+        return moves
+
+    def _left(self, view: View, task: int) -> float:
+        """Return what remains of a task, in seconds or in operations."""
+        assert view.state is not None
+        done_s = view.state.executed_ps(task) * 1e-12
+        if self.remaining == "predict":
+            return max(0.0, self.distance_s - done_s)
+        fastest = max(group.ops_per_s for group in view.machine.core_groups)
+        ops = float(view.estimated_ops(view.workload.graph)[0][task])
+        return max(0.0, ops / fastest - done_s) if np.isfinite(ops) else self.distance_s
+
+
+preset(
+    "age_ljfcf_predict",
+    AgeBased,
+    "Age-based scheduling that knows only the progress of threads.",
+    remaining="predict",
+)
+preset(
+    "age_ljfcf_profile",
+    AgeBased,
+    "Age-based scheduling with the lengths of a profile.",
+    remaining="profile",
+)

@@ -1,0 +1,165 @@
+"""Schedulers of threads against their formulas and against what they promise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import Run, simulate
+from simsched.machine import load_machine
+from simsched.machine.model import Machine
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
+from simsched.policy.age_based import assign_by_age
+from simsched.policy.camp import utility_factor
+from simsched.trace.schema import EventKind
+from simsched.workload import make_workload
+from tests.policy.test_asymmetric import uneven
+
+SECOND = {"phase_ops": 1e9}  # on a core of 1e9 operations per second
+SLICES: dict[str, Any] = {"slice_s": 0.01, "balance_s": 0.05}
+
+
+@pytest.fixture(params=["simpy", "native"])
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def run(
+    backend: str, machine: Machine, policy: str, parameters: dict[str, Any], **threads: Any
+) -> Run:
+    workload = make_workload("threads", {**SECOND, **threads})
+    made = make_policy(policy, {**SLICES, **parameters})
+    return simulate(machine, workload, made, backend=backend, events=True)
+
+
+def ends(result: Run) -> dict[int, tuple[int, float]]:
+    """Return worker and time of the end of each task."""
+    assert result.trace is not None
+    events = result.trace.events
+    chosen = events["kind"] == EventKind.TASK_END
+    columns = (events[name][chosen].tolist() for name in ("task", "worker", "time_ps"))
+    return {task: (w, time * 1e-12) for task, w, time in zip(*columns, strict=True)}
+
+
+def equal_cores(n: int) -> Machine:
+    return make_machine(domains=1, cores_per_domain=n)
+
+
+def test_threads_have_the_announced_shape() -> None:
+    for barriers, edges in ((True, 2 * 25), (False, 2 * 5)):
+        graph = make_workload("threads", {"threads": 5, "phases": 3, "barriers": barriers}).graph
+        graph.validate()
+        assert graph.n_tasks == 15
+        assert len(graph.succ) == edges
+    graph = make_workload("threads", {"threads": 5, "phases": 3, "critical_ops": 7.0}).graph
+    graph.validate()
+    assert graph.n_tasks == 30
+    assert graph.class_names[5:7] == ("thread0.critical", "thread1.critical")
+    # Within threads, along the critical sections of a phase, and from the last of all to a phase.
+    assert len(graph.succ) == 15 + 3 * 4 + 2 * 25
+
+
+def test_a_queue_shares_its_core_by_time_slices(backend: str) -> None:
+    found = ends(run(backend, equal_cores(1), "linux_lb", {}, threads=2, phases=1))
+    assert found[0][1] == pytest.approx(1.99)
+    assert found[1][1] == pytest.approx(2.0)
+
+
+def test_queue_lengths_alone_keep_to_the_bound(backend: str) -> None:
+    # Three threads on two cores, T = 1: at most (T + 1) S for each stretch of S = 1 s between
+    # barriers. Three against two is left alone, so one core works for 1 s on the thread that it has
+    # for itself; then it is idle and takes one of the others, which have 0.5 s left.
+    linux = run(backend, equal_cores(2), "linux_lb", {}, threads=3, phases=2)
+    assert 2 * 1.5 <= linux.makespan_s <= 2 * 2.0
+    # With as many threads on every core nobody has reason to move.
+    even = run(backend, equal_cores(2), "linux_lb", {}, threads=4, phases=2)
+    assert even.makespan_s == pytest.approx(4.0)
+
+
+def test_balancing_speeds_uses_what_queue_lengths_leave(backend: str) -> None:
+    # At best all three share two cores equally: 1.5 s for each stretch, against (T + 1) S = 2 s.
+    balanced = run(backend, equal_cores(2), "speed_balancing", {}, threads=3, phases=2)
+    assert 2 * 1.5 <= balanced.makespan_s < 2 * 1.75
+
+
+def test_linux_pulls_waiting_threads_from_longer_queues() -> None:
+    # Threads belong to cores in turn; those of cores 0 and 1 are all that is left after 1 s.
+    machine = equal_cores(4)
+    workload = make_workload("threads", {"threads": 8, "phases": 1, "spread": 0.9, **SECOND})
+    total_s = float(workload.graph.ops.sum()) / 1e9
+    result = simulate(machine, workload, make_policy("linux_lb", SLICES))
+    assert total_s / 4 <= result.makespan_s < 1.5 * total_s / 4
+
+
+@pytest.mark.parametrize(
+    ("speedup", "threads", "fast", "factor"),
+    [(2.0, 4, 4, 2.0), (2.0, 1, 4, 2.0), (2.0, 5, 4, 0.5), (3.0, 8, 4, 3.0 / 25)],
+)
+def test_the_utility_factor_is_equation_5_1(
+    speedup: float, threads: int, fast: int, factor: float
+) -> None:
+    assert utility_factor(speedup, threads, fast) == factor
+
+
+def test_age_gives_the_oldest_the_fastest_core() -> None:
+    perf = np.array([1.0, 4.0, 2.0])
+    assert assign_by_age(np.array([5.0, 9.0, 7.0]), perf) == [0, 1, 2]
+    assert assign_by_age(np.array([5.0]), perf) == [1]
+    # Seven units each: targets 5, 20, 10. The first goes to core 1 (13 left), the second too (6),
+    # then core 2 (3 left), core 1 again (-1): two threads and one core without threads remain.
+    found = assign_by_age(np.full(5, 7.0), perf)
+    assert found == [1, 1, 2, 1, 0]
+
+
+def test_a_profile_puts_the_long_thread_on_the_fast_core(backend: str) -> None:
+    machine = uneven(1e9, 2e9)  # thread 0 begins on the slow core
+    workload = make_workload("threads", {"threads": 2, "phases": 1})
+    graph = replace(workload.graph, ops=np.array([[4e9, 1e9]]))
+    workload = replace(workload, graph=graph)
+    policy = make_policy("age_ljfcf_profile", SLICES)
+    result = simulate(machine, workload, policy, backend=backend, events=True)
+    assert ends(result)[0][0] == 1
+    assert result.makespan_s < 2.2
+
+
+def test_stalling_threads_leave_the_big_core(backend: str) -> None:
+    # Thread 1 stalls and begins on the big core; thread 0 computes.
+    machine = make_machine(
+        domains=1, cores_per_domain=2, dram_bandwidth_bytes_per_s=1e9, core_cap_bytes_per_s=1e9
+    )
+    plain = uneven(1e9, 4e9)
+    machine = replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
+    threads = {"threads": 2, "phases": 1, "phase_ops": 1e9, "stalling": 1, "phase_bytes": 10**9}
+    for policy in ("bias_scheduling", "camp"):
+        parameters = {"upper": 0.9, "lower": 0.8} if policy == "camp" else {}
+        result = run(backend, machine, policy, parameters, **threads)
+        assert ends(result)[0][0] == 1
+
+
+def test_critical_sections_run_on_the_fast_core(backend: str) -> None:
+    machine = uneven(1e9, 4e9, 1e9)
+    threads = {"threads": 3, "phases": 2, "phase_ops": 1e8, "critical_ops": 1e8}
+    graph = make_workload("threads", threads).graph
+    critical = [t for t in range(graph.n_tasks) if graph.task_class[t] >= 3]
+    found = {
+        name: run(backend, machine, name, {}, **threads) for name in ("acs", "bis", "linux_lb")
+    }
+    assert {ends(found["acs"])[t][0] for t in critical} == {1}
+    assert len({ends(found["linux_lb"])[t][0] for t in critical}) == 3
+    helped = [ends(found["bis"])[t][0] for t in critical]
+    assert 1 in helped
+    assert helped != [1] * len(helped)
+    assert found["acs"].makespan_s < found["linux_lb"].makespan_s
+
+
+def test_a_real_configuration_runs_all_of_them() -> None:
+    machine = load_machine("a_8_0_0_8")
+    workload = make_workload(
+        "threads", {"threads": 24, "phases": 2, "phase_ops": 5e7, "critical_ops": 1e5}
+    )
+    for name in ("linux_lb", "speed_balancing", "age_ljfcf", "camp", "bias_scheduling", "acs"):
+        assert simulate(machine, workload, make_policy(name)).makespan_s > 0.0
