@@ -149,8 +149,8 @@ class ThreadScheduler(PlacedPolicy):
     def on_acquire(
         self, view: View, state: Any, task: int, worker: int, group: int, instance: int
     ) -> None:
-        """Note that a task has left its queue."""
-        if state.task_class is not None:
+        """Note that a task has left its queue; those that failures have put back are unknown."""
+        if state.task_class is not None and task in state.waiting[instance]:
             state.waiting[instance].remove(task)
 
     def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
