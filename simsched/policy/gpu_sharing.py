@@ -279,5 +279,4 @@ class SimultaneousMultiKernel(PartitionedPolicy):
         return switch_time_s(CONTEXT_BYTES / BLOCKS)
 
 
-preset("smk_drf", SimultaneousMultiKernel, "SMK, thread blocks by dominant resource fairness.")
 preset("smk_wq", SimultaneousMultiKernel, "SMK with warp quotas.", allocation="wq")

@@ -62,7 +62,7 @@ class TimeGraphState(PoolState):
     wakes_s: dict[int, float] = field(default_factory=dict)
 
 
-@register("timegraph")
+@register("timegraph_prt")
 @dataclass(frozen=True, kw_only=True)
 class TimeGraph(ReorderingPolicy):
     """Kernels are submitted one at a time by priority, or in runs of one task.
@@ -221,7 +221,6 @@ class TimeGraph(ReorderingPolicy):
         return max(0.0, periods * self.period_s - view.state.now_ps() * PS)
 
 
-preset("timegraph_prt", TimeGraph, f"Predictable response time: one kernel at a time ({BOOK}).")
 preset("timegraph_ht", TimeGraph, f"High throughput: runs of one task ({BOOK}).", policy="ht")
 preset("timegraph_pe", TimeGraph, f"Posterior enforcement ({BOOK}).", reservation="pe")
 preset("timegraph_ae", TimeGraph, f"A-priori enforcement ({BOOK}).", reservation="ae")

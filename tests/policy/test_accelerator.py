@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
 from simsched.machine.load import load_machine
-from simsched.policy import make_policy
+from simsched.policy import make_policy, policy_from_spec
 from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
 from simsched.policy.gpu_sharing import drf_partition, warp_quota
 from simsched.policy.predictors import train, trained
@@ -19,9 +20,17 @@ from simsched.workload.accelerator_programs import profile
 from simsched.workload.applications import Applications
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
+from simsched.workload.registry import make_workload
 
 KINDS = ("cpu", "gpu", "copy_in", "copy_out")
 GPU, IN, OUT = 1, 2, 3
+MIX: dict[str, object] = {
+    "critical": "pos ner",
+    "batch": "hw pf hs",
+    "queries": 2,
+    "batch_s": 0.1,
+    "chunk_bytes": 16 * 2**20,
+}
 MS = 1e6  # operations of 1 ms on the GPU
 MB = 10**6
 
@@ -150,7 +159,7 @@ def test_reservations(backend: str, reservation: str, expected: list[float]) -> 
     tasks = [{"kind": GPU, "ms": 6} for _ in range(3)]
     found = run(
         backend,
-        "timegraph",
+        "timegraph_prt",
         programs(tasks),
         reservation=reservation,
         capacity_s=4e-3,
@@ -297,3 +306,36 @@ def test_other_models_predict_too(name: str) -> None:
     model = train(name, samples)
     assert 0.0 < model.error < 0.5
     assert np.all(model.seconds(samples.features) >= 0.0)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "mps",
+        "accelerator_fcfs",
+        "priority",
+        "cpu_side_pool",
+        "timegraph_prt",
+        "timegraph_ht",
+        "timegraph_pe",
+        "timegraph_ae",
+        "spatial_qos",
+        "gpu_evr",
+        "spart",
+        "smk_wq",
+        "baymax[predictor=view]",
+        "baymax_nc[predictor=view]",
+        "baymax_np[predictor=view]",
+    ],
+)
+def test_backends_agree_on_services_and_batch_jobs(spec: str) -> None:
+    workload = make_workload("accelerator_mix", MIX)
+    machine, policy = load_machine("k40_server"), policy_from_spec(spec)
+    traces = []
+    for engine in ("native", "simpy"):
+        result = simulate(machine, workload, policy, backend=engine, events=True)
+        assert result.trace is not None
+        assert trace_violations(result) == []
+        traces.append(result.trace.events)
+    for name, column in traces[0].items():
+        np.testing.assert_array_equal(column, traces[1][name], err_msg=name)
