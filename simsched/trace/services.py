@@ -125,7 +125,7 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
         waits = times.start_ps[mine] - times.ready_ps[mine]
         row["queue_percent"] = 100.0 * float(waits.sum()) / float(latency.sum())
         row |= _copy_columns(workload, times, mine)
-        lc_kernels = mine[is_kernel[mine] & counted[about.query[mine]]]
+        lc_kernels = mine[is_kernel[mine] & (times.start_ps[mine] < horizon)]
         row["kernel_delays"], row["kernel_delays_min"] = _delays(times, lc_kernels, kernels)
     row["colocated_s"] = horizon * PS
     busy = _union_ps(times.start_ps[kernels], times.end_ps[kernels], horizon)
