@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,16 @@ def refilled_s(
     return headroom_s(target_s - used_s, queued_s, own_s - done_s, others_s)
 
 
+class About(NamedTuple):
+    """What Baymax looks at when it decides about a task."""
+
+    application: int
+    direction: int
+    is_query: bool
+    is_pinned: bool
+    seconds: float
+
+
 @dataclass
 class Query:
     """A query that is being processed.
@@ -113,6 +123,13 @@ class BaymaxState(PoolState):
     n_tasks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     follows: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     next_piece: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    about: list[About] = field(default_factory=list)
+
+    @property
+    def least_headroom_s(self) -> float:
+        """What batch work may still take; infinity without a query."""
+        return min((query.headroom_s for query in self.queries.values()), default=math.inf)
 
     @property
     def queued_s(self) -> float:
@@ -186,6 +203,8 @@ class Baymax(ReorderingPolicy):
         parts = np.bincount(now.query[mine], state.part_s[mine], n_queries)
         state.self_s = parts.astype(np.float64)
         state.n_tasks = np.bincount(now.query[mine], minlength=n_queries)
+        columns = (now.application, now.direction, mine, _pinned(now), state.seconds)
+        state.about = list(map(About, *(column.tolist() for column in columns)))
         return plan
 
     def expected_s(self, view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
@@ -247,52 +266,37 @@ class Baymax(ReorderingPolicy):
         """Yield copies and kernels that may go, in the order of their submission."""
         stopped: set[int] = set()  # applications whose oldest kernel or copy has to wait
         for task in list(state.waiting):
-            application = int(state.now.application[task])
-            if application in stopped:
+            about = state.about[task]
+            if about.application in stopped:
                 continue
-            if self._may_go(state, task):
-                self._charge(state, task)
+            if self._may_go(state, about):
+                self._charge(state, task, about)
                 yield task, self.decision_s
             else:
-                stopped.add(application)
+                stopped.add(about.application)
 
-    def _may_go(self, state: BaymaxState, task: int) -> bool:
+    def _may_go(self, state: BaymaxState, about: About) -> bool:
         """Return whether a task may be passed to the device now."""
-        now, is_query = state.now, bool(state.now.query[task] >= 0)
-        direction = int(now.direction[task])
-        if direction < 0:
+        if about.direction < 0:
             if state.issued and state.queued_s > self._target_s(state):
                 return False
-            return is_query or self._fits(state, task)
-        if is_query:
+            return about.is_query or about.seconds <= state.least_headroom_s
+        if about.is_query:
             return True
         most = batch_copies(EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S)
-        if len(state.copying[direction]) >= most:
+        if len(state.copying[about.direction]) >= most:
             return False
-        return not self._is_pinned(state, task) or self._fits(state, task)
+        return not about.is_pinned or about.seconds <= state.least_headroom_s
 
-    def _charge(self, state: BaymaxState, task: int) -> None:
+    def _charge(self, state: BaymaxState, task: int, about: About) -> None:
         """Take batch work off the headroom of all queries; note a batch copy."""
-        now, direction = state.now, int(state.now.direction[task])
-        if now.query[task] >= 0:
+        if about.is_query:
             return
-        if direction >= 0:
-            state.copying[direction].add(task)
-        if direction < 0 or self._is_pinned(state, task):
+        if about.direction >= 0:
+            state.copying[about.direction].add(task)
+        if about.direction < 0 or about.is_pinned:
             for query in state.queries.values():
-                query.headroom_s -= float(state.seconds[task])
-
-    def _fits(self, state: BaymaxState, task: int) -> bool:
-        """Return whether a task exceeds the headroom of no query."""
-        seconds = float(state.seconds[task])
-        return all(seconds <= query.headroom_s for query in state.queries.values())
-
-    def _is_pinned(self, state: BaymaxState, task: int) -> bool:
-        """Return whether a copy uses pinned memory."""
-        known = state.now.applications
-        if known is None or "pinned" not in known.feature_names:
-            return False
-        return bool(known.features[task, known.feature_names.index("pinned")])
+                query.headroom_s -= about.seconds
 
     def _needed_s(self, state: BaymaxState, numbers: Any) -> float:
         """Return what some queries still need, in all."""
@@ -304,6 +308,15 @@ class Baymax(ReorderingPolicy):
         if self.target_s > 0.0 or known is None:
             return self.target_s
         return known.target_s
+
+
+def _pinned(layout: Layout) -> NDArray[np.bool_]:
+    """Return which tasks are copies of pinned memory."""
+    known = layout.applications
+    if known is None or "pinned" not in known.feature_names:
+        return np.zeros(len(layout.domain), bool)
+    pinned: NDArray[np.bool_] = known.features[:, known.feature_names.index("pinned")] > 0
+    return pinned
 
 
 def _pieces(layout: Layout, graph: TaskGraph) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
