@@ -180,7 +180,9 @@ class SpatialPartitioning(PartitionedPolicy):
         return switch_time_s(CONTEXT_BYTES)
 
 
-def drf_partition(demands: Sequence[Sequence[float]], capacity: Sequence[float]) -> list[int]:
+def drf_partition(
+    demands: Sequence[Sequence[float]], capacity: Sequence[float], most: Sequence[int] = ()
+) -> list[int]:
     """Return the thread blocks of each kernel in a multiprocessor, by dominant resource fairness.
 
     Parameters
@@ -189,6 +191,8 @@ def drf_partition(demands: Sequence[Sequence[float]], capacity: Sequence[float])
         What a block of each kernel takes of each resource.
     capacity : sequence of float
         What a multiprocessor has of each.
+    most : sequence of int
+        Blocks that each kernel has when it is alone; empty for any number.
 
     Notes
     -----
@@ -211,6 +215,7 @@ def drf_partition(demands: Sequence[Sequence[float]], capacity: Sequence[float])
             k
             for k, wanted in enumerate(demands)
             if any(wanted)
+            and not (most and blocks[k] >= most[k])
             and all(u + w <= c for u, w, c in zip(used, wanted, capacity, strict=True))
         ]
         if not fitting:
@@ -265,8 +270,8 @@ class SimultaneousMultiKernel(PartitionedPolicy):
         assert graph.occupancy is not None
         kernels = [layout.is_kernel & side for side in (layout.is_critical, ~layout.is_critical)]
         wanted = [int(graph.occupancy[mine].max(initial=0)) for mine in kernels]
-        blocks = drf_partition([[o / BLOCKS] for o in wanted], [float(FULL)])
-        blocks = [min(n, BLOCKS) for n in blocks]
+        demands = [[o / BLOCKS] for o in wanted]
+        blocks = drf_partition(demands, [float(FULL)], [BLOCKS] * len(demands))
         slower = 1.0
         if self.allocation == "wq":
             quotas = [warp_quota(self.compute_share, n, BLOCKS) for n in blocks]

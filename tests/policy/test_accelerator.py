@@ -283,6 +283,8 @@ def test_dominant_resource_fairness() -> None:
     # The example of the paper on dominant resource fairness: 9 CPUs and 18 GB.
     assert drf_partition([[1, 4], [3, 1]], [9, 18]) == [3, 2]
     assert drf_partition([[2.0]], [9.0]) == [4]
+    # What a kernel with few blocks leaves goes to the other one.
+    assert drf_partition([[1.0], [1.0]], [8.0], [2, 8]) == [2, 6]
     assert warp_quota(0.8, 3, 6) == pytest.approx(0.4)
 
 
