@@ -22,9 +22,9 @@ void ssk_replicas_free(ssk_replicas_t *self, const ssk_allocator_t *allocator)
 
 bool ssk_replicas_has(const ssk_replicas_t *self, int32_t block, int32_t node)
 {
-    const int32_t *nodes = self->node + (size_t)block * (size_t)self->n_each;
-    for (int32_t i = 0; i < self->n_each; i++)
-        if (nodes[i] == node)
+    int64_t first = (int64_t)block * self->n_each;
+    for (int64_t i = first; i < first + self->n_each; i++)
+        if (self->node[i] == node)
             return true;
     return false;
 }
