@@ -312,6 +312,8 @@ class MapReducePolicy(Policy):
         live = _live(view)
         now = live.now_ps()
         state.memo.clear()
+        for slot in [w for w in state.attempts if live.has_failed(w)]:
+            del state.attempts[slot]  # others may go on with the task
         for worker, attempt in state.attempts.items():
             seen = live.progress(worker)
             if seen is None or seen.task != attempt.task:
@@ -415,7 +417,7 @@ class MapReducePolicy(Policy):
         live = _live(view)
         on_way = any(a.sent_ps + 1 >= live.now_ps() for a in state.attempts.values())
         others = (w for w in range(view.n_workers) if w != asker)
-        return not on_way and all(live.is_waiting(w) for w in others)
+        return not on_way and all(live.is_waiting(w) or live.has_failed(w) for w in others)
 
 
 def _live(view: View) -> EngineState:

@@ -11,7 +11,7 @@ import pytest
 from simsched.engine.run import Run, simulate
 from simsched.errors import ConfigurationError
 from simsched.machine import load_machine
-from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
+from simsched.machine.model import Change, CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
 from simsched.policy.base import View
@@ -212,6 +212,16 @@ def test_a_task_has_one_backup_at_most_at_a_time(name: str) -> None:
         elif kind == EventKind.KILL:
             alive[task] = alive.get(task, 0) - 1
         assert alive.get(task, 0) <= 2
+
+
+@pytest.mark.parametrize("name", ["hadoop_fifo", "hadoop_default", "late", "samr"])
+def test_tasks_of_a_failed_node_are_executed_elsewhere(name: str) -> None:
+    machine = replace(cluster(), changes=(Change(8 * 10**12, tuple(range(4)), 0.0),))
+    result = run(name, machine, sort(), heartbeat_s=1.0)
+    ends = events(result, EventKind.TASK_END, "task", "worker", "time_ps")
+    assert sorted(task for task, _, _ in ends) == list(range(32))
+    assert all(worker >= 4 for _, worker, time in ends if time > 8 * 10**12)
+    assert len(events(result, EventKind.TASK_START, "task")) > 32
 
 
 def test_late_keeps_its_cap() -> None:
