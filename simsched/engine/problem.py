@@ -26,6 +26,8 @@ Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
+IN_ORDER, BY_PRIORITY = 1, 2  #: what comes first of the data that tasks in a pool group want
+
 
 def random_stream(seed: int, purpose: str) -> np.random.PCG64:
     """Return the bit generator of one purpose; see docs/semantics.md."""
@@ -220,7 +222,9 @@ class ResolvedPlan:
     ----------
     group_scope : ndarray of int32, shape (n_groups,)
         Index into SCOPES.
-    group_locked, group_marks_active, group_prefetches : ndarray of uint8, shape (n_groups,)
+    group_locked, group_marks_active : ndarray of uint8, shape (n_groups,)
+    group_prefetches : ndarray of uint8, shape (n_groups,)
+        0, IN_ORDER or BY_PRIORITY.
     group_device : ndarray of int32, shape (n_groups,)
         Device that tasks from the group occupy; -1 for none.
     device_capacity : ndarray of int32, shape (n_devices,)
@@ -317,7 +321,13 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         group_scope=np.array([SCOPES.index(group.scope) for group in plan.pool_groups], np.int32),
         group_locked=np.array([group.locked for group in plan.pool_groups], np.uint8),
         group_marks_active=np.array([group.marks_active for group in plan.pool_groups], np.uint8),
-        group_prefetches=np.array([group.prefetches for group in plan.pool_groups], np.uint8),
+        group_prefetches=np.array(
+            [
+                group.prefetches and (BY_PRIORITY if group.prefetches_by_priority else IN_ORDER)
+                for group in plan.pool_groups
+            ],
+            np.uint8,
+        ),
         group_device=np.array(
             [-1 if g.device is None else devices.index(g.device) for g in plan.pool_groups],
             np.int32,

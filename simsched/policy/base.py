@@ -90,7 +90,9 @@ class PoolGroup:
     prefetches : bool
         Whether data are copied to the worker of an instance when a task enters it; only where data
         are copied. For tasks in the first group at once, for those in others when nothing urgent is
-        left to copy, by priority.
+        left to copy.
+    prefetches_by_priority : bool
+        Whether the program's priorities decide what is copied first of that.
     device : str, optional
         Name of the device that a task from this group occupies from the time when it is taken until
         it has ended. What comes next on a device waits until it fits, and nothing overtakes it. All
@@ -103,6 +105,7 @@ class PoolGroup:
     locked: bool = False
     marks_active: bool = False
     prefetches: bool = False
+    prefetches_by_priority: bool = True
     device: str | None = None
 
 

@@ -167,6 +167,10 @@ class DequeModel(QueuedRuntime):
 
     fetches_queued: ClassVar[bool] = True
 
+    def knows_priorities(self) -> bool:
+        """Return whether queues are sorted by them."""
+        return self.sorted_queues
+
     def open_queues(self, view: View, state: RuntimeState) -> None:
         """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})

@@ -187,9 +187,9 @@ class QueuedRuntime(PlacedPolicy):
     -----
     A worker asks for a task when it has none. One of a device with a pipeline of 2 also asks as
     soon as its only task has begun to compute. Who asks in vain is asked again, in the order of the
-    workers, whenever a task becomes ready; workers of devices come first. A task that a worker has
-    been given enters its pool, which fetches the data; a worker without a task gets one after a
-    picosecond.
+    workers, whenever a task becomes ready; workers of devices come first. The one whose task has
+    ended asks when all that it has made ready is queued. A task that a worker has been given enters
+    its pool, which fetches the data; a worker without a task gets one after a picosecond.
 
     Where data are copied, all of them are in the first memory of the host at the start: programs
     register what they have allocated. Elsewhere `placement` says where they are.
@@ -228,8 +228,12 @@ class QueuedRuntime(PlacedPolicy):
             acquire=(AcquireStep("worker", "own", "oldest"),),
             pool_groups=(
                 PoolGroup("worker", prefetches=True),
-                PoolGroup("queued", prefetches=self.fetches_queued),
-                PoolGroup("claimed", prefetches=True),
+                PoolGroup(
+                    "queued",
+                    prefetches=self.fetches_queued,
+                    prefetches_by_priority=self.knows_priorities(),
+                ),
+                PoolGroup("claimed", prefetches=True, prefetches_by_priority=False),
             ),
             spawn_order=PARENT_FIRST,
             active_workers=active,
@@ -237,6 +241,10 @@ class QueuedRuntime(PlacedPolicy):
 
     # -------------------------------------------------------------------------------------------
     # what subclasses decide
+
+    def knows_priorities(self) -> bool:
+        """Return whether the program tells this runtime its priorities."""
+        return False
 
     def open_queues(self, view: View, state: RuntimeState) -> None:
         """Prepare `state.queues` for a graph."""
@@ -262,12 +270,13 @@ class QueuedRuntime(PlacedPolicy):
     def on_ready(
         self, view: View, state: RuntimeState, task: int, worker: int
     ) -> tuple[Pool | Transfer, ...]:
-        """Queue the task, then let waiting workers ask."""
+        """Queue the task, then let waiting workers ask, but not the one that ends a task."""
         state.place[task] = QUEUED, self.enqueue(view, state, task, worker)
         pool = Pool(*state.place[task])
         if state.n_waiting == 0:
             return (pool,)
-        return pool, *self._ask(view, state, [w for w in state.order if state.is_waiting[w]])
+        waiting = [w for w in state.order if state.is_waiting[w] and w != worker]
+        return pool, *self._ask(view, state, waiting)
 
     def on_start(
         self, view: View, state: RuntimeState, task: int, worker: int

@@ -183,6 +183,8 @@ def test_copies_between_devices_exclude_those_into_either(
 class _Queueing(_Assigned):
     """Prefetches the data of all tasks but one, which the device gets at once."""
 
+    by_priority = True
+
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(
@@ -191,7 +193,7 @@ class _Queueing(_Assigned):
             ),
             pool_groups=(
                 PoolGroup("worker", prefetches=True),
-                PoolGroup("queued", prefetches=True),
+                PoolGroup("queued", prefetches=True, prefetches_by_priority=self.by_priority),
             ),
         )
 
@@ -199,14 +201,26 @@ class _Queueing(_Assigned):
         return Pool(int(task not in self.worker), FIRST)  # type: ignore[attr-defined]
 
 
-def test_what_is_urgent_comes_before_prefetches_and_these_by_priority() -> None:
+class _QueueingInOrder(_Queueing):
+    """The same, whatever the program says about priorities."""
+
+    by_priority = False
+
+
+# The first is on its way before anything else is wanted; then the task that its worker takes.
+@pytest.mark.parametrize(
+    ("policy", "copied"),
+    [(_Queueing, [0, 3, 4, 1, 5, 2]), (_QueueingInOrder, [0, 3, 1, 2, 4, 5])],
+)
+def test_what_is_urgent_comes_before_prefetches_and_these_by_priority_or_in_order(
+    policy: type[_Queueing], copied: list[int]
+) -> None:
     workload = program([[(block, MB, 0)] for block in range(6)])
     graph = replace(workload.graph, priority=np.array([0, 5, 1, 5, 7, 2], np.int32))
-    run = both(device_machine(), replace(workload, graph=graph), _Queueing([3]))
+    run = both(device_machine(), replace(workload, graph=graph), policy([3]))
     assert run.trace is not None
     begun = run.trace.events["kind"] == EventKind.MIGRATE_START
-    # The first is on its way before anything else is wanted; then the task that its worker takes.
-    assert run.trace.events["arg0"][begun].tolist() == [0, 3, 4, 1, 5, 2]
+    assert run.trace.events["arg0"][begun].tolist() == copied
 
 
 def test_data_come_from_the_node_that_would_be_fastest() -> None:
@@ -276,8 +290,9 @@ class _Snatching(_Assigned):
 class _Scattering(_Assigned):
     """Sends every ready task to a random worker."""
 
-    def __init__(self, *, prefetches: bool) -> None:
+    def __init__(self, *, prefetches: bool, by_priority: bool) -> None:
         super().__init__([], prefetches=prefetches)
+        object.__setattr__(self, "by_priority", by_priority)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
@@ -287,7 +302,7 @@ class _Scattering(_Assigned):
             ),
             pool_groups=(
                 PoolGroup("worker", prefetches=self.prefetches),  # type: ignore[attr-defined]
-                PoolGroup("queued", prefetches=True),
+                PoolGroup("queued", prefetches=True, prefetches_by_priority=self.by_priority),  # type: ignore[attr-defined]
             ),
         )
 
@@ -319,7 +334,7 @@ def test_engines_agree_on_random_programs(seed: int) -> None:
     workload = program(tasks, edges, ops=float(rng.integers(0, 5)) * 1e6, block_bytes=size)
     priority = rng.integers(-2, 3, n).astype(np.int32)
     workload = replace(workload, graph=replace(workload.graph, priority=priority))
-    policy = _Scattering(prefetches=bool(rng.integers(2)))
+    policy = _Scattering(prefetches=bool(rng.integers(2)), by_priority=bool(rng.integers(2)))
     failures = [_failure(machine, workload, policy, name) for name in ("native", "simpy")]
     assert failures[0] == failures[1]
     if not failures[0]:

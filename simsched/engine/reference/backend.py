@@ -25,7 +25,7 @@ from simsched.engine.backend import (
     IterationCounters,
     ReadyAnswer,
 )
-from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.problem import BY_PRIORITY, Problem, ResolvedPlan
 from simsched.engine.reference.conditions import Conditions
 from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.devices import Place
@@ -289,7 +289,13 @@ class SimpyBackend:
         self.pools.content[group][instance].append(task)
         if self._prefetches(task, group):
             assert self.copies is not None
-            self.copies.prefetch(self.graph, task, instance, is_urgent=group == 0)
+            self.copies.prefetch(
+                self.graph,
+                task,
+                instance,
+                is_urgent=group == 0,
+                by_priority=self.plan.group_prefetches[group] == BY_PRIORITY,
+            )
         self._wake_for(group, instance)
 
     def _prefetches(self, task: int, group: int) -> bool:

@@ -104,11 +104,15 @@ class Copies:
     # -------------------------------------------------------------------------------------------
     # what tasks do
 
-    def prefetch(self, graph: TaskGraph, task: int, worker: int, *, is_urgent: bool) -> None:
+    def prefetch(
+        self, graph: TaskGraph, task: int, worker: int, *, is_urgent: bool, by_priority: bool
+    ) -> None:
         """Want the data of a task's body on the node of a worker."""
         node = int(self._problem.worker_node[worker])
         first, last = int(graph.access_ptr[task]), int(graph.join_access[task])
-        priority = 0 if graph.priority is None else int(graph.priority[task])
+        priority = 0
+        if by_priority and graph.priority is not None:
+            priority = int(graph.priority[task])
         rank = URGENT if is_urgent else (1, -priority)
         for block, reads, _ in _blocks(graph, first, last):
             if reads and self.valid[block]:

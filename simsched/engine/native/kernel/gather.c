@@ -506,10 +506,12 @@ int ssk_give_back(ssk_sim_t *sim, int32_t worker)
     return status == SSK_OK ? start(sim) : status;
 }
 
-int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker, bool is_urgent)
+int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker)
 {
     const ssk_copies_t *copies = &sim->copies;
-    int32_t priority = is_urgent || sim->graph.priority == NULL ? 0 : sim->graph.priority[task];
+    bool is_urgent = group == 0;
+    bool by_priority = !is_urgent && sim->plan.group_prefetches[group] == SSK_BY_PRIORITY && sim->graph.priority != NULL;
+    int32_t priority = by_priority ? sim->graph.priority[task] : 0;
     int32_t node = sim->problem.worker_node[worker];
     int64_t first = sim->graph.access_ptr[task], last = sim->graph.join_access[task];
     bool reads, writes;

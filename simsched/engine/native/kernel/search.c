@@ -200,7 +200,7 @@ int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int
     int status = ssk_pools_push(&sim->pools, &sim->allocator, group, ssk_pools_at(&sim->pools, group, instance), task);
     if (status == SSK_OK && sim->problem.copies_data && sim->plan.group_prefetches[group] &&
         sim->tasks.phase[task] == SSK_TASK_NEW)
-        status = ssk_prefetch(sim, task, instance, group == 0);
+        status = ssk_prefetch(sim, task, group, instance);
     if (status == SSK_OK)
         ssk_wake_for(sim, group, instance);
     return status;

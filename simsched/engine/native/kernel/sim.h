@@ -293,7 +293,7 @@ int ssk_compute(ssk_sim_t *sim, int32_t worker);
 int ssk_gather(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_gathered(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_give_back(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
-int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t worker, bool is_urgent) SSK_CHECK_RESULT;
+int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker) SSK_CHECK_RESULT;
 int ssk_copy_moves(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
 int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
 

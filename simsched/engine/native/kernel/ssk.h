@@ -312,11 +312,15 @@ typedef struct {
     int32_t unchanged; /* 1: these are the arrays of the iteration before, and what they hold is still the same */
 } ssk_graph_t;
 
+/* What comes first of the data that tasks in a pool group want. */
+enum { SSK_IN_ORDER = 1, SSK_BY_PRIORITY = 2 };
+
 /* See simsched.engine.problem.ResolvedPlan. */
 struct ssk_plan {
     int32_t n_groups, n_steps, n_counter_groups, n_samples;
     const int32_t *group_scope;
-    const uint8_t *group_locked, *group_marks_active, *group_prefetches;
+    const uint8_t *group_locked, *group_marks_active;
+    const uint8_t *group_prefetches; /* 0, SSK_IN_ORDER or SSK_BY_PRIORITY */
     int32_t n_devices;
     const int32_t *group_device;    /* device that tasks from the group occupy, SSK_NONE; NULL without devices */
     const int32_t *device_capacity; /* n_devices */
