@@ -100,6 +100,12 @@ def test_a_worker_that_may_not_take_from_its_own_pool_is_no_owner(backend: str, 
     assert second[2] == 6
 
 
+def test_nobody_comes_first_when_all_leave_the_barrier(backend: str) -> None:
+    result = run(backend, Sent(domain=(2,)), [5], [0], 0)
+    ((_, _, among),) = events_of(result, EventKind.WAKE)
+    assert among == 8
+
+
 class SubgraphPerDomain(CentralQueue):
     """Task d belongs to domain d; others may take it only when they have nothing active."""
 

@@ -105,11 +105,13 @@ class SimpyBackend:
         self.memory.homes.start_iteration(number)
         self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
         self._ended = False
+        self._leaves_barrier = True
         for task in np.flatnonzero(graph.parent < 0).tolist():
             if graph.arrival_ps[task] > 0:
                 self._arrivals[task] = self.now + int(graph.arrival_ps[task])
             else:
                 self.create(task, None, at=self.now)
+        self._leaves_barrier = False
         self.env.run(until=self.env.process(self._dispatch()))
 
     def counters(self) -> IterationCounters:
@@ -328,11 +330,13 @@ class SimpyBackend:
     def _wake_for(self, group: int, instance: int) -> None:
         """Wake one of the parked workers that may take from a pool."""
         parked = [w for w in self.workers if self._can_wake(w)]
-        able: list[Worker] = []
-        for own in (True, False):
-            able = able or [
-                w for w in parked if self.pools.may_take(w.index, group, instance, own=own)
-            ]
+        first, others = (
+            [w for w in parked if self.pools.may_take(w.index, group, instance, own=own)]
+            for own in (True, False)
+        )
+        able = first or others
+        if self._leaves_barrier:
+            able = [w for w in parked if w in first or w in others]
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self._wake(able[pick], len(able))

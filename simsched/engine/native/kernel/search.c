@@ -70,7 +70,7 @@ static int32_t keep_parked(const ssk_sim_t *sim, uint64_t *set)
 
 /*
  * Finds the parked workers that may take from an instance: those for which it is their own, if there are any, otherwise
- * the others. Returns their number and, in *found, the set.
+ * the others; both where an iteration begins. Returns their number and, in *found, the set.
  */
 static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance, const uint64_t **found)
 {
@@ -105,6 +105,8 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance, co
             set[i] |= word;
         }
     }
+    for (size_t i = 0; sim->leaves_barrier && i < n_words; i++)
+        owners[i] |= others[i];
     int32_t n = keep_parked(sim, owners);
     *found = n > 0 ? owners : others;
     return n > 0 ? n : keep_parked(sim, others);

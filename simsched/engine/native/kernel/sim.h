@@ -174,6 +174,7 @@ struct ssk_sim {
     int32_t n_duplicates; /* executions of tasks beyond one each, at present */
     int32_t n_awaiting;   /* workers that wait inside a task for the end of another one */
     bool has_failed;
+    bool leaves_barrier; /* the first tasks of an iteration are being created */
 };
 
 /* Records a trace event of the present instant. */
