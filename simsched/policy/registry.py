@@ -78,6 +78,11 @@ class PolicyInfo:
     references: str
     source: str
 
+    @property
+    def is_preset(self) -> bool:
+        """Whether the name stands for parameters of a class that has another name."""
+        return self.name != self.cls.name
+
 
 _known: dict[str, PolicyInfo] = {}
 _discovered: list[bool] = []
@@ -178,9 +183,7 @@ def policy_info(name: str) -> PolicyInfo:
 def list_policies() -> list[PolicyInfo]:
     """Return all policies and presets, by family and name, each class before its presets."""
     _discover()
-    return sorted(
-        _known.values(), key=lambda i: (i.family, i.cls.__name__, i.name != i.cls.name, i.name)
-    )
+    return sorted(_known.values(), key=lambda i: (i.family, i.cls.__name__, i.is_preset, i.name))
 
 
 def parse_policy_spec(text: str) -> PolicySpec:

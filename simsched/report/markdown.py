@@ -85,7 +85,7 @@ def _policies() -> list[str]:
 
 def _preset_of(info: PolicyInfo) -> str:
     """Return the class of a preset with its parameters as a specification."""
-    if info.name == info.cls.name:
+    if not info.is_preset:
         return ""
     inside = ", ".join(f"{key}={_value(value)}" for key, value in info.params.items())
     return f"`{info.cls.name}[{inside}]`" if inside else f"`{info.cls.name}`"

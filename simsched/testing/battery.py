@@ -21,7 +21,9 @@ from simsched.trace.schema import EventKind, Trace
 BACKENDS = ("simpy", "native")
 
 
-def check_policy(policy: Policy, *, backends: Iterable[str] = BACKENDS) -> None:
+def check_policy(
+    policy: Policy, *, backends: Iterable[str] = BACKENDS, cases: Iterable[Case] | None = None
+) -> None:
     """Check that a policy keeps the contract.
 
     Parameters
@@ -30,6 +32,8 @@ def check_policy(policy: Policy, *, backends: Iterable[str] = BACKENDS) -> None:
         The policy with the parameters to be checked.
     backends : iterable of str
         Engines on which small programs are run; their traces must be equal.
+    cases : iterable of Case, optional
+        The programs and machines; by default all of :func:`~simsched.testing.small_cases`.
 
     Raises
     ------
@@ -52,7 +56,7 @@ def check_policy(policy: Policy, *, backends: Iterable[str] = BACKENDS) -> None:
     check_parameters(policy)
     check_docstring(type(policy))
     names = list(backends)
-    for case in small_cases():
+    for case in small_cases() if cases is None else cases:
         if fits(policy, case):
             check_decisions(policy, case)
             check_traces(policy, case, names)

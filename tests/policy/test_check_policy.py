@@ -2,22 +2,36 @@
 
 from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
 
-from simsched.policy import list_policies, make_policy, param
+from simsched.policy import list_policies, make_policy, param, policy_info
 from simsched.policy.base import AcquireStep, Counters, Plan, Update, View
 from simsched.policy.random_stealing import RandomStealing
-from simsched.testing import check_policy, small_cases
+from simsched.testing import check_policy, small_cases, small_workloads
 from simsched.testing.battery import check_decisions, check_docstring, check_parameters
 from simsched.workload.graph import TaskGraph, Workload
 
 CASES = {case.name: case for case in small_cases()}
+POLICIES = [info.name for info in list_policies()]
+CLASS_STEP, PRESET_STEP = 5, 20  # 8 programs in 5 settings, of which 5 takes each program once
 CASE = CASES["tree on four_domains_hbm with 3 workers"]
 
 
-@pytest.mark.parametrize("name", [info.name for info in list_policies()])
+@pytest.mark.parametrize("name", POLICIES)
+def test_registered_policies_keep_the_contract_in_some_cases(
+    name: str, backends: list[str]
+) -> None:
+    """A class runs each program once, on machines in turn; a preset runs two of the programs."""
+    step = PRESET_STEP if policy_info(name).is_preset else CLASS_STEP
+    cases = list(CASES.values())[crc32(name.encode()) % step :: step]
+    check_policy(make_policy(name), backends=backends, cases=cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POLICIES)
 def test_registered_policies_keep_the_contract(name: str, backends: list[str]) -> None:
     check_policy(make_policy(name), backends=backends)
 
@@ -25,6 +39,14 @@ def test_registered_policies_keep_the_contract(name: str, backends: list[str]) -
 def test_two_counters_and_printed_bounds_keep_it_too(backends: list[str]) -> None:
     params = {"two_counters": True, "literal_bounds": True, "exclusive": True, "cores": "virtual"}
     check_policy(make_policy("bats_nh", params), backends=backends)
+
+
+def test_a_class_runs_every_program_and_every_setting() -> None:
+    names = list(CASES)
+    for start in range(CLASS_STEP):
+        chosen = [name.split(" on ") for name in names[start::CLASS_STEP]]
+        assert sorted(program for program, _ in chosen) == sorted(small_workloads())
+        assert {setting for _, setting in chosen} == {name.split(" on ")[1] for name in names}
 
 
 def test_cases_are_valid_and_have_different_names() -> None:
