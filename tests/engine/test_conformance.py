@@ -29,6 +29,7 @@ def assert_agreement(case: Case) -> None:
     if case.machine == EVERY_KIND and case.refused:
         is_tree = len(small_workload(case.workload).graph.child) > 0
         accepted = ("found a spawn tree",) if is_tree else ("has no device", "no cost")
+        accepted += ("the timer would look",)
         assert any(reason in case.refused for reason in accepted)
 
 
@@ -43,7 +44,10 @@ def test_backends_agree_on_workloads_and_machines_in_turn(policy: str) -> None:
         machine = machine_of(EVERY_KIND if (turn + index) % 2 else other)
         workload = small_workload(workloads[(turn + index) % len(workloads)].name)
         workers = min(conformance.WORKERS, machine.n_threads)
-        case = compare(machine, workload, make_policy(policy), workers=workers)
+        chosen = make_policy(policy)
+        if conformance.looks(machine, workload, chosen) > conformance.MAX_LOOKS:
+            continue
+        case = compare(machine, workload, chosen, workers=workers)
         assert_agreement(case)
         run += not case.refused
         if run == wanted:

@@ -34,9 +34,14 @@ def program_of(workload: Workload, *, task_class: str = "empty", arg: int = 0) -
     """Return a program that executes a workload with tasks of `spin`; blocks lie in one array."""
 
     def named(graph: TaskGraph) -> TaskGraph:
-        arrival = np.zeros(graph.n_tasks, np.int64)
         # The runtime joins every child.
-        return replace(graph, class_names=(task_class,), arrival_ps=arrival, detached=None)
+        return replace(
+            graph,
+            task_class=np.zeros(graph.n_tasks, np.int32),
+            class_names=(task_class,),
+            arrival_ps=np.zeros(graph.n_tasks, np.int64),
+            detached=None,
+        )
 
     init = None if workload.init is None else named(workload.init)
     workload = replace(workload, graph=named(workload.graph), init=init)

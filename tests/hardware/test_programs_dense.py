@@ -168,18 +168,19 @@ def assert_same(found: TaskGraph, expected: TaskGraph) -> None:
 
 @pytest.mark.parametrize("irregular", [False, True])
 @pytest.mark.parametrize(
-    ("name", "sizes", "columns", "halo"),
+    ("name", "sizes", "columns", "halo", "updates"),
     [
-        ("heat", {"rows": 61, "columns": 48}, 48, 1),
-        ("sor", {"rows": 61, "columns": 47}, 24, 1),
-        ("stencil9", {"rows": 61, "columns": 48}, 48, 1),
-        ("stencil6", {"rows": 61, "lines": 7, "columns": 6}, 42, 1),
-        ("stencil25", {"rows": 61, "lines": 7, "columns": 6}, 42, 4),
+        ("heat", {"rows": 61, "columns": 48}, 48, 1, False),
+        ("sor", {"rows": 61, "columns": 47}, 24, 1, True),
+        ("stencil9", {"rows": 61, "columns": 48}, 48, 1, False),
+        ("stencil6", {"rows": 61, "lines": 7, "columns": 6}, 42, 1, False),
+        ("stencil25", {"rows": 61, "lines": 7, "columns": 6}, 42, 4, True),
     ],
 )
 def test_grids_have_the_graph_of_the_workload_heat(
-    name: str, sizes: dict[str, int], columns: int, halo: int, irregular: bool
+    name: str, sizes: dict[str, int], columns: int, halo: int, updates: bool, irregular: bool
 ) -> None:
+    """Programs that update read what they overwrite; the others only write it."""
     program = small(name, **sizes, leaf_rows=5, irregular=irregular)
     expected = make_workload(
         "heat",
@@ -189,6 +190,7 @@ def test_grids_have_the_graph_of_the_workload_heat(
             "cutoff_rows": 6,
             "block_bytes": 5 * 16 * columns,
             "halo_rows": halo,
+            "write_allocate": updates,
             "irregular": irregular,
             "ops_per_element": 1.0,
             "init_ops_per_element": 1.0,
