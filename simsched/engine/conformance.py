@@ -131,13 +131,18 @@ def _summary_difference(reference: Run, native: Run) -> str:
 
 
 def looks(machine: Machine, workload: Workload, policy: Policy) -> float:
-    """Return a number that the looks of the policy's timer in a run do not fall below.
+    """Return a number that the looks of the policy's timer in a run do not fall below."""
+    if policy.timer_period_s <= 0.0:
+        return 0.0
+    return least_seconds(machine, workload) / policy.timer_period_s
+
+
+def least_seconds(machine: Machine, workload: Workload) -> float:
+    """Return a time that a run does not fall below.
 
     The program takes at least the time of its operations on the fastest core times `WORKERS`, and
     of its bytes at the bandwidth of all memory together.
     """
-    if policy.timer_period_s <= 0.0:
-        return 0.0
     graph = workload.graph
     ops = graph.ops.min(axis=0)
     speed = max(group.ops_per_s for group in machine.core_groups) * WORKERS
@@ -145,7 +150,7 @@ def looks(machine: Machine, workload: Workload, policy: Policy) -> float:
     if not machine.copies_data:
         moved = int(graph.read_bytes.sum() + graph.written_bytes.sum())
         least_s = max(least_s, moved / sum(node.bandwidth_bytes_per_s for node in machine.nodes))
-    return workload.iterations * least_s / policy.timer_period_s
+    return workload.iterations * least_s
 
 
 def cases(
