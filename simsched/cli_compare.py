@@ -71,14 +71,15 @@ def _cells(text: str, experiment: str | None, assignments: list[str]) -> list[Ce
     """Return the runs that an argument stands for."""
     from simsched.api import load_experiment
     from simsched.experiment.cells import plan_experiment
-    from simsched.experiment.compare import select_cells
+    from simsched.experiment.compare import select_cells, with_policy
     from simsched.experiment.overrides import apply_assignments
+    from simsched.specs import split_outside
 
-    name, colon, selector = text.rpartition(":")
-    chosen = name if colon else experiment
+    *names, selector = split_outside(text, ":")
+    chosen = ":".join(names) if names else experiment
     if chosen is None:
         raise ConfigurationError(
             f"{text!r}: found no experiment, accepted: EXPERIMENT:{text}, or --experiment FILE"
         )
-    document = apply_assignments(load_experiment(chosen), assignments)
+    document = with_policy(apply_assignments(load_experiment(chosen), assignments), selector)
     return select_cells(plan_experiment(document).cells, selector)

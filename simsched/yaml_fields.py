@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from simsched.errors import ConfigurationError
+from simsched.specs import format_spec, parse_spec
 from simsched.yaml_reader import FieldError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
@@ -31,7 +33,7 @@ def one_or_more(data: object) -> object:
     return [data] if isinstance(data, str | Mapping) else data
 
 
-def gather(data: object, own: tuple[str, ...], what: str) -> object:
+def gather(data: object, own: tuple[str, ...], what: str) -> dict[str, Any]:
     """Move the keys of a mapping that are not its own into `parameters`.
 
     Parameters
@@ -54,3 +56,29 @@ def gather(data: object, own: tuple[str, ...], what: str) -> object:
         if not isinstance(key, str):
             raise FieldError((key,), f"found the key {key!r}, accepted: the name of a parameter")
     return {**kept, "parameters": rest}
+
+
+def from_spec(what: str, gathered: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry whose name may be a spec, with the parameters of the spec beside the others.
+
+    Parameters
+    ----------
+    what : str
+        Kind of thing. Workloads get the spec as their label: tables have to say which of several
+        sizes of a program is meant.
+    gathered : dict
+        What :func:`gather` has returned.
+    """
+    name = gathered.get("name")
+    if not isinstance(name, str) or not {"[", "]"} & set(name):
+        return gathered
+    try:
+        spec = parse_spec(what, name)
+    except ConfigurationError as error:
+        raise FieldError((), str(error)) from error
+    twice = spec.params.keys() & gathered["parameters"].keys()
+    if twice:
+        raise ValueError(f"parameter {min(twice)}: found in the name and beside it")
+    if what == "workload" and spec.params:
+        gathered = {"label": format_spec(*spec), **gathered}
+    return {**gathered, "name": spec.name, "parameters": spec.params | gathered["parameters"]}

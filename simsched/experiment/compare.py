@@ -10,7 +10,13 @@ from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.blame import explained
 from simsched.experiment.cells import Cell
+from simsched.experiment.overrides import changed
+from simsched.experiment.schema import Experiment, labels
+from simsched.policy.registry import list_policies, parse_policy_spec
+from simsched.policy.user_file import is_file_spec
+from simsched.specs import split_outside
 from simsched.trace.waterfall import TimeParts, time_parts
+from simsched.yaml_reader import Document, validate_document
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,38 @@ def _plain(side: Side) -> dict[str, Any]:
     }
 
 
+def with_policy(document: Document, selector: str) -> Document:
+    """Return an experiment that has the policy of a selector, also when its file does not.
+
+    Parameters
+    ----------
+    document : Document
+        An experiment.
+    selector : str
+        As for :func:`select_cells`; a policy that is no label of the experiment may be the name of
+        any policy, or a spec such as ``bats[sample_pages=8]``.
+
+    Raises
+    ------
+    ConfigurationError
+        The experiment is wrong, or the spec is malformed.
+    """
+    known = labels(validate_document(document, Experiment).policies)
+    for key, text in _pairs(selector):
+        if key != "policy" or text in known:
+            continue
+        spec = parse_policy_spec(text)
+        names = {info.name for info in list_policies()}
+        if spec.params or spec.name in names or is_file_spec(spec.name):
+            before = document.data["policies"]
+            listed = before if isinstance(before, list) else [before]
+            added = [*listed, {"name": text, "label": text}]
+            data = {**document.data, "policies": added}
+            loc = ("policies", len(listed))
+            document = changed(document, data, {loc: repr(selector)})
+    return document
+
+
 def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
     """Return the runs of an experiment that differ in nothing but their seed.
 
@@ -116,18 +154,10 @@ def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
 
 def _pairs(selector: str) -> list[tuple[str, str]]:
     """Return the keys and values of a selector; a comma inside brackets belongs to a policy."""
-    words, depth = [""], 0
-    for character in selector:
-        depth += {"[": 1, "]": -1}.get(character, 0)
-        if character == "," and depth == 0:
-            words.append("")
-        else:
-            words[-1] += character
     pairs = []
-    for word in words:
-        key, equals, value = word.partition("=")
-        is_pair = equals and "[" not in key
-        pairs.append((key.strip(), value.strip()) if is_pair else ("policy", word.strip()))
+    for word in split_outside(selector, ","):
+        key, *value = split_outside(word, "=", 1)
+        pairs.append((key.strip(), value[0].strip()) if value else ("policy", word.strip()))
     return pairs
 
 

@@ -11,7 +11,7 @@ from ruamel.yaml.error import YAMLError
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.schema import Experiment, labels
-from simsched.policy.registry import parse_policy_spec
+from simsched.specs import parse_spec, split_outside
 from simsched.yaml_reader import Document, KeyPath, validate_document
 
 NAMED = ("machines", "workloads", "policies")
@@ -64,8 +64,9 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     >>> parse_assignment("seeds=[1, 2]")
     ('seeds', [1, 2])
     """
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
+    key, *rest = split_outside(text, "=", 1)
+    value = "".join(rest)
+    if not rest or not key.strip():
         raise ConfigurationError(f"--set {text}: accepted KEY=VALUE, for instance seeds=5")
     try:
         plain = YAML(typ="safe", pure=True).load(value)
@@ -150,7 +151,7 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath
     ConfigurationError
         The key leads nowhere.
     """
-    parts = key.split(".")
+    parts = split_outside(key, ".")
     if parts[0] not in Experiment.model_fields:
         raise ConfigurationError(
             f"{where}: {unknown_name('key', parts[0], Experiment.model_fields)}"
@@ -192,10 +193,10 @@ def _entry(data: dict[str, Any], what: str, name: str, where: str) -> int:
 
 
 def _as_mapping(entry: Any, what: str) -> dict[str, Any]:
-    """Return an entry as a mapping, with the parameters of a policy spec beside its name."""
+    """Return an entry as a mapping, with the parameters of a spec beside its name."""
     mapping = {"name": entry} if isinstance(entry, str) else dict(entry)
-    if what == "policies" and "[" in str(mapping.get("name")):
-        spec = parse_policy_spec(mapping["name"])
+    if what != "machines" and "[" in str(mapping.get("name")):
+        spec = parse_spec({"policies": "policy", "workloads": "workload"}[what], mapping["name"])
         mapping = {**mapping, "name": spec.name, **spec.params}
     return mapping
 

@@ -6,6 +6,7 @@
     machines: [knl_snc4_flat]
     workloads:
       - {name: heat, iterations: 10, label: HEAT}
+      - "heat[rows=1024]"
       - {file: montage.json}
     policies: [cilk, "bats[sample_pages=8]", {name: bats, balancer: false, label: bats_nb}]
     seeds: 3
@@ -22,9 +23,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.policy.registry import parse_policy_spec
-from simsched.yaml_fields import FileName, gather, one_or_more
+from simsched.errors import unknown_name
+from simsched.specs import format_spec
+from simsched.yaml_fields import FileName, from_spec, gather, one_or_more
 from simsched.yaml_reader import FieldError, Section
 
 Scalar = bool | int | float | str | None
@@ -40,27 +41,16 @@ def _machine(data: object) -> object:
 
 
 def _workload(data: object) -> object:
-    """Accept a bare name for a workload, and parameters beside its name."""
+    """Accept ``name`` and ``name[key=value]`` for a workload, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
-    return gather(data, ("name", "file", "format", "label", "seed"), "name or file")
+    gathered = gather(data, ("name", "file", "format", "label", "seed"), "name or file")
+    return from_spec("workload", gathered)
 
 
 def _policy(data: object) -> object:
     """Accept ``name`` and ``name[key=value]`` for a policy, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
-    gathered = gather(data, ("name", "label"), "name")
-    assert isinstance(gathered, dict)
-    name = gathered.get("name")
-    if isinstance(name, str) and "[" in name:
-        try:
-            spec = parse_policy_spec(name)
-        except ConfigurationError as error:
-            raise FieldError((), str(error)) from error
-        twice = spec.params.keys() & gathered["parameters"].keys()
-        if twice:
-            raise ValueError(f"parameter {min(twice)}: found in the name and beside it")
-        gathered |= {"name": spec.name, "parameters": spec.params | gathered["parameters"]}
-    return gathered
+    return from_spec("policy", gather(data, ("name", "label"), "name"))
 
 
 class MachineEntry(Section):
@@ -93,13 +83,13 @@ class WorkloadEntry(Section):
     Parameters
     ----------
     name : str, optional
-        A preset or a generator.
+        A preset or a generator; also with parameters, such as ``heat[rows=1024]``.
     file : str, optional
         A task graph file instead; relative to the experiment's file.
     format : str, optional
         Format of `file` where its name does not tell.
     label : str, optional
-        What tables call it.
+        What tables call it; by default its name, with the parameters that are written in the name.
     seed : int, optional
         Seed of the generator; by default the seed of the run.
     parameters : dict
@@ -240,12 +230,6 @@ def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
         name = entry.name or str(entry.file)
         stem = name.replace("\\", "/").rpartition("/")[2]
         return stem.removesuffix(".gz").rpartition(".")[0] or stem
-    if isinstance(entry, PolicyEntry) and entry.parameters:
-        inside = ",".join(f"{key}={_text(value)}" for key, value in entry.parameters.items())
-        return f"{entry.name}[{inside}]"
+    if isinstance(entry, PolicyEntry):
+        return format_spec(entry.name, entry.parameters)
     return entry.name
-
-
-def _text(value: object) -> str:
-    """Return a parameter's value as policy specs spell it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

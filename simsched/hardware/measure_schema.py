@@ -31,14 +31,14 @@ from simsched.hardware.runtime import MAX_WORKERS
 from simsched.policy.registry import list_policies, make_policy, parse_policy_spec, policy_from_spec
 from simsched.policy.user_file import is_file_spec
 from simsched.resources import data_dir
-from simsched.yaml_fields import FileName, gather, one_or_more
+from simsched.yaml_fields import FileName, from_spec, gather, one_or_more
 from simsched.yaml_reader import Document, FieldError, Section, read_named, validate_document
 
 
 def _program(data: object) -> object:
-    """Accept a bare name for a program, and parameters beside its name."""
+    """Accept ``name`` and ``name[key=value]`` for a program, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
-    return gather(data, ("name", "label"), "name")
+    return from_spec("program", gather(data, ("name", "label"), "name"))
 
 
 def _policy(text: str) -> str:

@@ -3,7 +3,6 @@
 from simsched.policy.base import Policy, param
 from simsched.policy.registry import (
     PolicyInfo,
-    PolicySpec,
     list_policies,
     make_policy,
     parse_policy_spec,
@@ -16,7 +15,6 @@ from simsched.policy.registry import (
 __all__ = [
     "Policy",
     "PolicyInfo",
-    "PolicySpec",
     "list_policies",
     "make_policy",
     "param",

@@ -22,30 +22,16 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.policy.base import Policy
 from simsched.policy.user_file import is_file_spec, load_policy_class
+from simsched.specs import Spec, parse_spec
 
 ENTRY_POINT_GROUP = "simsched.policies"
 
 PolicyClass = TypeVar("PolicyClass", bound=type[Policy])
-
-
-class PolicySpec(NamedTuple):
-    """A policy as a user writes it.
-
-    Parameters
-    ----------
-    name : str
-        Name of a policy, of a preset, or a file.
-    params : dict
-        Parameters that differ from the defaults.
-    """
-
-    name: str
-    params: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -186,62 +172,31 @@ def list_policies() -> list[PolicyInfo]:
     return sorted(_known.values(), key=lambda i: (i.family, i.cls.__name__, i.is_preset, i.name))
 
 
-def parse_policy_spec(text: str) -> PolicySpec:
+def parse_policy_spec(text: str) -> Spec:
     """Return name and parameters of a policy written as ``name`` or ``name[key=value, ...]``.
-
-    Values are read as ``true`` or ``false``, integers, numbers, or else text.
 
     Parameters
     ----------
     text : str
-        For instance ``bats[sample_pages=8,balancer=false]``.
+        For instance ``bats[sample_pages=8,balancer=false]``; see :mod:`simsched.specs`.
 
     Raises
     ------
     ConfigurationError
-        When the text has another form or names a parameter twice.
+        When the text has another form or names a parameter twice; the message says at which
+        character.
 
     Examples
     --------
     >>> parse_policy_spec("bats[sample_pages=8, allocation=even]")
-    PolicySpec(name='bats', params={'sample_pages': 8, 'allocation': 'even'})
+    Spec(name='bats', params={'sample_pages': 8, 'allocation': 'even'})
     """
-    match = re.fullmatch(r"\s*([^\[\]]+?)\s*(?:\[([^\[\]]*)\])?\s*", text)
-    if match is None:
-        raise ConfigurationError(
-            f"policy: found {text!r}, accepted NAME or NAME[PARAMETER=VALUE,...]"
-        )
-    name, inside = match.groups()
-    params: dict[str, Any] = {}
-    for item in (inside or "").split(","):
-        if not item.strip():
-            continue
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not key.isidentifier() or not value:
-            raise ConfigurationError(
-                f"policy {name}: found {item.strip()!r}, accepted PARAMETER=VALUE"
-            )
-        if key in params:
-            raise ConfigurationError(f"policy {name}: parameter {key}: found twice")
-        params[key] = _scalar(value)
-    return PolicySpec(name, params)
+    return parse_spec("policy", text)
 
 
 def policy_from_spec(text: str) -> Policy:
     """Return the policy that a text describes; see :func:`parse_policy_spec`."""
     return make_policy(*parse_policy_spec(text))
-
-
-def _scalar(text: str) -> Any:
-    """Return the value that a text stands for."""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:

@@ -14,9 +14,10 @@ from rich.text import Text
 from simsched.experiment.probes import probes
 from simsched.machine import list_machines, load_machine
 from simsched.policy.placement import list_placements
-from simsched.policy.registry import list_policies, policy_info
+from simsched.policy.registry import list_policies, make_policy, parse_policy_spec, policy_info
 from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.resources import data_dir
+from simsched.specs import parse_spec
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import find_workload, list_workloads
@@ -115,14 +116,17 @@ def describe_policy(name: str) -> str:
     ConfigurationError
         The name is unknown, or the file is wrong.
     """
+    name, given = parse_policy_spec(name)
+    if given:
+        make_policy(name, given)  # refuses what the policy does not accept
     if is_file_spec(name):
-        cls, params = load_policy_class(name), {}
+        cls, params = load_policy_class(name), given
         lines = [f"{cls.name or cls.__name__} ({name})", ""]
     else:
         info = policy_info(name)
-        cls, params = info.cls, dict(info.params)
+        cls, params = info.cls, {**info.params, **given}
         lines = [f"{info.name} ({info.source})", ""]
-        if params:
+        if info.params:
             lines = [f"{info.name}: {info.description}", f"Preset of {cls.name}:", ""]
     lines += [inspect.cleandoc(cls.__doc__ or ""), "", "Values", "------"]
     for field in fields(cls):
@@ -152,6 +156,7 @@ def describe_workload(name: str) -> str:
         The name is unknown.
     """
     workload = resolve_workload(name)
+    name = parse_spec("workload", name).name
     lines = [f"{name}: "]
     generator = name
     if name in list_presets():

@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.resources import data_dir
+from simsched.specs import parse_spec
 from simsched.workload.graph import Workload
 from simsched.workload.registry import (
     check_parameter,
@@ -98,7 +99,8 @@ def resolve_workload(
     Parameters
     ----------
     name : str or Path
-        Name of a shipped preset or of a generator, or the path of a preset file.
+        Name of a shipped preset or of a generator, also with parameters (``heat[rows=1024]``), or
+        the path of a preset file.
     params : mapping of str to object, optional
         Parameters that differ from those of the preset or from the generator's defaults.
     seed : int
@@ -109,6 +111,9 @@ def resolve_workload(
     ConfigurationError
         Unknown name, a file that is not a preset, or a parameter that is not accepted.
     """
+    if isinstance(name, str):
+        spec = parse_spec("workload", name)
+        name, params = spec.name, {**spec.params, **(params or {})}
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if isinstance(name, str) and name not in presets:
         if name not in generators:

@@ -121,7 +121,7 @@ def test_shipped_files(name: str) -> None:
             r"m\.yaml:3: policies\[0\]: policy random_stealing: parameter steal_take: found "
             r"'newest', accepted on hardware: 'oldest'",
         ),
-        ({"policies": "['cilk_a[spawn']"}, r"m\.yaml:3: policies\[0\]: policy: found 'cilk_a\[sp"),
+        ({"policies": "['cilk_a[spawn']"}, r"m\.yaml:3: policies\[0\]: policy 'cilk_a\[sp"),
         ({"policies": "[]"}, r"m\.yaml:3: policies: found an empty list, accepted: at least one"),
         ({"policies": "[pfws, pfws]"}, r"m\.yaml:3: policies\[1\]: found 'pfws' twice, accepted"),
         ({"workers": "[]"}, r"m\.yaml:4: workers: found an empty list, accepted: at least one"),
