@@ -114,7 +114,8 @@ static void fill_paths(ssk_problem_t *p, const file_t *file, const char *part)
 
 static void fill_memory(ssk_problem_t *p, const file_t *file, const char *part)
 {
-    COUNT(p->n_levels, "cache_capacity_bytes");
+    COUNT(p->n_levels, "cache_latency_ps");
+    COUNT(p->n_cache_slices, "cache_slice_bytes");
     COUNT(p->n_blocks, "block_bytes");
     p->n_granules = length(file, part, "granule_frame");
     p->n_allowed = (int32_t)length(file, part, "touch_order") / p->n_domains;
@@ -123,11 +124,11 @@ static void fill_memory(ssk_problem_t *p, const file_t *file, const char *part)
     ARRAY(p->node_kind, "node_kind");
     p->n_node_kinds = highest(p->node_kind, p->n_nodes) + 1;
     ARRAY(p->node_slots, "node_slots");
-    ARRAY(p->cache_capacity_bytes, "cache_capacity_bytes");
+    ARRAY(p->cache_slice_ptr, "cache_slice_ptr");
+    ARRAY(p->cache_slice_bytes, "cache_slice_bytes");
     ARRAY(p->cache_latency_ps, "cache_latency_ps");
     ARRAY(p->cache_rate, "cache_rate");
     ARRAY(p->cache_wait, "cache_wait");
-    ARRAY(p->cache_admission, "cache_admission");
     ARRAY(p->cache_instance, "cache_instance");
     ARRAY(p->n_cache_instances, "n_cache_instances");
     NUMBER(p->transfer_level, "transfer_level"); /* no case has one: its rate is not in the file */

@@ -60,14 +60,15 @@ class Problem:
         -1 for a node that is local to all domains.
     node_kind : ndarray of int32, shape (n_nodes,)
         Index of the memory kind, in order of first appearance.
-    cache_capacity_bytes, cache_latency_ps : ndarray of int64, shape (n_levels,)
+    cache_slice_ptr : ndarray of int32, shape (n_levels + 1,)
+    cache_slice_bytes : ndarray of int64
+        Capacities of the slices of an instance of level i: ``[cache_slice_ptr[i] :
+        cache_slice_ptr[i + 1]]``.
+    cache_latency_ps : ndarray of int64, shape (n_levels,)
     cache_rate : ndarray of float64, shape (n_levels,)
         Bytes per ps of a hit.
     cache_wait : ndarray of float64, shape (n_levels,)
         Share of the time of hits for which the core waits.
-    cache_admission : ndarray of float64, shape (n_levels,)
-        Share of what a full instance lacks that enters it, a share of everything else leaving; 0:
-        the least recently used blocks leave.
     transfer_level, transfer_latency_ps, transfer_rate, upgrade_rate : int, int, float, float
         Cache level whose instances pass on what they have written, -1 for none; latency and bytes
         per ps of that; bytes per ps that others give up to be written, 0 where it takes no time.
@@ -127,11 +128,11 @@ class Problem:
     node_capacity_bytes: Int64Array
     node_domain: Int32Array
     node_kind: Int32Array
-    cache_capacity_bytes: Int64Array
+    cache_slice_ptr: Int32Array
+    cache_slice_bytes: Int64Array
     cache_latency_ps: Int64Array
     cache_rate: FloatArray
     cache_wait: FloatArray
-    cache_admission: FloatArray
     transfer_level: int
     transfer_latency_ps: int
     transfer_rate: float
@@ -459,13 +460,12 @@ def make_problem(
             [-1 if n.domain is None else n.domain for n in machine.nodes], np.int32
         ),
         node_kind=np.array([kinds.index(node.kind) for node in machine.nodes], np.int32),
-        cache_capacity_bytes=np.array([level.capacity_bytes for level in machine.caches], np.int64),
+        **_cache_slices(machine),
         cache_latency_ps=np.array([level.latency_ps for level in machine.caches], np.int64),
         cache_rate=np.array(
             [level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64
         ),
         cache_wait=np.array([1.0 - level.overlap for level in machine.caches], np.float64),
-        cache_admission=np.array([level.admission for level in machine.caches], np.float64),
         **_transfers(machine),
         cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(
             -1, len(worker_thread)
@@ -567,6 +567,18 @@ def _transfers(machine: Machine) -> dict[str, Any]:
         "transfer_rate": 0.0,
         "upgrade_rate": 0.0,
     }
+
+
+def _cache_slices(machine: Machine) -> dict[str, Any]:
+    """Return the fields about slices of caches."""
+    of_level = []
+    for level in machine.caches:
+        capacities = level.effective_capacities_bytes or (level.capacity_bytes,)
+        of_level.append([capacity // len(capacities) for capacity in capacities])
+    ptr = np.zeros(len(of_level) + 1, np.int32)
+    np.cumsum([len(slices) for slices in of_level], out=ptr[1:])
+    n_bytes = np.array([each for slices in of_level for each in slices], np.int64)
+    return {"cache_slice_ptr": ptr, "cache_slice_bytes": n_bytes}
 
 
 def _memory_side_granules(

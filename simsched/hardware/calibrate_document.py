@@ -122,7 +122,7 @@ def _reference(found: Calibration) -> str:
     )
 
 
-def _probe(value: str | float, measured: Measured, remark: str = "") -> Pair:
+def _probe(value: str | float | list[str], measured: Measured, remark: str = "") -> Pair:
     """Return a pair of a value and how it was measured."""
     return [value, f"probe: {measured.note}{remark}"]
 
@@ -209,9 +209,12 @@ def _caches(found: Calibration) -> dict[str, Any]:
             rate = bandwidth_text(level.upgrade.value)
             entries[level.name]["upgrade_bandwidth"] = _probe(rate, level.upgrade)
     for level in found.caches:
-        for key, share in (("overlap", level.overlap), ("admission", level.admission)):
-            if share is not None:
-                entries[level.name][key] = _probe(float(f"{share.value:.3g}"), share)
+        if level.overlap is not None:
+            share = float(f"{level.overlap.value:.3g}")
+            entries[level.name]["overlap"] = _probe(share, level.overlap)
+        if level.effective:
+            sizes = [format_size(round(each.value / 1024) * 1024) for each in level.effective]
+            entries[level.name]["effective_capacities"] = _probe(sizes, level.effective[0])
     return entries
 
 

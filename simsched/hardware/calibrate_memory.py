@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+
+import numpy as np
 
 from simsched.hardware.calibrate_host import Host, available_bytes
 from simsched.hardware.calibrate_probes import (
@@ -27,11 +28,12 @@ NEXT_LEVEL = 1.6
 #: Loads from the outermost cache that take more than this share of those from memory are doubtful.
 DOUBTFUL = 0.7
 STATED = "as the system states"
-#: Data that are swept to see what a full cache keeps, by its capacity.
-BEYOND = 1.5
-#: Share that a cache keeps of them below which it counts as least recently used.
-LEAST_HITS = 0.2
-LEAST_ADMISSION = 0.05
+#: Data that are swept to see what a cache keeps of them, by its capacity.
+SWEPT = (0.625, 0.75, 0.875, 1.0, 1.125, 1.25, 1.5, 1.75, 2.0)
+#: How often each is swept anew, in other pages.
+SWEEPS = 5
+#: Slices of an instance, each with a capacity of its own.
+SLICES = 8
 
 Progress = Callable[[str], None]
 
@@ -112,9 +114,9 @@ class CacheLevelValues:
         instances have.
     upgrade : Measured, optional
         Bytes per second that another instance gives up to be written; of the same level.
-    admission : Measured, optional
-        Share of what a full instance lacks that enters it; None where it is least recently used, or
-        was not measured.
+    effective : tuple of Measured
+        Capacities of equal slices of the sets, from the smallest; empty where they were not
+        measured.
     """
 
     name: str
@@ -127,7 +129,7 @@ class CacheLevelValues:
     overlap: Measured | None = None
     transfer: Measured | None = None
     upgrade: Measured | None = None
-    admission: Measured | None = None
+    effective: tuple[Measured, ...] = ()
 
 
 def thread_counts(n_cores: int) -> list[int]:
@@ -317,7 +319,7 @@ def measure_caches(
                 overlap=_overlap(rate, found[0].bandwidth) if found else None,
             )
         )
-    return _with_transfer(host, _with_admission(host, found, effort), effort)
+    return _with_transfer(host, _with_effective_capacities(host, found, effort), effort)
 
 
 def _overlap(rate: Measured, first: Measured) -> Measured:
@@ -326,61 +328,77 @@ def _overlap(rate: Measured, first: Measured) -> Measured:
     return replace(rate, value=min(1.0, rate.value / first.value), how=how)
 
 
-def _with_admission(
+def _with_effective_capacities(
     host: Host, levels: Sequence[CacheLevelValues], effort: Effort
 ) -> list[CacheLevelValues]:
-    """Return the levels; those between the first and the outermost with what they keep.
+    """Return the levels; those between the first and the outermost with their slices.
 
     Notes
     -----
-    A sweep of more than fits takes time as from this level for what was kept, as from the next one
-    for the rest.
+    A sweep takes time as from this level for what was kept, as from the next one for the rest.
     """
     found = list(levels)
     for position in range(1, len(levels) - 1):
         level = levels[position]
-        size = int(BEYOND * level.capacity_bytes)
-        rate = moved(stream_rate(host.threads[:1], CHOSEN, size, rounds=effort.rounds), CHOSEN)
         inside, outside = (1 / each.bandwidth.value for each in levels[position : position + 2])
         if outside <= inside:
             continue
-        kept = min(1.0, max(0.0, (outside - 1 / rate.value) / (outside - inside)))
-        value = admission_of(kept)
-        if value > 0.0:
-            how = f"{rate.how}: keeps {kept:.0%}"
-            found[position] = replace(level, admission=replace(rate, value=value, how=how))
+        shares, spread = [], 0.0
+        for size in SWEPT:
+            times = np.array(
+                [_sweep_time(host, int(size * level.capacity_bytes), effort) for _ in range(SWEEPS)]
+            )
+            kept = np.clip((outside - times) / (outside - inside), 0.0, 1.0)
+            shares.append(float(np.median(kept)))
+            spread = max(spread, float(np.ptp(kept)))
+        how = (
+            f"triad over {SWEPT[0]:g} to {SWEPT[-1]:g} times the capacity keeps "
+            f"{', '.join(f'{share:.0%}' for share in shares)}"
+        )
+        capacities = effective_capacities(shares)
+        found[position] = replace(
+            level,
+            effective=tuple(
+                Measured(each * level.capacity_bytes, spread, SWEEPS, how, is_median=True)
+                for each in capacities
+            ),
+        )
     return found
 
 
-def admission_of(kept: float) -> float:
-    """Return the admission with which a cache keeps a share of data of `BEYOND` its capacity.
+def _sweep_time(host: Host, n_bytes: int, effort: Effort) -> float:
+    """Return the seconds for each byte that a core sweeps."""
+    return (
+        1
+        / moved(stream_rate(host.threads[:1], CHOSEN, n_bytes, rounds=effort.rounds), CHOSEN).value
+    )
 
-    0 if it keeps so little that it counts as least recently used.
+
+def effective_capacities(shares: Sequence[float]) -> tuple[float, ...]:
+    """Return the capacities of `SLICES` equal slices, relative to that of the cache.
+
+    Parameters
+    ----------
+    shares : sequence of float, shape (len(SWEPT),)
+        What is kept of data of the sizes of `SWEPT` that are swept again and again.
 
     Notes
     -----
-    Data are swept again and again. If a share s of them is there when its turn comes and q is the
-    admission, ``s + q (1 - s)`` is there afterwards, of which a share ``exp(-q (1 - s) BEYOND)`` is
-    left when its turn comes again, since so much has entered meanwhile, by the capacity. In the
-    steady state both are equal. s falls from 1 / BEYOND for small q to what random replacement
-    keeps, q = 1.
+    A slice keeps all of what is swept if it has room for it, and nothing otherwise: the least
+    recently used lines leave. So the slices with room for a size are the share that is kept of it;
+    between the sizes it is linear, and what is kept of more is no larger. Slices that have no room
+    for the smallest size have its capacity, slices that have room for the largest one that.
+
+    Examples
+    --------
+    >>> effective_capacities([1, 1, 1, 1, 0, 0, 0, 0, 0])[0]
+    1.0078125
     """
-    if kept < LEAST_HITS:
-        return 0.0
-    low, high = LEAST_ADMISSION, 1.0
-    for _ in range(30):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _steady_share(middle) > kept else (low, middle)
-    return high
-
-
-def _steady_share(admission: float) -> float:
-    """Return the share s of :func:`admission_of`."""
-    share = 1 / BEYOND
-    for _ in range(1000):
-        entering = admission * (1 - share)
-        share = (share + entering) * math.exp(-entering * BEYOND)
-    return share
+    falling = np.minimum.accumulate(np.asarray(shares, np.float64))
+    wanted = 1.0 - (np.arange(SLICES) + 0.5) / SLICES
+    # np.interp needs rising shares; of equal ones the last size counts.
+    found = np.interp(wanted, falling[::-1], np.array(SWEPT)[::-1])
+    return tuple(float(each) for each in found)
 
 
 def _with_transfer(

@@ -6,6 +6,7 @@ in the course of minutes then reaches all cells alike.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from typing import Any
 import simsched
 from simsched.atomic import discard, discard_abandoned, make_directory
 from simsched.errors import ConfigurationError, HardwareError, SimschedError
-from simsched.hardware.disturbance import MIN_CPU_SHARE, disturbances
+from simsched.hardware.disturbance import MAX_SLOWER, MIN_CPU_SHARE, disturbances
 from simsched.hardware.host import Host, Load
 from simsched.hardware.measure_schema import Matrix
 from simsched.hardware.measurements import (
@@ -38,7 +39,7 @@ from simsched.trace.recording import Recording, write_recording
 #: How long the host is watched before the first and after the last run.
 WATCH_S = 0.5
 
-#: How often a run is repeated whose workers have lacked their cores.
+#: How often a run is repeated whose workers have lacked their cores, or had slow ones before it.
 MAX_REPEATS = 3
 
 Progress = Callable[[], None]
@@ -196,6 +197,15 @@ def _count(session: _Session) -> tuple[int, int]:
     return len(session.runs), session.planned
 
 
+@dataclass(frozen=True)
+class _Run:
+    """A run, what the host did meanwhile, and the speed probe before it."""
+
+    recording: Recording
+    load: Load
+    probe_s: float
+
+
 @dataclass
 class _Session:
     """A measurement under way: what is measured so far."""
@@ -215,6 +225,7 @@ class _Session:
         self.cells = cells_of(self.matrix, len(self.host.cores))
         self.planned = len(self.cells) * self.matrix.repetitions
         self._begin = datetime.now(UTC)
+        self._fastest_s = math.inf
 
     def rounds(self) -> Iterator[None]:
         """Measure everything, a round at a time."""
@@ -224,9 +235,10 @@ class _Session:
         self.about["tracing_overhead"] = tracing_overhead(most)
         for number in range(-self.matrix.warmup, self.matrix.repetitions):
             for cell in self.cells:
-                recording, load = self._execute_undisturbed(cell, number)
+                run = self._execute_undisturbed(cell, number)
                 if number >= 0:
-                    self._keep(cell, number, recording, load)
+                    self.probes.append(run.probe_s)
+                    self._keep(cell, number, run.recording, run.load)
                 self.progress()
             if number >= 0:
                 write_measurements(self.result())
@@ -239,23 +251,31 @@ class _Session:
         write_measurements(result)
         return result
 
-    def _execute_undisturbed(self, cell: Cell, number: int) -> tuple[Recording, Load]:
-        """Run a cell until its workers have had their cores, some times at most; keep the best."""
+    def _execute_undisturbed(self, cell: Cell, number: int) -> _Run:
+        """Run a cell until nothing disturbs it, some times at most; keep the best."""
         best = self._execute(cell, number)
         for _ in range(MAX_REPEATS if number >= 0 else 0):
-            share = _cpu_share(best[0])
-            if share >= MIN_CPU_SHARE or cell.workers > len(self.host.cores):
+            if self._quality(best, cell) == (1.0, 1.0):
                 break
             self.repeated += 1
-            self.probes.pop()
             again = self._execute(cell, number)
-            best = max(best, again, key=lambda found: _cpu_share(found[0]))
+            best = max(best, again, key=lambda run: self._quality(run, cell))
         return best
 
-    def _execute(self, cell: Cell, number: int) -> tuple[Recording, Load]:
+    def _quality(self, run: _Run, cell: Cell) -> tuple[float, float]:
+        """Return how far a run had its cores, and their speed before it; 1 is good enough."""
+        share, speed = _cpu_share(run.recording), self._fastest_s / run.probe_s
+        is_shared = cell.workers > len(self.host.cores)
+        return (
+            1.0 if is_shared or share >= MIN_CPU_SHARE else share,
+            1.0 if speed >= 1.0 / (1.0 + MAX_SLOWER) else speed,
+        )
+
+    def _execute(self, cell: Cell, number: int) -> _Run:
         """Run a cell once; the first time, check what it has computed."""
         program = make_program(cell.program, cell.params)
-        probe = self.host.probe()
+        probe_s = self.host.probe()
+        self._fastest_s = min(self._fastest_s, probe_s)
         before = self.host.sample()
         seed = self.matrix.seed + max(number, 0)
         recording = execute(program, cell.mode, workers=cell.workers, seed=seed)
@@ -268,9 +288,7 @@ class _Session:
                     f"program {cell.program} ({cell.label}, {cell.policy}, {cell.workers} "
                     f"workers): wrong result, {error:.3g} times the accepted error"
                 )
-        if number >= 0:
-            self.probes.append(probe)
-        return recording, load
+        return _Run(recording, load, probe_s)
 
     def _keep(self, cell: Cell, number: int, recording: Recording, load: Load) -> None:
         """Write the recording of a run and note the run."""

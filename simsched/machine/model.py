@@ -227,9 +227,10 @@ class CacheLevel:
         takes no time.
     overlap : float
         Share of the time of hits that goes on beside computing; the core waits for the rest.
-    admission : float
-        Share of what a full instance lacks that enters it, an equal share of everything else
-        leaving; 0 when everything enters and the least recently used blocks leave.
+    effective_capacities_bytes : tuple of int
+        The instance behaves as if equal slices of its sets, between which every block is divided,
+        were parts of caches of these capacities, in each of which the least recently used blocks
+        leave. Empty: all of it has its capacity.
     """
 
     name: str
@@ -241,7 +242,7 @@ class CacheLevel:
     transfer_latency_ps: int = 0
     upgrade_bandwidth_bytes_per_s: float = 0.0
     overlap: float = 1.0
-    admission: float = 0.0
+    effective_capacities_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -521,7 +521,9 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
             cache.upgrade_bandwidth.value if cache.upgrade_bandwidth else 0.0
         ),
         overlap=1.0 if cache.overlap is None else cache.overlap.value,
-        admission=0.0 if cache.admission is None else cache.admission.value,
+        effective_capacities_bytes=(
+            tuple(cache.effective_capacities.value) if cache.effective_capacities else ()
+        ),
     )
 
 

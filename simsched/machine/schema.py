@@ -112,7 +112,7 @@ Count = Annotated[int, Field(ge=1, le=65536)]
 Index = Annotated[int, Field(ge=0)]
 Factor = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Admission = Annotated[float, Field(gt=0, le=1)]
+EffectiveCapacities = Annotated[list[Size], Field(min_length=1, max_length=64)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=64)]
 
 
@@ -195,9 +195,9 @@ class Cache(Section):
         Of bytes that others give up because they are written; only with the two before.
     overlap : number, optional
         Share of the time of hits that goes on beside computing; 1 by default.
-    admission : number, optional
-        Share of what a full instance lacks that enters it; by default all of it does, and what was
-        least recently used leaves.
+    effective_capacities : list of sizes, optional
+        What equal slices of the level's sets have room for, as capacities of the whole instance;
+        by default its capacity.
     """
 
     capacity: Sourced[Size]
@@ -208,7 +208,7 @@ class Cache(Section):
     transfer_latency: Sourced[Time] | None = None
     upgrade_bandwidth: Sourced[Bandwidth] | None = None
     overlap: Sourced[Share] | None = None
-    admission: Sourced[Admission] | None = None
+    effective_capacities: Sourced[EffectiveCapacities] | None = None
 
     @model_validator(mode="after")
     def _check_transfer(self) -> Self:

@@ -164,8 +164,9 @@ def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
     _add_value(below, machine, "shared by", _counted(share, "core"), f"{where}.shared_by")
     if level.overlap < 1.0:
         _add_value(below, machine, "overlap", f"{level.overlap:g}", f"{where}.overlap")
-    if level.admission > 0.0:
-        _add_value(below, machine, "admission", f"{level.admission:g}", f"{where}.admission")
+    if level.effective_capacities_bytes:
+        sizes = ", ".join(map(format_size, level.effective_capacities_bytes))
+        _add_value(below, machine, "effective", sizes, f"{where}.effective_capacities")
     for name, rate in (
         ("transfer", level.transfer_bandwidth_bytes_per_s),
         ("upgrade", level.upgrade_bandwidth_bytes_per_s),

@@ -83,7 +83,8 @@ def make_machine(
         Cache levels from the core outwards, each (name, capacity_bytes, bandwidth_bytes_per_s,
         latency_ps, cores_per_instance); consecutive cores share an instance. There may follow,
         the first two above 0 at one level only: transfer_bandwidth_bytes_per_s,
-        transfer_latency_ps, upgrade_bandwidth_bytes_per_s, overlap, admission.
+        transfer_latency_ps, upgrade_bandwidth_bytes_per_s, overlap,
+        effective_capacities_bytes.
     memory_side_cache : MemorySideCache, optional
         Cache in front of every DRAM node.
     page_bytes : int

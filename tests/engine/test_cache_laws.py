@@ -1,8 +1,7 @@
-"""Waiting for hits, shares of full caches, and giving up what another core writes: closed forms."""
+"""Waiting for hits, slices of caches, and giving up what another core writes: closed forms."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import Run, simulate
-from simsched.hardware.calibrate_memory import BEYOND, admission_of
+from simsched.hardware.calibrate_memory import SWEPT, effective_capacities
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Plan
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -83,56 +82,88 @@ def test_what_is_passed_on_to_be_read_is_given_up_to_be_written(backend: str) ->
     assert found.summary.makespan_ps == 400_000 + 520_000 + 620_000 + max(0, hit - 1_140_000)
 
 
-def swept(
-    backend: str, blocks: int, admission: float, rounds: int = 30, block_bytes: int = 1000
-) -> float:
-    """Return the share of hits in the last third of sweeps over blocks; 20,000 bytes fit."""
-    machine = one_domain(1, caches=[("L1", 20_000, 100e9, 0, 1, 0.0, 0, 0.0, 1.0, admission)])
+def swept(backend: str, n_bytes: list[int], effective: tuple[int, ...], rounds: int = 6) -> float:
+    """Return the share of hits in the last sweep over blocks; the capacity is 20,000 bytes."""
+    machine = one_domain(1, caches=[("L1", 20_000, 100e9, 0, 1, 0.0, 0, 0.0, 1.0, effective)])
+    n = len(n_bytes)
     graph = build_graph(
-        np.zeros(blocks),
-        successors=adjacency(range(blocks - 1), range(1, blocks), blocks),
-        accessed=accesses(range(blocks), range(blocks), block_bytes, 0, blocks),
-        block_bytes=[block_bytes] * blocks,
+        np.zeros(n),
+        successors=adjacency(range(n - 1), range(1, n), n),
+        accessed=accesses(range(n), range(n), n_bytes, 0, n),
+        block_bytes=n_bytes,
     )
-    done = [
-        simulate(machine, Workload("sweep", graph, n), CentralQueue(), backend=backend).summary
-        for n in (rounds * 2 // 3, rounds)
-    ]
-    hits = [float(summary.cache_hit_bytes.sum()) for summary in done]
-    return (hits[1] - hits[0]) / (rounds - rounds * 2 // 3) / (block_bytes * blocks)
+    before, after = (
+        simulate(machine, Workload("sweep", graph, count), CentralQueue(), backend=backend).summary
+        for count in (rounds - 1, rounds)
+    )
+    return float(after.cache_hit_bytes.sum() - before.cache_hit_bytes.sum()) / sum(n_bytes)
 
 
-def test_a_cache_with_shares_keeps_what_fits(backend: str) -> None:
-    assert swept(backend, 20, 1.0) == 1.0
-    assert swept(backend, 21, 0.0) == 0.0  # least recently used: all or nothing
-    assert 0.7 < swept(backend, 21, 1.0) < 1.0
+@pytest.mark.parametrize(
+    ("n_blocks", "effective", "share"),
+    [
+        (20, (), 1.0),
+        (21, (), 0.0),  # least recently used: all or nothing
+        (10, (10_000, 20_000, 30_000), 1.0),
+        (11, (10_000, 20_000, 30_000), 2 / 3),
+        (21, (10_000, 20_000, 30_000), 1 / 3),
+        (31, (10_000, 20_000, 30_000), 0.0),
+        (21, (30_000, 10_000, 20_000), 1 / 3),  # in any order
+    ],
+)
+def test_a_sweep_stays_in_slices_that_have_room(
+    backend: str, n_blocks: int, effective: tuple[int, ...], share: float
+) -> None:
+    # Blocks of 999 bytes are three parts of 333; so slices for 10,000 bytes hold 10 of them.
+    assert swept(backend, [999] * n_blocks, effective) == pytest.approx(share)
 
 
-@pytest.mark.parametrize("admission", [1.0, 0.5, 0.1])
-def test_a_swept_cache_keeps_its_steady_share(backend: str, admission: float) -> None:
-    # s = (s + q (1 - s)) exp(-q (1 - s) 1.5), in the limit of small blocks.
-    share = swept(backend, 30, admission)
-    entering = admission * (1 - share)
-    assert share == pytest.approx((share + entering) * math.exp(-entering * 1.5), rel=0.03)
-    # Calibration finds the admission again.
-    assert admission_of(share) == pytest.approx(admission, rel=0.15)
+def test_parts_of_a_block_are_the_whole_block(backend: str) -> None:
+    # 1000 bytes in three slices are 333, 333 and 334: all are there the second time.
+    assert swept(backend, [1000, 1, 2], (20_000,) * 3) == 1.0
+    # A slice for 2000 bytes is too small for half of 4000; the other one holds its half.
+    assert swept(backend, [4000], (2000, 9000)) == 0.5
 
 
-def test_admissions_of_what_a_sweep_shows() -> None:
-    assert BEYOND == 1.5
-    assert admission_of(0.1) == 0.0
-    assert admission_of(0.3) == 1.0  # less than random replacement keeps
-    assert admission_of(0.7) == pytest.approx(0.05)  # more than fits
-    assert 0.05 < admission_of(0.6) < admission_of(0.5) < 1.0
+def test_a_slice_passes_on_what_it_still_has(backend: str) -> None:
+    # Worker 0 writes block 0, then block 1: the smaller slice of its cache loses half of block 0.
+    cache = ("L1", 8000, 100e9, 0, 1, 8e9, 20_000, 0.0, 1.0, (6000, 10_000))
+    graph = build_graph(
+        np.zeros(3),
+        successors=adjacency(range(2), range(1, 3), 3),
+        accessed=accesses(range(3), [0, 1, 0], [0, 0, 4000], [4000, 4000, 0], 3),
+        block_bytes=[4000, 4000],
+    )
+    turns = Turns([0, 0, 1])
+    found = simulate(
+        one_domain(2, caches=[cache]), Workload("chain", graph), turns, backend=backend
+    )
+    # 400 ns of memory for each block; then 2000 bytes at 8 GB/s after 20 ns, the rest of memory.
+    assert found.summary.makespan_ps == 2 * 400_000 + 20_000 + 250_000
+    assert found.summary.cache_hit_bytes.sum() == 2000
 
 
-def test_shares_survive_long_runs(backend: str) -> None:
-    # Every block halves what was there: without care nothing would be left after 180 sweeps.
-    long = swept(backend, 6, 1.0, rounds=240, block_bytes=10_000)
-    assert long == pytest.approx(swept(backend, 6, 1.0, block_bytes=10_000), rel=1e-3)
-    assert long > 0.0
+def test_slices_from_what_sweeps_keep() -> None:
+    assert len(SWEPT) == 9
+    all_or_nothing = effective_capacities([1, 1, 1, 1, 0, 0, 0, 0, 0])
+    assert all(1.0 <= each <= 1.125 for each in all_or_nothing)
+    # A quarter has no room for the smallest size, a quarter has room for the largest one.
+    wide = effective_capacities([0.75, 0.75, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
+    assert wide[:2] == (SWEPT[0],) * 2
+    assert wide[6:] == (SWEPT[-1],) * 2
+    # Noise does not make slices that keep more of more.
+    assert effective_capacities([1, 1, 0.4, 0.6, 0.4, 0, 0, 0, 0.1]) == effective_capacities(
+        [1, 1, 0.4, 0.4, 0.4, 0, 0, 0, 0]
+    )
+    # Swept through its slices, a cache keeps what was measured.
+    shares = [0.96, 0.94, 0.875, 0.69, 0.46, 0.27, 0.1, 0.02, 0.0]
+    slices = np.array(effective_capacities(shares))
+    assert sorted(slices) == list(slices)
+    for size, share in zip(SWEPT, shares, strict=True):
+        assert abs(np.mean(slices >= size) - share) <= 0.5 / len(slices) + 1e-9
 
 
 def test_by_default_hits_overlap_and_the_least_recent_leave() -> None:
     (level,) = make_machine(caches=[("L1", 1000, 1e9, 0, 1)]).caches
-    assert (level.overlap, level.admission, level.upgrade_bandwidth_bytes_per_s) == (1.0, 0.0, 0.0)
+    assert (level.overlap, level.effective_capacities_bytes) == (1.0, ())
+    assert level.upgrade_bandwidth_bytes_per_s == 0.0

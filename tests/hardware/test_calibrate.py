@@ -325,17 +325,18 @@ def test_caches_are_measured_in_half_of_their_capacity(latencies: dict[int, floa
     assert found[0].overlap is None
     assert found[1].overlap is not None
     assert found[1].overlap.value == 1.0
-    assert found[0].admission is found[1].admission is None  # no level between
+    assert found[0].effective == found[1].effective == ()  # no level between
     assert warnings == []
 
 
-def test_a_sweep_of_more_than_fits_shows_what_is_kept(
+def test_sweeps_of_about_the_capacity_show_what_is_kept(
     latencies: dict[int, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     three = small(caches=(HostCache(1, 2**15, 1), HostCache(2, 2**20, 1), HostCache(3, 2**24, 2)))
-    # 24 GB/s in the first level, 12 in the second, 3 in the third; of three quarters of a MiB more
-    # than fits half comes from either: 1 / (1 / 24 + 1 / 6) = 4.8 GB/s.
-    rates = {2**14: 24.0, 2**19: 12.0, 2**23: 3.0, 3 * 2**19: 4.8}
+    # 24 GB/s in the first level, 12 in the second, 3 in the third; half of what is up to 1.25 times
+    # the capacity comes from either: 1 / (1 / 24 + 1 / 6) = 4.8 GB/s.
+    rates = {2**14: 24.0, 2**19: 12.0, 2**23: 3.0}
+    rates |= {int(size * 2**20): 4.8 if size <= 1.25 else 3.0 for size in memory.SWEPT}
 
     def rate(threads, operation, total, *, rounds):
         assert operation == "triad"
@@ -344,12 +345,14 @@ def test_a_sweep_of_more_than_fits_shows_what_is_kept(
     monkeypatch.setattr(memory, "stream_rate", rate)
     found = caches_of(three, steps(1, 1), [])
     assert [each.overlap and each.overlap.value for each in found] == [None, 0.5, 0.125]
-    assert [each.admission is None for each in found] == [True, False, True]
-    assert found[1].admission is not None
-    assert found[1].admission.value == pytest.approx(memory.admission_of(0.5))
-    assert "keeps 50%" in found[1].admission.note
-    rates[3 * 2**19] = 3.0
-    assert caches_of(three, steps(1, 1), [])[1].admission is None  # least recently used
+    assert [len(each.effective) for each in found] == [0, memory.SLICES, 0]
+    sizes = [each.value / 2**20 for each in found[1].effective]
+    assert sizes[:4] == [0.625] * 4  # have no room for the smallest
+    assert all(1.25 <= size <= 1.5 for size in sizes[4:])
+    assert "keeps 50%, 50%, 50%, 50%, 50%, 50%, 0%" in found[1].effective[0].note
+    # Where the next level is as fast, nothing shows.
+    rates[2**23] = 12.0
+    assert caches_of(three, steps(1, 1), [])[1].effective == ()
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,20 @@ def test_a_run_that_lacked_its_cores_is_repeated(
     assert next(shares, None) is None
 
 
+@needs_linux
+@pytest.mark.usefixtures("quick")
+def test_a_run_on_slow_cores_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The warm-up is the fastest; then 9 % slower, which is accepted; then the fastest of four.
+    probes = [1.0, 1.09, 1.3, 1.5, 1.2, 1.4]
+    monkeypatch.setattr(measuring, "_cpu_share", lambda recording: 1.0)
+    monkeypatch.setattr(measuring, "MAX_REPEATS", 3)
+    empty = {"name": "empty", "tasks": 20}
+    chosen = matrix(programs=[empty], policies=["cilk_a"], workers=[1], warmup=1, repetitions=2)
+    measured = measure(chosen, tmp_path, host=FakeHost(probes=probes))
+    assert measured.about["speed_probe_s"] == [1.09, 1.2]
+    assert measured.about["repeated_runs"] == 3
+
+
 def test_the_worst_run_is_named() -> None:
     runs = [replace(RUN, cpu_share=share, repetition=i) for i, share in enumerate((1.0, 0.6, 0.9))]
     assert warnings_of(runs=runs) == [

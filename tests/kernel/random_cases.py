@@ -194,6 +194,12 @@ def random_case(seed: int) -> RandomCase:
     )
 
 
+def _slices(rng: np.random.Generator, capacity: int) -> tuple[int, ...]:
+    """Return capacities of slices of a cache, mostly none."""
+    n_slices = int(rng.integers(2, 5)) if rng.random() < 0.4 else 0
+    return tuple(int(capacity * rng.uniform(0.4, 1.8)) for _ in range(n_slices))
+
+
 def random_machine(rng: np.random.Generator) -> Machine:
     """Return a small machine with any mix of features."""
     smt = ((1.0,), (1.0, 1.3), (1.0, 1.2, 1.3, 1.4))[int(rng.integers(3))]
@@ -205,7 +211,7 @@ def random_machine(rng: np.random.Generator) -> Machine:
             *level,
             *((7e9, 33, float(rng.choice([0.0, 4e9]))) if i == passing else (0.0, 0, 0.0)),
             float(rng.choice([1.0, 0.4])),
-            float(rng.choice([0.0, 0.5])),
+            _slices(rng, level[1]),
         )
         for i, level in enumerate(levels)
     ]

@@ -222,15 +222,19 @@ static void make_memory(scenario_t *s)
         for (int32_t d = 0; d < p->n_domains; d++)
             order[d * p->n_nodes + node] = (d + node) % p->n_nodes;
     }
-    int64_t *cache_bytes = INT64(levels), *cache_latency = INT64(levels);
-    double *cache_rate = DOUBLE(levels), *cache_wait = DOUBLE(levels), *cache_admission = DOUBLE(levels);
+    int64_t *cache_bytes = INT64(4 * levels), *cache_latency = INT64(levels);
+    double *cache_rate = DOUBLE(levels), *cache_wait = DOUBLE(levels);
+    int32_t *slice_ptr = INT32(levels + 1);
     int32_t *instance = INT32(levels * p->n_workers), *n_instances = INT32(levels);
     for (int32_t level = 0; level < levels; level++) {
-        cache_bytes[level] = level == 0 ? 3000 : 12000;
+        int32_t slices = rng_chance(&s->rng, 0.5) ? 1 : 2 + rng_below(&s->rng, 3);
+        int64_t whole = level == 0 ? 3000 : 12000;
+        slice_ptr[level + 1] = slice_ptr[level] + slices;
+        for (int32_t i = 0; i < slices; i++)
+            cache_bytes[slice_ptr[level] + i] = slices == 1 ? whole : whole * (3 + rng_below(&s->rng, 8)) / 6 / slices;
         cache_latency[level] = 5 + level;
         cache_rate[level] = 0.08 / (level + 1);
         cache_wait[level] = rng_chance(&s->rng, 0.5) ? 0.0 : rng_below(&s->rng, 11) / 10.0;
-        cache_admission[level] = rng_chance(&s->rng, 0.5) ? 0.0 : (1 + rng_below(&s->rng, 10)) / 10.0;
         n_instances[level] = level == 0 ? p->n_cores : p->n_domains;
         for (int32_t w = 0; w < p->n_workers; w++)
             instance[level * p->n_workers + w] = level == 0 ? p->worker_core[w] : p->worker_domain[w];
@@ -250,11 +254,12 @@ static void make_memory(scenario_t *s)
             follows[b] = rng_chance(&s->rng, 0.3);
         p->follows_writes = follows;
     }
-    p->cache_capacity_bytes = cache_bytes;
+    p->n_cache_slices = slice_ptr[levels];
+    p->cache_slice_ptr = slice_ptr;
+    p->cache_slice_bytes = cache_bytes;
     p->cache_latency_ps = cache_latency;
     p->cache_rate = cache_rate;
     p->cache_wait = cache_wait;
-    p->cache_admission = cache_admission;
     p->cache_instance = instance;
     p->n_cache_instances = n_instances;
     p->transfer_level = rng_below(&s->rng, levels + 1) - 1;

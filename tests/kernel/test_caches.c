@@ -3,18 +3,12 @@
 #include "sidecache.h"
 #include "support.h"
 
-enum { MAX_INSTANCES = 64, MAX_BLOCKS = 16 };
+enum { MAX_SLICES = 256, MAX_BLOCKS = 16 };
 
 typedef struct {
-    int32_t n, block[MAX_BLOCKS]; /* oldest first; with shares, in no order */
+    int32_t n, block[MAX_BLOCKS]; /* oldest first */
     int64_t n_bytes[MAX_BLOCKS];
-    double share[MAX_BLOCKS], then[MAX_BLOCKS], kept, filled; /* with shares */
 } list_t;
-
-static double share_of(const list_t *list, int32_t i)
-{
-    return list->share[i] * (list->kept / list->then[i]);
-}
 
 /* Removes a block from a list and returns its bytes. */
 static int64_t take_out(list_t *list, int32_t block)
@@ -23,71 +17,32 @@ static int64_t take_out(list_t *list, int32_t block)
         if (list->block[i] != block)
             continue;
         int64_t n_bytes = list->n_bytes[i];
-        if (list->then[i] > 0.0)
-            list->filled -= share_of(list, i);
         list->n--;
         for (; i < list->n; i++) {
             list->block[i] = list->block[i + 1];
             list->n_bytes[i] = list->n_bytes[i + 1];
-            list->share[i] = list->share[i + 1];
-            list->then[i] = list->then[i + 1];
         }
         return n_bytes;
     }
     return 0;
 }
 
-/* Bytes of a block in a list, -1 if it is not there. */
-static int64_t bytes_of(const list_t *list, int32_t block)
+/* Bytes of a block in the lists of an instance's n slices, -1 if it is in none. */
+static int64_t bytes_of(const list_t *lists, int32_t n, int32_t block)
 {
-    for (int32_t i = 0; i < list->n; i++)
-        if (list->block[i] == block)
-            return list->then[i] > 0.0 ? (int64_t)share_of(list, i) : list->n_bytes[i];
-    return -1;
+    int64_t sum = -1;
+    for (int32_t slice = 0; slice < n; slice++)
+        for (int32_t i = 0; i < lists[slice].n; i++)
+            if (lists[slice].block[i] == block)
+                sum = (sum < 0 ? 0 : sum) + lists[slice].n_bytes[i];
+    return sum;
 }
 
-/* Item 2 for a level whose instances keep shares. */
-static int64_t look_up_share(list_t *list, double capacity, double admission, int32_t block, int64_t footprint)
+/* docs/semantics.md, "Segments", item 2, for one slice; returns what is missing. */
+static int64_t look_up_slice(list_t *list, int64_t capacity, int32_t block, int64_t footprint)
 {
-    int32_t i = 0;
-    while (i < list->n && list->block[i] != block)
-        i++;
-    double held = i < list->n ? share_of(list, i) : 0.0;
-    int64_t missing = footprint - ((int64_t)held < footprint ? (int64_t)held : footprint);
-    if (i == list->n)
-        list->block[list->n++] = block;
-    if ((double)footprint > held) {
-        double others = list->filled - held, lacking = (double)footprint - held;
-        double room = capacity > list->filled ? capacity - list->filled : 0.0;
-        held += lacking > room ? room + admission * (lacking - room) : lacking;
-        if (lacking > room && others > capacity - held) {
-            list->kept *= (capacity - held) / others;
-            others = capacity - held;
-        }
-        list->filled = others + held;
-    }
-    list->share[i] = held;
-    list->then[i] = list->kept;
-    for (int32_t k = 0; list->kept < 1e-150 && k < list->n; k++)
-        list->share[k] = k == i ? held : share_of(list, k);
-    for (int32_t k = 0; list->kept < 1e-150 && k < list->n; k++)
-        list->then[k] = 1.0;
-    list->kept = list->kept < 1e-150 ? 1.0 : list->kept;
-    return missing;
-}
-
-/* docs/semantics.md, "Segments", item 2, for one level; returns what is missing. */
-static int64_t look_up(list_t *list, int64_t capacity, double admission, int32_t block, int64_t block_bytes,
-                       int64_t want)
-{
-    int64_t footprint = want < block_bytes ? want : block_bytes, sum = 0;
-    if (footprint > capacity)
-        return want;
-    if (admission > 0.0)
-        return look_up_share(list, (double)capacity, admission, block, footprint);
-    int64_t resident = take_out(list, block), held = resident > footprint ? resident : footprint;
+    int64_t resident = take_out(list, block), held = resident > footprint ? resident : footprint, sum = 0;
     list->block[list->n] = block;
-    list->then[list->n] = 0.0;
     list->n_bytes[list->n++] = held;
     for (int32_t i = 0; i < list->n; i++)
         sum += list->n_bytes[i];
@@ -98,14 +53,44 @@ static int64_t look_up(list_t *list, int64_t capacity, double admission, int32_t
     return footprint - (footprint < resident ? footprint : resident);
 }
 
+/* The same for an instance of a level. */
+static int64_t look_up(list_t *lists, const int64_t *capacity, int32_t n, int32_t block, int64_t block_bytes,
+                       int64_t want)
+{
+    int64_t whole = want < block_bytes ? want : block_bytes, missing = 0;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t footprint = whole * (i + 1) / n - whole * i / n;
+        if (footprint > capacity[i])
+            missing += want * (i + 1) / n - want * i / n;
+        else
+            missing += look_up_slice(&lists[i], capacity[i], block, footprint);
+    }
+    return missing;
+}
+
+static int32_t slices_of(const ssk_problem_t *p, int32_t level)
+{
+    return p->cache_slice_ptr[level + 1] - p->cache_slice_ptr[level];
+}
+
+/* Lists of an instance of a level. */
+static list_t *slices_in(const ssk_problem_t *p, list_t *lists, int32_t level, int32_t instance)
+{
+    for (int32_t before = 0; before < level; before++)
+        lists += slices_of(p, before) * p->n_cache_instances[before];
+    return lists + instance * slices_of(p, level);
+}
+
 /* Bytes of a block in the instances of the level that transfers which the worker does not use. */
-static int64_t elsewhere(const ssk_problem_t *p, const list_t *lists, int32_t worker, int32_t block)
+static int64_t elsewhere(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block)
 {
     int64_t sum = 0;
-    for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++])
-        for (int32_t i = 0; level == p->transfer_level && i < p->n_cache_instances[level]; i++)
-            if (i != p->cache_instance[level * p->n_workers + worker] && bytes_of(&lists[first + i], block) > 0)
-                sum += bytes_of(&lists[first + i], block);
+    int32_t level = p->transfer_level;
+    for (int32_t i = 0; level >= 0 && i < p->n_cache_instances[level]; i++) {
+        int64_t n_bytes = bytes_of(slices_in(p, lists, level, i), slices_of(p, level), block);
+        if (i != p->cache_instance[level * p->n_workers + worker] && n_bytes > 0)
+            sum += n_bytes;
+    }
     return sum;
 }
 
@@ -138,17 +123,15 @@ static void test_caches(uint64_t seed)
     scenario_t s;
     ssk_caches_t caches;
     ssk_allocator_t allocator = ssk_default_allocator();
-    static list_t lists[MAX_INSTANCES];
+    static list_t lists[MAX_SLICES];
     int32_t writer[16];
     ssk_cache_counts_t counts[64], sum = {0, 0, 0, 0};
     int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
     memset(lists, 0, sizeof(lists));
-    for (int i = 0; i < MAX_INSTANCES; i++)
-        lists[i].kept = 1.0;
     memset(writer, -1, sizeof(writer));
     scenario_init(&s, seed);
     const ssk_problem_t *p = &s.problem;
-    CHECK(ssk_caches_alloc(&caches, &allocator, p) == SSK_OK && caches.n_instances <= MAX_INSTANCES);
+    CHECK(ssk_caches_alloc(&caches, &allocator, p) == SSK_OK && caches.n_slices <= MAX_SLICES);
     CHECK(p->n_domains * p->n_levels <= 64 && p->n_levels <= 4);
     memset(counts, 0, sizeof(counts));
     caches.counts = counts;
@@ -163,12 +146,12 @@ static void test_caches(uint64_t seed)
         int64_t there_too = elsewhere(p, lists, worker, block);
         if (writes)
             ssk_caches_write(&caches, worker, block);
-        for (int32_t level = 0, first = 0; level < p->n_levels; first += p->n_cache_instances[level++]) {
-            int32_t own = first + p->cache_instance[level * p->n_workers + worker];
+        for (int32_t level = 0; level < p->n_levels; level++) {
+            int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
             int64_t before = want;
             if (want > 0)
-                want = look_up(&lists[own], p->cache_capacity_bytes[level], p->cache_admission[level], block,
-                               p->block_bytes[block], want);
+                want = look_up(slices_in(p, lists, level, own), p->cache_slice_bytes + p->cache_slice_ptr[level], n,
+                               block, p->block_bytes[block], want);
             hit_sum += before - want;
             missing_sum += want;
             group_sum[level] += step % 2 ? want : 0;
@@ -180,7 +163,8 @@ static void test_caches(uint64_t seed)
             if (level == p->transfer_level)
                 lacked = want;
             if (level == p->transfer_level && want > 0 && writer[block] >= 0 && writer[block] != own) {
-                int64_t there = bytes_of(&lists[writer[block]], block), moved = there < want ? there : want;
+                int64_t there = bytes_of(slices_in(p, lists, level, writer[block]), n, block);
+                int64_t moved = there < want ? there : want;
                 if (moved > 0)
                     expected_wait += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
                 passed = moved;
@@ -190,13 +174,14 @@ static void test_caches(uint64_t seed)
                     writer[block] = SSK_NONE;
             }
             if (writes && level == p->transfer_level)
-                writer[block] = bytes_of(&lists[own], block) >= 0 ? own : SSK_NONE;
-            for (int32_t i = first; writes && i < first + p->n_cache_instances[level]; i++)
-                if (i != own)
-                    take_out(&lists[i], block);
+                writer[block] = bytes_of(slices_in(p, lists, level, own), n, block) >= 0 ? own : SSK_NONE;
+            for (int32_t i = 0; writes && i < n * p->n_cache_instances[level]; i++)
+                if (i / n != own)
+                    take_out(slices_in(p, lists, level, 0) + i, block);
         }
         for (int32_t b = 0; b < p->n_blocks; b++)
-            if (writer[b] >= 0 && bytes_of(&lists[writer[b]], b) < 0)
+            if (writer[b] >= 0 && bytes_of(slices_in(p, lists, p->transfer_level, writer[b]),
+                                           slices_of(p, p->transfer_level), b) < 0)
                 writer[b] = SSK_NONE; /* evicted */
         expected_wait += upgrade(p, block, n_bytes, written, lacked, passed, there_too);
         CHECK(missing == want && tail == expected_tail && wait == expected_wait);
@@ -208,7 +193,7 @@ static void test_caches(uint64_t seed)
     }
     CHECK(sum.hit_bytes == hit_sum && sum.missing_bytes == missing_sum);
     CHECK(memcmp(group, group_sum, sizeof(group)) == 0);
-    CHECK(n_entries(lists, caches.n_instances) == caches.n_live);
+    CHECK(n_entries(lists, caches.n_slices) == caches.n_live);
     ssk_caches_free(&caches);
     scenario_free(&s);
 }

@@ -88,11 +88,12 @@ static void test_problem(uint64_t seed)
     REFUSED(*p, block_bytes, int64_t, 0, -1);
     REFUSED(*p, home, int32_t, 0, p->n_nodes);
     REFUSED(*p, touch_order, int32_t, 0, -1);
-    REFUSED(*p, cache_capacity_bytes, int64_t, 0, -1);
+    REFUSED(*p, cache_slice_bytes, int64_t, 0, -1);
     REFUSED(*p, cache_latency_ps, int64_t, 0, -1);
     REFUSED(*p, cache_rate, double, 0, 0.0);
     REFUSED(*p, cache_wait, double, 0, 1.5);
-    REFUSED(*p, cache_admission, double, 0, -0.1);
+    REFUSED(*p, cache_slice_ptr, int32_t, 0, 1);
+    REFUSED(*p, cache_slice_ptr, int32_t, p->n_levels, p->n_cache_slices + 1);
     REFUSED(*p, n_cache_instances, int32_t, 0, 0);
     REFUSED(*p, granule_ptr, int64_t, p->n_blocks, 0);
     REFUSED(*p, granule_frame, int64_t, 0, -1);

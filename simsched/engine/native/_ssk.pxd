@@ -99,11 +99,12 @@ cdef extern from "ssk.h" nogil:
         const int64_t *node_capacity_bytes
         const int32_t *node_domain
         const int32_t *node_kind
-        const int64_t *cache_capacity_bytes
+        int32_t n_cache_slices
+        const int32_t *cache_slice_ptr
+        const int64_t *cache_slice_bytes
         const int64_t *cache_latency_ps
         const double *cache_rate
         const double *cache_wait
-        const double *cache_admission
         const int32_t *cache_instance
         const int32_t *n_cache_instances
         int32_t transfer_level

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,12 @@ from numpy.typing import NDArray
 from simsched.engine.problem import Problem
 from simsched.engine.reference.record import Record
 
-#: Shares below this are multiplied out, so that they never vanish.
-LEAST_KEPT = 1e-150
-
 
 class Lru:
-    """An instance that drops the least recently used blocks: an ordered map, most recent last."""
+    """A slice, which drops the least recently used blocks: an ordered map, most recent last."""
 
     def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
         self._bytes: OrderedDict[int, int] = OrderedDict()
 
     def __contains__(self, block: int) -> bool:
@@ -33,7 +31,7 @@ class Lru:
         """Take a block in and return those that were dropped for it."""
         self._bytes[block] = max(self._bytes.pop(block, 0), footprint)
         dropped = []
-        while sum(self._bytes.values()) > self._capacity:
+        while sum(self._bytes.values()) > self.capacity:
             dropped.append(self._bytes.popitem(last=False)[0])
         return dropped
 
@@ -42,55 +40,40 @@ class Lru:
         self._bytes.pop(block, None)
 
 
-class Shares:
-    """An instance of which, when it is full, everything loses an equal share.
+class Instance:
+    """A cache whose slices each hold a part of every block."""
 
-    An entry is the bytes that it had when the instance's `kept` was so much: what is here now is
-    these bytes times the quotient of the present `kept` and that one.
-    """
-
-    def __init__(self, capacity: int, admission: float) -> None:
-        self._capacity, self._admission = float(capacity), admission
-        self._entry: dict[int, tuple[float, float]] = {}
-        self._kept, self._filled = 1.0, 0.0
+    def __init__(self, capacities: Sequence[int]) -> None:
+        self._slices = [Lru(capacity) for capacity in capacities]
 
     def __contains__(self, block: int) -> bool:
-        return block in self._entry
-
-    def _held(self, block: int) -> float:
-        if block not in self._entry:
-            return 0.0
-        n_bytes, then = self._entry[block]
-        return n_bytes * (self._kept / then)
+        return any(block in each for each in self._slices)
 
     def resident(self, block: int) -> int:
-        """Return the whole bytes of a block that are here."""
-        return int(self._held(block))
+        """Return the bytes of a block that are here."""
+        return sum(each.resident(block) for each in self._slices)
 
-    def enter(self, block: int, footprint: int) -> list[int]:
-        """Take a block in; nothing is dropped altogether."""
-        held = self._held(block)
-        if footprint > held:
-            others, lacking = self._filled - held, footprint - held
-            room = max(0.0, self._capacity - self._filled)
-            if lacking > room:
-                held += room + self._admission * (lacking - room)
-                if others > self._capacity - held:
-                    self._kept *= (self._capacity - held) / others
-                    others = self._capacity - held
-            else:
-                held += lacking
-            self._filled = others + held
-            if self._kept < LEAST_KEPT:
-                self._entry = {other: (self._held(other), 1.0) for other in self._entry}
-                self._kept = 1.0
-        self._entry[block] = held, self._kept
-        return []
+    def take(self, block: int, want: int, footprint: int) -> tuple[int, list[int]]:
+        """Return the bytes of those wanted that are not here, and the blocks dropped for them."""
+        missing, touched = 0, set()
+        for each, wanted, part in zip(
+            self._slices, self._parts(want), self._parts(footprint), strict=True
+        ):
+            if part > each.capacity:
+                missing += wanted
+                continue
+            missing += part - min(part, each.resident(block))
+            touched.update(each.enter(block, part))
+        return missing, [other for other in sorted(touched) if other not in self]
+
+    def _parts(self, n_bytes: int) -> list[int]:
+        n = len(self._slices)
+        return [n_bytes * (i + 1) // n - n_bytes * i // n for i in range(n)]
 
     def drop(self, block: int) -> None:
         """Forget a block, if it is here."""
-        self._filled -= self._held(block)
-        self._entry.pop(block, None)
+        for each in self._slices:
+            each.drop(block)
 
 
 class Caches:
@@ -104,7 +87,7 @@ class Caches:
         self._problem = problem
         self._record = record
         self._content = [
-            [_instance(problem, level) for _ in range(count)]
+            [Instance(_slices(problem, level)) for _ in range(count)]
             for level, count in enumerate(problem.n_cache_instances.tolist())
         ]
         self._writer: dict[int, int] = {}
@@ -165,12 +148,9 @@ class Caches:
     def _look_up(self, level: int, worker: int, block: int, want: int) -> int:
         """Return the bytes that the own instance of a level lacks; it has taken the block in."""
         own = int(self._problem.cache_instance[level, worker])
-        content = self._content[level][own]
         footprint = min(want, int(self._problem.block_bytes[block]))
-        if footprint > int(self._problem.cache_capacity_bytes[level]):
-            return want
-        missing = footprint - min(footprint, content.resident(block))
-        for dropped in content.enter(block, footprint):
+        missing, gone = self._content[level][own].take(block, want, footprint)
+        for dropped in gone:
             if level == self._problem.transfer_level and self._writer.get(dropped) == own:
                 del self._writer[dropped]
         return missing
@@ -206,13 +186,10 @@ class Caches:
                     self._writer[block] = own
 
 
-def _instance(problem: Problem, level: int) -> Lru | Shares:
-    """Return an empty instance of a level."""
-    capacity, admission = (
-        int(problem.cache_capacity_bytes[level]),
-        float(problem.cache_admission[level]),
-    )
-    return Shares(capacity, admission) if admission > 0.0 else Lru(capacity)
+def _slices(problem: Problem, level: int) -> list[int]:
+    """Return the capacities of the slices of an instance of a level."""
+    begin, end = problem.cache_slice_ptr[level], problem.cache_slice_ptr[level + 1]
+    return [int(n_bytes) for n_bytes in problem.cache_slice_bytes[begin:end]]
 
 
 class MemorySideCaches:

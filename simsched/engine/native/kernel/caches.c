@@ -1,7 +1,29 @@
 #include "caches.h"
 
-/* Shares below this are multiplied out, so that they never vanish. */
-static const double LEAST_KEPT = 1e-150;
+/* Slices that each instance of a level is divided into. */
+static inline int32_t n_slices_of(const ssk_caches_t *self, int32_t level)
+{
+    return self->problem->cache_slice_ptr[level + 1] - self->problem->cache_slice_ptr[level];
+}
+
+/* First slice of an instance. */
+static inline int32_t slice_of(const ssk_caches_t *self, int32_t level, int32_t instance)
+{
+    return self->first_slice[level] + instance * n_slices_of(self, level);
+}
+
+/* Instance of a level that a worker uses. */
+static inline int32_t own_instance(const ssk_caches_t *self, int32_t level, int32_t worker)
+{
+    return self->problem->cache_instance[(size_t)level * (size_t)self->problem->n_workers + (size_t)worker];
+}
+
+/* Part of some bytes in slice `number` of n. */
+static inline int64_t part(int64_t n_bytes, int32_t number, int32_t n)
+{
+    int64_t rest = n == 1 ? 0 : n_bytes % n;
+    return (n == 1 ? n_bytes : n_bytes / n) + rest * (number + 1) / n - rest * number / n;
+}
 
 int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
 {
@@ -11,26 +33,22 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
     self->problem = problem;
     self->allocator = allocator;
     self->free_entry = SSK_NONE;
-    self->first_instance = ssk_new(allocator, n_levels, sizeof(*self->first_instance));
-    if (self->first_instance == NULL)
+    self->first_slice = ssk_new(allocator, n_levels, sizeof(*self->first_slice));
+    if (self->first_slice == NULL)
         return SSK_ERR_MEMORY;
     for (size_t level = 0; level < n_levels; level++) {
-        self->first_instance[level] = self->n_instances;
-        self->n_instances += problem->n_cache_instances[level];
+        self->first_slice[level] = self->n_slices;
+        self->n_slices += problem->n_cache_instances[level] * n_slices_of(self, (int32_t)level);
     }
     if (n_levels == 0)
         return SSK_OK;
-    size_t n_instances = (size_t)self->n_instances, n_blocks = (size_t)problem->n_blocks;
-    self->resident = ssk_new(allocator, n_instances, sizeof(*self->resident));
-    self->kept = ssk_new(allocator, n_instances, sizeof(*self->kept));
-    self->filled = ssk_new(allocator, n_instances, sizeof(*self->filled));
+    size_t n_slices = (size_t)self->n_slices, n_blocks = (size_t)problem->n_blocks;
+    self->resident = ssk_new(allocator, n_slices, sizeof(*self->resident));
     self->holder = ssk_new(allocator, n_blocks, sizeof(*self->holder));
     self->table = ssk_new(allocator, initial, sizeof(*self->table));
-    self->entries = ssk_new(allocator, n_instances + 1, sizeof(*self->entries));
-    if (!self->resident || !self->kept || !self->filled || !self->holder || !self->table || !self->entries)
+    self->entries = ssk_new(allocator, n_slices + 1, sizeof(*self->entries));
+    if (!self->resident || !self->holder || !self->table || !self->entries)
         return SSK_ERR_MEMORY;
-    for (size_t i = 0; i < n_instances; i++)
-        self->kept[i] = 1.0;
     if (problem->transfer_level != SSK_NONE) {
         self->writer = ssk_new(allocator, n_blocks, sizeof(*self->writer));
         if (self->writer == NULL)
@@ -38,8 +56,8 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
         for (size_t block = 0; block < n_blocks; block++)
             self->writer[block] = SSK_NONE;
     }
-    self->end = self->n_instances;
-    self->n_entries = self->capacity = n_instances + 1;
+    self->end = self->n_slices;
+    self->n_entries = self->capacity = n_slices + 1;
     for (int32_t i = 0; i <= self->end; i++)
         self->entries[i].newer = self->entries[i].older = i;
     for (size_t block = 0; block < n_blocks; block++)
@@ -54,10 +72,8 @@ void ssk_caches_free(ssk_caches_t *self)
     const ssk_allocator_t *allocator = self->allocator;
     if (allocator == NULL)
         return;
-    ssk_delete(allocator, self->first_instance);
+    ssk_delete(allocator, self->first_slice);
     ssk_delete(allocator, self->resident);
-    ssk_delete(allocator, self->kept);
-    ssk_delete(allocator, self->filled);
     ssk_delete(allocator, self->holder);
     ssk_delete(allocator, self->writer);
     ssk_delete(allocator, self->entries);
@@ -65,10 +81,10 @@ void ssk_caches_free(ssk_caches_t *self)
     memset(self, 0, sizeof(*self));
 }
 
-/* Place in the table where the search for (instance, block) begins. */
-static inline size_t hash(const ssk_caches_t *self, int32_t instance, int32_t block)
+/* Place in the table where the search for (slice, block) begins. */
+static inline size_t hash(const ssk_caches_t *self, int32_t slice, int32_t block)
 {
-    uint64_t key = ((uint64_t)(uint32_t)instance << 32) | (uint32_t)block;
+    uint64_t key = ((uint64_t)(uint32_t)slice << 32) | (uint32_t)block;
     return (size_t)((key * UINT64_C(0x9E3779B97F4A7C15)) >> 32) & self->table_mask;
 }
 
@@ -77,18 +93,18 @@ static inline size_t next_place(const ssk_caches_t *self, size_t place)
     return (place + 1) & self->table_mask;
 }
 
-static int32_t find(const ssk_caches_t *self, int32_t instance, int32_t block)
+static int32_t find(const ssk_caches_t *self, int32_t slice, int32_t block)
 {
-    for (size_t place = hash(self, instance, block);; place = next_place(self, place)) {
+    for (size_t place = hash(self, slice, block);; place = next_place(self, place)) {
         int32_t entry = self->table[place];
-        if (entry < 0 || (self->entries[entry].instance == instance && self->entries[entry].block == block))
+        if (entry < 0 || (self->entries[entry].slice == slice && self->entries[entry].block == block))
             return entry;
     }
 }
 
 static void table_insert(ssk_caches_t *self, int32_t entry)
 {
-    size_t place = hash(self, self->entries[entry].instance, self->entries[entry].block);
+    size_t place = hash(self, self->entries[entry].slice, self->entries[entry].block);
     while (self->table[place] >= 0)
         place = next_place(self, place);
     self->table[place] = entry;
@@ -97,12 +113,12 @@ static void table_insert(ssk_caches_t *self, int32_t entry)
 /* Removes an entry and moves later ones of its run forward, so that searches never meet a gap. */
 static void table_remove(ssk_caches_t *self, int32_t entry)
 {
-    size_t gap = hash(self, self->entries[entry].instance, self->entries[entry].block);
+    size_t gap = hash(self, self->entries[entry].slice, self->entries[entry].block);
     while (self->table[gap] != entry)
         gap = next_place(self, gap);
     for (size_t place = next_place(self, gap); self->table[place] >= 0; place = next_place(self, place)) {
         const ssk_cached_t *other = &self->entries[self->table[place]];
-        size_t home = hash(self, other->instance, other->block);
+        size_t home = hash(self, other->slice, other->block);
         if (((place - home) & self->table_mask) >= ((place - gap) & self->table_mask)) {
             self->table[gap] = self->table[place];
             gap = place;
@@ -129,7 +145,7 @@ static int grow_table(ssk_caches_t *self)
     return SSK_OK;
 }
 
-static void unlink_from_instance(ssk_caches_t *self, int32_t entry)
+static void unlink_from_slice(ssk_caches_t *self, int32_t entry)
 {
     const ssk_cached_t *e = &self->entries[entry];
     self->entries[e->newer].older = e->older;
@@ -138,24 +154,38 @@ static void unlink_from_instance(ssk_caches_t *self, int32_t entry)
 
 static void link_as_newest(ssk_caches_t *self, int32_t entry)
 {
-    ssk_cached_t *e = &self->entries[entry], *instance = &self->entries[e->instance];
-    e->newer = e->instance;
-    e->older = instance->older;
+    ssk_cached_t *e = &self->entries[entry], *slice = &self->entries[e->slice];
+    e->newer = e->slice;
+    e->older = slice->older;
     self->entries[e->older].newer = entry;
-    instance->older = entry;
+    slice->older = entry;
 }
 
-/* Bytes of an entry that an instance with shares still holds; 0 without shares. */
-static double share_of(const ssk_caches_t *self, const ssk_cached_t *entry)
+/* Bytes of a block in an instance; *is_there_ret: whether it has an entry of it. */
+static int64_t held_by(const ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, bool *is_there_ret)
 {
-    return entry->then > 0.0 ? entry->share_bytes * (self->kept[entry->instance] / entry->then) : 0.0;
+    int64_t sum = 0;
+    int32_t first = slice_of(self, level, instance);
+    *is_there_ret = false;
+    for (int32_t slice = first; slice < first + n_slices_of(self, level); slice++) {
+        int32_t entry = find(self, slice, block);
+        if (entry >= 0) {
+            sum += self->entries[entry].n_bytes;
+            *is_there_ret = true;
+        }
+    }
+    return sum;
 }
 
-/* Whole bytes of an entry that its instance holds. */
-static int64_t bytes_of(const ssk_caches_t *self, int32_t entry)
+/* Forgets that an instance has written a block when it has no entry of it any more. */
+static void forget_writer(ssk_caches_t *self, int32_t block)
 {
-    const ssk_cached_t *e = &self->entries[entry];
-    return e->then > 0.0 ? (int64_t)share_of(self, e) : e->n_bytes;
+    bool is_there;
+    if (self->writer == NULL || self->writer[block] == SSK_NONE)
+        return;
+    held_by(self, self->problem->transfer_level, self->writer[block], block, &is_there);
+    if (!is_there)
+        self->writer[block] = SSK_NONE;
 }
 
 /* Removes an entry from everything and frees it. */
@@ -163,21 +193,19 @@ static void drop(ssk_caches_t *self, int32_t entry)
 {
     ssk_cached_t *e = &self->entries[entry];
     table_remove(self, entry);
-    unlink_from_instance(self, entry);
+    unlink_from_slice(self, entry);
     *(e->previous >= 0 ? &self->entries[e->previous].following : &self->holder[e->block]) = e->following;
     self->entries[e->following].previous = e->previous;
-    self->resident[e->instance] -= e->n_bytes;
-    self->filled[e->instance] -= share_of(self, e);
-    if (self->writer != NULL && self->writer[e->block] == e->instance)
-        self->writer[e->block] = SSK_NONE;
-    e->instance = SSK_NONE;
+    self->resident[e->slice] -= e->n_bytes;
+    e->slice = SSK_NONE;
     e->following = self->free_entry;
     self->free_entry = entry;
     self->n_live--;
+    forget_writer(self, e->block);
 }
 
-/* Stores a new, empty entry as the most recent one of an instance. */
-static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *entry_ret)
+/* Stores a new, empty entry as the most recent one of a slice. */
+static int insert(ssk_caches_t *self, int32_t slice, int32_t block, int32_t *entry_ret)
 {
     int status = SSK_OK;
     if (4 * (self->n_live + 1) > self->table_mask + 1)
@@ -194,8 +222,7 @@ static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *
         entry = (int32_t)self->n_entries++;
     ssk_cached_t *e = &self->entries[entry];
     e->n_bytes = 0;
-    e->share_bytes = e->then = 0.0;
-    e->instance = instance;
+    e->slice = slice;
     e->block = block;
     e->previous = -1;
     e->following = self->holder[block];
@@ -208,71 +235,50 @@ static int insert(ssk_caches_t *self, int32_t instance, int32_t block, int32_t *
     return SSK_OK;
 }
 
-/* Gives all entries of an instance the bytes that they have now. */
-static void multiply_out(ssk_caches_t *self, int32_t instance)
+/* Looks `footprint` bytes up in a slice of some capacity; *held_ret is what it has of the block. */
+static int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capacity, int32_t block, int64_t footprint,
+                         int64_t *held_ret)
 {
-    for (int32_t e = self->entries[instance].older; e != instance; e = self->entries[e].older) {
-        self->entries[e].share_bytes = share_of(self, &self->entries[e]);
-        self->entries[e].then = 1.0;
+    int32_t entry = find(self, slice, block);
+    if (entry >= 0) {
+        if (self->entries[slice].older != entry) {
+            unlink_from_slice(self, entry);
+            link_as_newest(self, entry);
+        }
+    } else {
+        int status = insert(self, slice, block, &entry);
+        if (status != SSK_OK)
+            return status;
     }
-    self->kept[instance] = 1.0;
-}
-
-/* Lets an entry of an instance with shares grow to `footprint` bytes, as far as these are admitted. */
-static void admit(ssk_caches_t *self, int32_t level, int32_t entry, double footprint)
-{
-    int32_t instance = self->entries[entry].instance;
-    double held = share_of(self, &self->entries[entry]), capacity = (double)self->problem->cache_capacity_bytes[level];
+    int64_t held = self->entries[entry].n_bytes;
+    *held_ret = held;
     if (footprint > held) {
-        double others = self->filled[instance] - held, lacking = footprint - held;
-        double room = capacity - self->filled[instance];
-        if (room < 0.0)
-            room = 0.0;
-        if (lacking > room) {
-            held += room + self->problem->cache_admission[level] * (lacking - room);
-            if (others > capacity - held) {
-                self->kept[instance] *= (capacity - held) / others;
-                others = capacity - held;
-            }
-        } else
-            held += lacking;
-        self->filled[instance] = others + held;
-        if (self->kept[instance] < LEAST_KEPT)
-            multiply_out(self, instance);
+        self->resident[slice] += footprint - held;
+        self->entries[entry].n_bytes = footprint;
+        while (self->resident[slice] > capacity)
+            drop(self, self->entries[slice].newer);
     }
-    self->entries[entry].share_bytes = held;
-    self->entries[entry].then = self->kept[instance];
+    return SSK_OK;
 }
 
 /* Looks `want` bytes up in one instance; *missing_ret is what it does not hold. */
 static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t want,
                    int64_t *missing_ret)
 {
-    int64_t capacity = self->problem->cache_capacity_bytes[level];
-    int64_t footprint = ssk_min(want, self->problem->block_bytes[block]);
-    *missing_ret = want;
-    if (footprint > capacity)
-        return SSK_OK;
-    int32_t entry = find(self, instance, block);
-    if (entry >= 0) {
-        if (self->entries[instance].older != entry) {
-            unlink_from_instance(self, entry);
-            link_as_newest(self, entry);
+    int32_t n = n_slices_of(self, level), first = slice_of(self, level, instance);
+    const int64_t *capacity = self->problem->cache_slice_bytes + self->problem->cache_slice_ptr[level];
+    int64_t whole = ssk_min(want, self->problem->block_bytes[block]);
+    *missing_ret = 0;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t footprint = part(whole, i, n), held;
+        if (footprint > capacity[i]) {
+            *missing_ret += part(want, i, n);
+            continue;
         }
-    } else {
-        int status = insert(self, instance, block, &entry);
+        int status = look_up_slice(self, first + i, capacity[i], block, footprint, &held);
         if (status != SSK_OK)
             return status;
-    }
-    int64_t held = bytes_of(self, entry);
-    *missing_ret = footprint - ssk_min(footprint, held);
-    if (self->problem->cache_admission[level] > 0.0) {
-        admit(self, level, entry, (double)footprint);
-    } else if (footprint > held) {
-        self->resident[instance] += footprint - held;
-        self->entries[entry].n_bytes = footprint;
-        while (self->resident[instance] > capacity)
-            drop(self, self->entries[instance].newer);
+        *missing_ret += footprint - ssk_min(footprint, held);
     }
     return SSK_OK;
 }
@@ -282,9 +288,10 @@ static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, in
 {
     const ssk_problem_t *p = self->problem;
     int32_t writer = self->writer[block];
+    bool is_there;
     if (missing == 0 || writer == SSK_NONE || writer == instance)
         return 0;
-    int64_t there = bytes_of(self, find(self, writer, block)), moved = ssk_min(missing, there);
+    int64_t there = held_by(self, p->transfer_level, writer, block, &is_there), moved = ssk_min(missing, there);
     if (moved == there)
         self->writer[block] = SSK_NONE;
     if (moved > 0) {
@@ -297,12 +304,13 @@ static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, in
 /* Bytes of a block in other instances of the level that passes on than `own`. */
 static int64_t elsewhere(const ssk_caches_t *self, int32_t own, int32_t block)
 {
-    int32_t level = self->problem->transfer_level, first = self->first_instance[level];
+    int32_t level = self->problem->transfer_level, n = n_slices_of(self, level);
+    int32_t first = self->first_slice[level], end = first + n * self->problem->n_cache_instances[level];
     int64_t sum = 0;
     for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following) {
-        int32_t instance = self->entries[e].instance;
-        if (instance != own && instance >= first && instance < first + self->problem->n_cache_instances[level])
-            sum += bytes_of(self, e);
+        int32_t slice = self->entries[e].slice;
+        if (slice >= first && slice < end && (slice - first) / n != own)
+            sum += self->entries[e].n_bytes;
     }
     return sum;
 }
@@ -318,9 +326,8 @@ static int64_t upgrade(const ssk_caches_t *self, int32_t worker, int32_t block, 
         return 0;
     if (passed > 0)
         had += (int64_t)((double)passed * ((double)updated / (double)footprint));
-    size_t place = (size_t)p->transfer_level * (size_t)p->n_workers + (size_t)worker;
-    int32_t own = self->first_instance[p->transfer_level] + p->cache_instance[place];
-    int64_t upgraded = ssk_min(ssk_min(updated, had), elsewhere(self, own, block));
+    int64_t there_too = elsewhere(self, own_instance(self, p->transfer_level, worker), block);
+    int64_t upgraded = ssk_min(ssk_min(updated, had), there_too);
     if (upgraded <= 0)
         return 0;
     return ssk_add_ps(p->transfer_latency_ps, ssk_ceil_ps((double)upgraded / p->upgrade_rate));
@@ -333,8 +340,7 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
     ssk_cache_counts_t *counts = self->counts + (size_t)p->worker_domain[worker] * (size_t)p->n_levels;
     int64_t want = n_bytes, passed = 0, lacked = 0;
     for (int32_t level = 0; level < p->n_levels && want > 0; level++) {
-        int32_t instance =
-            self->first_instance[level] + p->cache_instance[(size_t)level * (size_t)p->n_workers + (size_t)worker];
+        int32_t instance = own_instance(self, level, worker);
         int64_t missing;
         int status = look_up(self, level, instance, block, want, &missing);
         if (status != SSK_OK)
@@ -366,14 +372,14 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
     return SSK_OK;
 }
 
-/* Tells whether a worker uses an instance on some level. */
-static bool uses(const ssk_caches_t *self, int32_t worker, int32_t instance)
+/* Tells whether a slice belongs to an instance that a worker uses. */
+static bool uses(const ssk_caches_t *self, int32_t worker, int32_t slice)
 {
-    const ssk_problem_t *p = self->problem;
-    for (int32_t level = 0; level < p->n_levels; level++)
-        if (self->first_instance[level] + p->cache_instance[(size_t)level * (size_t)p->n_workers + (size_t)worker] ==
-            instance)
+    for (int32_t level = 0; level < self->problem->n_levels; level++) {
+        int32_t first = slice_of(self, level, own_instance(self, level, worker));
+        if (slice >= first && slice < first + n_slices_of(self, level))
             return true;
+    }
     return false;
 }
 
@@ -384,49 +390,53 @@ void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block)
         return;
     for (int32_t entry = self->holder[block]; entry != self->end;) {
         int32_t following = self->entries[entry].following;
-        if (!uses(self, worker, self->entries[entry].instance))
+        if (!uses(self, worker, self->entries[entry].slice))
             drop(self, entry);
         entry = following;
     }
     if (self->writer != NULL) {
-        size_t place = (size_t)p->transfer_level * (size_t)p->n_workers + (size_t)worker;
-        int32_t own = self->first_instance[p->transfer_level] + p->cache_instance[place];
-        self->writer[block] = find(self, own, block) >= 0 ? own : SSK_NONE;
+        self->writer[block] = own_instance(self, p->transfer_level, worker);
+        forget_writer(self, block);
     }
+}
+
+/* Checks the ring of a slice; *in_lists counts entries of all of them. */
+static bool is_ring_sound(const ssk_caches_t *self, int32_t slice, int64_t capacity, size_t *in_lists)
+{
+    int32_t newer = slice;
+    int64_t sum = 0;
+    for (int32_t e = self->entries[slice].older; e != slice; newer = e, e = self->entries[e].older) {
+        if (self->entries[e].slice != slice || self->entries[e].newer != newer ||
+            find(self, slice, self->entries[e].block) != e || ++*in_lists > self->n_live)
+            return false;
+        sum += self->entries[e].n_bytes;
+    }
+    return self->entries[slice].newer == newer && sum == self->resident[slice] && sum <= capacity;
 }
 
 int ssk_caches_verify(const ssk_caches_t *self)
 {
+    const ssk_problem_t *p = self->problem;
     size_t in_lists = 0, in_blocks = 0, in_table = 0;
-    if (self->problem->n_levels == 0)
+    if (p->n_levels == 0)
         return SSK_OK;
-    for (int32_t level = 0; level < self->problem->n_levels; level++) {
-        for (int32_t i = 0; i < self->problem->n_cache_instances[level]; i++) {
-            int32_t instance = self->first_instance[level] + i, newer = instance;
-            int64_t sum = 0;
-            double shares = 0.0;
-            for (int32_t e = self->entries[instance].older; e != instance; newer = e, e = self->entries[e].older) {
-                if (self->entries[e].instance != instance || self->entries[e].newer != newer ||
-                    find(self, instance, self->entries[e].block) != e || ++in_lists > self->n_live)
-                    return SSK_ERR_INVARIANT;
-                sum += self->entries[e].n_bytes;
-                shares += share_of(self, &self->entries[e]);
-            }
-            double least = 1e-6 * (double)self->problem->cache_capacity_bytes[level] + 1e-6;
-            if (shares > self->filled[instance] + least || shares < self->filled[instance] - least)
+    for (int32_t level = 0; level < p->n_levels; level++) {
+        int32_t n = n_slices_of(self, level);
+        for (int32_t i = 0; i < n * p->n_cache_instances[level]; i++)
+            if (!is_ring_sound(self, self->first_slice[level] + i,
+                               p->cache_slice_bytes[p->cache_slice_ptr[level] + i % n], &in_lists))
                 return SSK_ERR_INVARIANT;
-            if (self->entries[instance].newer != newer || sum != self->resident[instance] ||
-                sum > self->problem->cache_capacity_bytes[level])
-                return SSK_ERR_INVARIANT;
-        }
     }
-    for (int32_t block = 0; block < self->problem->n_blocks; block++)
-        if (self->writer != NULL && self->writer[block] != SSK_NONE && find(self, self->writer[block], block) < 0)
+    for (int32_t block = 0; block < p->n_blocks; block++) {
+        bool is_there = true;
+        if (self->writer != NULL && self->writer[block] != SSK_NONE)
+            held_by(self, p->transfer_level, self->writer[block], block, &is_there);
+        if (!is_there)
             return SSK_ERR_INVARIANT;
-    for (int32_t block = 0; block < self->problem->n_blocks; block++)
         for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following)
             if (self->entries[e].block != block || ++in_blocks > self->n_live)
                 return SSK_ERR_INVARIANT;
+    }
     for (size_t place = 0; place <= self->table_mask; place++)
         in_table += self->table[place] >= 0;
     return in_lists == self->n_live && in_blocks == self->n_live && in_table == self->n_live ? SSK_OK

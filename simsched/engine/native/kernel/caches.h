@@ -1,21 +1,18 @@
 /*
- * Processor caches: least recently used blocks per cache instance, or shares of blocks.
+ * Processor caches: least recently used blocks per slice of each cache instance.
  *
- * An entry says how many bytes of a block are resident in an instance. All entries live in one array; a hash table
- * (open addressing, linear probing, deletion by shifting back) finds the entry of (instance, block); each instance
+ * An instance is divided into slices of their own capacities, and every block between them: most levels have one slice.
+ * An entry says how many bytes of a block are resident in a slice. All entries live in one array; a hash table
+ * (open addressing, linear probing, deletion by shifting back) finds the entry of (slice, block); each slice
  * links its entries from most to least recently used, and each block links its holders, so that a write can drop all
- * other copies without looking at instances that hold none.
+ * other copies without looking at slices that hold none.
  *
- * The list of an instance is a ring through entry number `instance`, which stands for the instance itself, and lists of
+ * The list of a slice is a ring through entry number `slice`, which stands for the slice itself, and lists of
  * blocks end in one common entry, `end`: linking and unlinking need no question whether there is a neighbour. What is
  * looked up is mostly either new or where it should be: the table is sparse, so that a search mostly ends at once.
  *
- * In an instance that keeps shares everything loses the same share when it is full, so that no entry is touched but that
- * of the access: `kept` is what is left of something that has been there from the start, and an entry says how many bytes
- * it had when kept was so much. Such entries are never evicted; their ring has no order.
- *
- * Invariants: resident[i] is the sum of the entries of instance i and at most its capacity; every entry is in the
- * table, in the ring of its instance and in the list of its block, exactly once; the table is at most a quarter full;
+ * Invariants: resident[i] is the sum of the entries of slice i and at most its capacity; every entry is in the
+ * table, in the ring of its slice and in the list of its block, exactly once; the table is at most a quarter full;
  * the writer of a block has an entry of it. Without a transfer level there are no writers (NULL).
  */
 #ifndef SSK_CACHES_H
@@ -24,21 +21,19 @@
 #include "base.h"
 
 typedef struct {
-    int64_t n_bytes;              /* without shares */
-    double share_bytes, then;     /* with shares: its bytes, and `kept` of the instance, when it was stored; else 0 */
-    int32_t instance, block;
-    int32_t newer, older;         /* in the ring of the instance; of the instance itself: the oldest, the newest */
+    int64_t n_bytes;
+    int32_t slice, block;
+    int32_t newer, older;         /* in the ring of the slice; of the slice itself: the oldest, the newest */
     int32_t previous, following;  /* in the list of the block; `following` also links free entries */
 } ssk_cached_t;
 
 typedef struct {
     const ssk_problem_t *problem;
     const ssk_allocator_t *allocator;
-    int32_t n_instances;
+    int32_t n_slices;
     int32_t end;                /* entry behind the last of every list of a block */
-    int32_t *first_instance;    /* per level: number of its first instance */
-    int64_t *resident;          /* per instance, without shares */
-    double *kept, *filled;      /* per instance, with shares: see above; bytes that are there */
+    int32_t *first_slice;       /* per level: number of the first slice of its first instance */
+    int64_t *resident;          /* per slice */
     int32_t *holder;            /* per block: first entry of its list */
     ssk_cached_t *entries;
     size_t n_entries, capacity; /* entries in use, in the free list, or standing for something */

@@ -33,6 +33,7 @@
 #define SSK_NEVER ((int64_t)1 << 62)
 /* Largest cost, latency or arrival that a problem may contain. */
 #define SSK_MAX_COST_PS ((int64_t)1 << 52)
+#define SSK_MAX_SLICES 64 /* of an instance of a cache */
 
 enum {
     SSK_OK = 0,
@@ -258,10 +259,12 @@ typedef struct {
     const double *curve;
     const int64_t *node_capacity_bytes;
     const int32_t *node_domain, *node_kind;
-    const int64_t *cache_capacity_bytes, *cache_latency_ps;
+    int32_t n_cache_slices;           /* of one instance of each level, all levels together */
+    const int32_t *cache_slice_ptr;   /* per level: slices of each of its instances */
+    const int64_t *cache_slice_bytes; /* their capacities */
+    const int64_t *cache_latency_ps;
     const double *cache_rate;
     const double *cache_wait;      /* share of the time of hits for which the core waits */
-    const double *cache_admission; /* share of what a full instance lacks that enters; 0: least recently used leave */
     const int32_t *cache_instance; /* n_levels x n_workers */
     const int32_t *n_cache_instances;
     int32_t transfer_level; /* whose instances pass on what they have written; SSK_NONE */
