@@ -1,7 +1,7 @@
 """The command line.
 
-Results go to standard output, progress and messages to standard error. Exit codes: 0 done, 1 the
-backends differ, 2 the input is wrong (one message), 130 interrupted.
+Results go to standard output, progress and messages to standard error. What all commands have in
+common is in docs/command-line.md.
 """
 
 from __future__ import annotations
@@ -9,37 +9,92 @@ from __future__ import annotations
 import os
 import re
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import simsched
+from simsched import cli_names as names
 from simsched.cli_calibrate import calibrate_command
 from simsched.cli_compare import compare_command
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
-from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on, print_json, say
+from simsched.cli_options import (
+    AssignmentsOption,
+    BackendOption,
+    ExperimentArgument,
+    JobsOption,
+    OnlyPolicies,
+    OtherMachines,
+    OtherPolicies,
+    OtherWorkloads,
+)
+from simsched.cli_output import (
+    INTERRUPTED,
+    WRONG_INPUT,
+    JsonOption,
+    QuietOption,
+    console_on,
+    examples,
+    print_json,
+    say,
+    warn,
+)
 from simsched.cli_references import references_command
 from simsched.cli_reproduce import reproduce_command
+from simsched.cli_show import show_app
 from simsched.cli_validate import validate_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
 
+
+class _OutputClosed(Exception):  # noqa: N818 (it is not wrong)
+    """Nobody reads standard output any more."""
+
+
+class _Commands(TyperGroup):
+    """The commands; what a closed pipe means is not decided by the library, which ends with 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _OutputClosed from error
+
+
+EXIT_CODES = """\b
+Exit codes:
+  0    done; also when nobody reads the output any more, as in simsched ... | head
+  1    found what the command looks for: backends that differ, a broken installation
+  2    wrong input; one message on standard error says what is accepted
+  130  interrupted (Ctrl-C)
+
+\b
+NO_COLOR=1 or TERM=dumb: plain text on terminals too. Completion of names in bash, zsh and fish:
+simsched --install-completion"""
+
 app = typer.Typer(
     name="simsched",
+    cls=_Commands,
     help="Simulate task schedulers on machines with heterogeneous memory.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples(
+        "list experiments",
+        "run quickstart",
+        "run quickstart -w 'heat[rows=4096]' -p cilk -p 'bats[sample_pages=8]'",
+        "COMMAND --help",
+    )
+    + "\n\n"
+    + EXIT_CODES,
 )
-show_app = typer.Typer(help="Show one machine, workload or policy.", no_args_is_help=True)
 app.add_typer(show_app, name="show")
-
-BackendOption = Annotated[
-    str | None, typer.Option("--backend", help="Engine: native or simpy.", metavar="NAME")
-]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,13 +105,16 @@ def main(arguments: list[str] | None = None) -> int:
     arguments : list of str, optional
         Words after the program's name; those of this process by default.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # of encodings that lack a character of a table
     try:
         code = app(args=arguments, prog_name="simsched", standalone_mode=False)
         sys.stdout.flush()
     except SimschedError as error:
         return _complain(str(error))
-    except BrokenPipeError:
-        # The reader of standard output has left; nothing more can be said there.
+    except (_OutputClosed, BrokenPipeError):
+        # Python writes what is left when it ends, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
     except (KeyboardInterrupt, typer.Abort):
@@ -74,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _complain(message: str) -> int:
     """Print an error; return the exit code for wrong input."""
     sys.stderr.write(f"simsched: error: {message}\n")
-    return 2
+    return WRONG_INPUT
 
 
 def _explain_usage(error: Any) -> int:
@@ -84,14 +142,24 @@ def _explain_usage(error: Any) -> int:
     commands = getattr(getattr(context, "command", None), "commands", {})
     if message.startswith("Usage:"):  # a command that only groups others: its help
         sys.stderr.write(message + "\n")
-        return 2
+        return WRONG_INPUT
     found = re.match("No such command '([^']*)'", message)
     if found and commands:
         return _complain(unknown_name("command", found[1], commands))
+    option = getattr(error, "option_name", None)
+    if isinstance(option, str) and message.startswith("No such option") and context is not None:
+        known = [word for item in context.command.get_params(context) for word in item.opts]
+        where = f"; see {context.command_path} --help"
+        return _complain(unknown_name("option", option, filter(_is_option, known)) + where)
     text = " ".join(message.split()).rstrip(".")
     if context is not None:
         text += f"; see {context.command_path} --help"
     return _complain(text)
+
+
+def _is_option(word: str) -> bool:
+    """Return whether a word is an option and not the name of an argument."""
+    return word.startswith("--")
 
 
 def _version(wanted: bool) -> None:
@@ -111,20 +179,25 @@ def _options(
 
 
 @app.command(
-    epilog="Example: simsched run quickstart --set seeds=5 --set policies.bats.balancer=no"
+    short_help="Run an experiment and print the comparison.",
+    epilog=examples(
+        "run quickstart",
+        "run my_experiment.yaml --output results/first --quiet",
+        "run quickstart --set seeds=5 --set policies.bats.balancer=no",
+        "run quickstart --machine opteron48 --policy cilk --policy 'laws[steal_take=newest]'",
+        "run quickstart --json > results.json",
+    ),
 )
 def run(
-    file: Annotated[str, typer.Argument(help="Experiment: a YAML file or a shipped name.")],
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be repeated."),
-    ] = None,
+    file: ExperimentArgument,
+    machines: OtherMachines = None,
+    workloads: OtherWorkloads = None,
+    policies: OtherPolicies = None,
+    assignments: AssignmentsOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     backend: BackendOption = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.")
-    ] = None,
+    jobs: JobsOption = None,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -144,6 +217,7 @@ def run(
     """Run an experiment, print the comparison, write Parquet, PNG and a summary."""
     from simsched import api
     from simsched.engine.run import BACKENDS
+    from simsched.experiment.choice import choose
     from simsched.experiment.progress import ProgressBar
     from simsched.experiment.runner import Interrupted
 
@@ -154,10 +228,13 @@ def run(
     if jobs is not None and dask is not None:
         raise ConfigurationError("--jobs: found together with --dask, accepted: one of them")
     console = console_on(sys.stderr)
+    chosen: list[str] = []
+    if machines or workloads or policies:
+        chosen = choose(api.load_experiment(file), machines or (), workloads or (), policies or ())
     try:
         result = api.run(
             file,
-            set=assignments or (),
+            set=[*chosen, *(assignments or ())],
             backend=backend,
             jobs=jobs,
             dask=dask,
@@ -198,16 +275,22 @@ def _print_result(result: Any, quiet: bool) -> None:
         sys.stdout.write(f"  {path}\n")
 
 
-@app.command("list")
+@app.command(
+    "list",
+    short_help="List what there is by name.",
+    epilog=examples("list machines", "list policies --json", "list claims"),
+)
 def list_command(
     kind: Annotated[
         str,
         typer.Argument(
             help="machines, workloads, policies, placements, experiments, measurements, claims "
-            "or probes."
+            "or probes.",
+            autocompletion=names.kind,
         ),
     ],
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
     markdown: Annotated[
         bool,
         typer.Option(
@@ -219,6 +302,7 @@ def list_command(
     from simsched.report.listing import KINDS, entries, listing_table
     from simsched.report.markdown import DOCUMENTS, document
 
+    del quiet  # there is nothing but the result
     if kind not in KINDS:
         raise ConfigurationError(unknown_name("kind", kind, KINDS))
     if markdown:
@@ -236,65 +320,10 @@ def list_command(
         say(listing_table(kind, found))
 
 
-@show_app.command("machine")
-def show_machine(
-    name: Annotated[str, typer.Argument(help="A shipped machine or a YAML file.")],
-    draw: Annotated[
-        Path | None, typer.Option("--draw", metavar="PNG", help="Write a drawing instead.")
-    ] = None,
-) -> None:
-    """Print a machine as a tree, or draw it."""
-    from simsched.machine import load_machine
-    from simsched.machine.show import describe_machine, draw_machine
-
-    machine = load_machine(name)
-    if draw is None:
-        sys.stdout.write(describe_machine(machine).rstrip() + "\n")
-        return
-    _write_drawing(draw, lambda path: draw_machine(machine, path))
-    sys.stdout.write(f"{draw}\n")
-
-
-def _write_drawing(path: Path, draw: Any) -> None:
-    """Write a picture whose suffix decides its format."""
-    from simsched.atomic import discard
-
-    suffixes = (".png", ".svg", ".pdf")
-    if path.suffix not in suffixes:
-        accepted = "a name that ends in .png, .svg or .pdf"
-        raise ConfigurationError(f"--draw: found {str(path)!r}, accepted: {accepted}")
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        draw(temporary)
-        temporary.replace(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigurationError(f"{path}: cannot be written: {reason}") from error
-    finally:
-        discard(temporary)
-
-
-@show_app.command("workload")
-def show_workload(
-    name: Annotated[str, typer.Argument(help="A preset or a generator.")],
-) -> None:
-    """Print a workload's parameters and the size of its task graph."""
-    from simsched.report.listing import describe_workload
-
-    sys.stdout.write(describe_workload(name) + "\n")
-
-
-@show_app.command("policy")
-def show_policy(
-    name: Annotated[str, typer.Argument(help="A policy, a preset of one, or a .py file.")],
-) -> None:
-    """Print a policy's documentation and parameters."""
-    from simsched.report.listing import describe_policy
-
-    sys.stdout.write(describe_policy(name) + "\n")
-
-
-@app.command()
+@app.command(
+    short_help="Check a file and say what it contains.",
+    epilog=examples("check my_experiment.yaml", "check my_machine.yaml --json", "check g.graphml"),
+)
 def check(
     file: Annotated[
         str,
@@ -303,23 +332,48 @@ def check(
             "graph file."
         ),
     ],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Check a file and say what it contains."""
+    """Check a file without running it and say what it contains."""
     from simsched.experiment.check import check_file
 
     lines, warnings = check_file(file)
-    for warning in warnings:
-        sys.stderr.write(f"simsched: warning: {warning}\n")
-    sys.stdout.write("\n".join(lines) + "\n")
+    warn(warnings, quiet=quiet)
+    if as_json:
+        print_json({"file": file, "correct": True, "contains": lines, "warnings": warnings})
+    else:
+        sys.stdout.write("\n".join(lines) + "\n")
 
 
-@app.command(epilog="Example: simsched replay task-stats.csv.gz --policy pfws")
+@app.command(
+    short_help="Simulate a measured task graph beside what was measured.",
+    epilog=examples(
+        "replay task-stats.csv.gz",
+        "replay task-stats.csv.gz --machine opteron48 --policy pfws --policy cilk_a",
+    ),
+)
 def replay(
     file: Annotated[Path, typer.Argument(help="Measurements of a run, per task.")],
-    machine: Annotated[str, typer.Option("--machine", help="Name or YAML file.")] = "opteron48",
+    machine: Annotated[
+        str,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME",
+            help="Name or YAML file.",
+            autocompletion=names.machine,
+        ),
+    ] = "opteron48",
     policies: Annotated[
         list[str] | None,
-        typer.Option("--policy", metavar="SPEC", help="May be repeated."),
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="SPEC",
+            help="Such as pfws or 'cilk_a[spawn=parent_first]'; may be repeated.",
+            autocompletion=names.policy,
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
     backend: BackendOption = None,
@@ -351,13 +405,21 @@ def replay(
         say(replay_table(result))
 
 
-@app.command()
+@app.command(
+    short_help="Compare the two backends event by event.",
+    epilog=examples("conformance --policy bats", "conformance --workload heat --json"),
+)
 def conformance(
-    policies: Annotated[
-        list[str] | None, typer.Option("--policy", help="Only this policy; may be repeated.")
-    ] = None,
+    policies: OnlyPolicies = None,
     workloads: Annotated[
-        list[str] | None, typer.Option("--workload", help="Only this family; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="NAME",
+            help="Only this generator; may be repeated.",
+            autocompletion=names.generator,
+        ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -391,24 +453,72 @@ def conformance(
         raise typer.Exit(1)
 
 
-app.command("calibrate", epilog="Example: simsched calibrate -o this_host.yaml")(calibrate_command)
-app.command("compare", epilog="Example: simsched compare cilk bats -e quickstart")(compare_command)
-app.command("export", epilog="Example: simsched export measured.parquet --to chrome -o run.json")(
-    export_command
-)
-app.command("import", epilog="Example: simsched import trace_directory --output measured.parquet")(
-    import_command
-)
-app.command("measure", epilog="Example: simsched measure measure_small -o measured --quiet")(
-    measure_command
-)
-app.command("references", epilog="Example: simsched references makespans.csv --policy dmda")(
-    references_command
-)
-app.command("reproduce", epilog="Example: simsched reproduce knl_hbm --json")(reproduce_command)
-app.command("validate", epilog="Example: simsched validate measurements/host -m host.yaml")(
-    validate_command
-)
+app.command(
+    "calibrate",
+    short_help="Measure this host and write it as a machine.",
+    epilog=examples(
+        "calibrate -o this_host.yaml",
+        "calibrate --quick --cores 0-3 -o this_host.yaml",
+        "calibrate --runs measurements/calibration -o this_host.yaml",
+    ),
+)(calibrate_command)
+app.command(
+    "compare",
+    short_help="Explain why one run is faster than another.",
+    epilog=examples(
+        "compare cilk bats -e quickstart",
+        "compare bats 'bats[sample_pages=8]' -e quickstart -o waterfall.png",
+        "compare quickstart:cilk my_experiment.yaml:policy=cilk,machine=opteron48",
+    ),
+)(compare_command)
+app.command(
+    "export",
+    short_help="Write a run or a task graph for other programs.",
+    epilog=examples(
+        "export measured.parquet --to chrome -o run.json",
+        "export results/quickstart/events/KEY.parquet run.paje",
+        "export 'cholesky[tiles=4]' cholesky.graphml",
+    ),
+)(export_command)
+app.command(
+    "import",
+    short_help="Import a measured run, or a sampling as a machine.",
+    epilog=examples(
+        "import trace_directory --output measured.parquet",
+        "import ~/.starpu/sampling --set machine=mirage -o mirage.yaml",
+    ),
+)(import_command)
+app.command(
+    "measure",
+    short_help="Run programs under policies on this host.",
+    epilog=examples(
+        "measure measure_small -o measured --quiet", "measure my_measurement.yaml --overwrite"
+    ),
+)(measure_command)
+app.command(
+    "references",
+    short_help="Compare simulated makespans with those of others.",
+    epilog=examples(
+        "references makespans.csv --policy dmda", "references makespans.csv --program lu --json"
+    ),
+)(references_command)
+app.command(
+    "reproduce",
+    short_help="Check published claims by simulation.",
+    epilog=examples(
+        "reproduce knl_hbm",
+        "reproduce --list",
+        "reproduce knl_hbm --claim bats_m01 --markdown report.md",
+    ),
+)(reproduce_command)
+app.command(
+    "validate",
+    short_help="Simulate measured runs and report the error.",
+    epilog=examples(
+        "validate measurements/validation -m host.yaml -o report",
+        "validate measured.parquet --machine host.yaml --policy 'cilk_a[spawn=parent_first]'",
+    ),
+)(validate_command)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simsched.cli_output import JsonOption, QuietOption, print_json, say
+from simsched import cli_names as names
+from simsched.cli_output import JsonOption, QuietOption, print_json, say, warn
 from simsched.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -35,7 +36,12 @@ def calibrate_command(
     ] = None,
     programs: Annotated[
         str,
-        typer.Option("--programs", metavar="FILE", help="Runs on one core that kernels come from."),
+        typer.Option(
+            "--programs",
+            metavar="FILE",
+            help="Runs on one core that kernels come from.",
+            autocompletion=names.measurement,
+        ),
     ] = "calibration",
     runs: Annotated[
         list[Path] | None,
@@ -84,9 +90,7 @@ def calibrate_command(
         whole = {**calibration_document(found), "kernels": kernel_values, "file": file}
         print_json(whole)
         return
-    if not quiet:
-        for warning in [*found.warnings, *calibrated.warnings]:
-            sys.stderr.write(f"simsched: warning: {warning}\n")
+    warn([*found.warnings, *calibrated.warnings], quiet=quiet)
     _print(found, times)
     if output is not None:
         sys.stdout.write(f"{output}\n")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simsched import cli_names as names
+from simsched.cli_options import AssignmentsOption
 from simsched.cli_output import JsonOption, QuietOption, print_json, say
 from simsched.errors import ConfigurationError
 
@@ -17,9 +19,17 @@ if TYPE_CHECKING:
 
 def compare_command(
     first: Annotated[
-        str, typer.Argument(metavar="A", help="Run: [EXPERIMENT:]POLICY or key=value,...")
+        str,
+        typer.Argument(
+            metavar="A",
+            help="Run: [EXPERIMENT:]POLICY or key=value,...",
+            autocompletion=names.policy,
+        ),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="Run to compare with A.")],
+    second: Annotated[
+        str,
+        typer.Argument(metavar="B", help="Run to compare with A.", autocompletion=names.policy),
+    ],
     experiment: Annotated[
         str | None,
         typer.Option(
@@ -27,12 +37,10 @@ def compare_command(
             "-e",
             metavar="FILE",
             help="Experiment of runs that name none: a YAML file or a shipped name.",
+            autocompletion=names.experiment,
         ),
     ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be repeated."),
-    ] = None,
+    assignments: AssignmentsOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="PNG", help="Draw the waterfall.")
     ] = None,

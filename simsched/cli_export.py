@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simsched import cli_names as names
+from simsched.cli_output import JsonOption, QuietOption, print_json, warn
 from simsched.errors import ConfigurationError, unknown_name
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ def export_command(
         str,
         typer.Argument(
             help="A run: a recording or events (.parquet), or a trace that can be imported. "
-            "A task graph: a preset, a generator or a graph file."
+            "A task graph: a preset, a generator, also with parameters, or a graph file.",
+            autocompletion=names.workload,
         ),
     ],
     file: Annotated[Path | None, typer.Argument(help="The file; the same as --output.")] = None,
@@ -33,6 +36,7 @@ def export_command(
             metavar="FORMAT",
             help="Of runs: chrome, graphml, paje, parquet. Of task graphs: graphml, dot. "
             "By default from the file's suffix.",
+            autocompletion=names.run_format,
         ),
     ] = None,
     output: Annotated[
@@ -42,6 +46,8 @@ def export_command(
         list[str] | None,
         typer.Option("--set", metavar="NAME=NUMBER", help="Option of the format; may be repeated."),
     ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a run or a task graph to a file that other programs open."""
     if (file is None) == (output is None):
@@ -56,9 +62,11 @@ def export_command(
             raise ConfigurationError("--set: found with a task graph, accepted with a run")
         warnings = []
         _export_graph(source, target, to)
-    for warning in warnings:
-        sys.stderr.write(f"simsched: warning: {target}: {warning}\n")
-    sys.stdout.write(f"{target}\n")
+    warn([f"{target}: {warning}" for warning in warnings], quiet=quiet)
+    if as_json:
+        print_json({"files": [str(target)], "warnings": warnings})
+    else:
+        sys.stdout.write(f"{target}\n")
 
 
 def _means_a_run(to: str | None, target: Path) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from simsched.cli_output import parse_options
+from simsched import cli_names as names
+from simsched.cli_output import JsonOption, QuietOption, parse_options, print_json, warn
 from simsched.errors import ConfigurationError, unknown_name
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
@@ -32,7 +34,13 @@ def import_command(
     ],
     format: Annotated[  # noqa: A002 (the word users know)
         str | None,
-        typer.Option("--format", "-f", metavar="NAME", help="Format; by default from the content."),
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="Format; by default from the content.",
+            autocompletion=names.trace_format,
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -44,18 +52,33 @@ def import_command(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Option of the format; may be repeated."),
     ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Import a measured run as a recording, or a sampling as a machine; print what is in it."""
     from simsched.machine.importers import is_sampling
 
     options = parse_options(assignments or [])
     if format == SAMPLING or (format is None and path.is_dir() and is_sampling(path)):
-        lines, warnings = _import_sampling(path, output, options)
+        found = _import_sampling(path, output, options)
     else:
-        lines, warnings = _import_trace(path, format, output, options)
-    for warning in warnings:
-        sys.stderr.write(f"simsched: warning: {warning}\n")
-    sys.stdout.write("\n".join(lines) + "\n")
+        found = _import_trace(path, format, output, options)
+    warn(found.warnings, quiet=quiet)
+    if as_json:
+        files = [str(file) for file in found.files]
+        print_json({**found.content, "files": files, "warnings": found.warnings})
+    else:
+        sys.stdout.write("\n".join([*found.lines, *map(str, found.files)]) + "\n")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was read: as lines, as plain data, what to warn of, and what was written."""
+
+    lines: list[str]
+    content: dict[str, Any]
+    warnings: list[str]
+    files: list[Path]
 
 
 def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:
@@ -69,8 +92,8 @@ def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:
 
 def _import_trace(
     path: Path, format_name: str | None, output: Path | None, options: dict[str, object]
-) -> tuple[list[str], list[str]]:
-    """Import a trace; return what to print and what to warn of."""
+) -> Imported:
+    """Import a trace; return what is in it."""
     from simsched.trace.importers import import_recording, trace_importers
     from simsched.trace.recording import write_recording
 
@@ -79,46 +102,69 @@ def _import_trace(
         raise ConfigurationError(f"--format: {unknown_name('format', format_name, known)}")
     _suffix(output, (RECORDING_SUFFIX,))
     recording = import_recording(path, format_name, **options)
-    lines = _summary(path, recording)
     if output is not None:
         write_recording(output, recording)
-        lines.append(str(output))
-    return lines, recording.details["warnings"]
+    files = [] if output is None else [output]
+    content = _content(path, recording)
+    return Imported(_summary(content), content, list(recording.details["warnings"]), files)
 
 
-def _summary(path: Path, recording: Any) -> list[str]:
-    """Return what a recording contains."""
+def _content(path: Path, recording: Any) -> dict[str, Any]:
+    """Return what a recording contains as plain data."""
     from simsched.trace.importers import placed_tasks, worker_busy_ps
-    from simsched.units import format_time
 
     time = recording.trace.events["time_ps"]
-    span = int(time.max()) if len(time) else 0
     busy = worker_busy_ps(recording.trace, recording.n_workers)
-    total = int(busy.sum())
-    share = total / (span * recording.n_workers) if span else 0.0
-    aside = recording.details["set_aside"]
+    graph = None if recording.workload is None else recording.workload.graph
+    return {
+        "source": str(path),
+        "recording": recording.name,
+        "format": recording.details["format"],
+        "tasks": recording.n_tasks,
+        "placed_tasks": int(placed_tasks(recording.trace)),
+        "classes": len(recording.class_names),
+        "workers": recording.n_workers,
+        "span_ps": int(time.max()) if len(time) else 0,
+        "busy_ps": int(busy.sum()),
+        "busiest": recording.worker_names[int(busy.argmax())],
+        "busiest_ps": int(busy.max()),
+        "graph": None
+        if graph is None
+        else {
+            "edges": graph.n_edges,
+            "spawns": len(graph.child),
+            "blocks": graph.n_blocks,
+            "accesses": graph.n_accesses,
+            "kinds": list(graph.kinds),
+        },
+        "set_aside": {why: int(count) for why, count in recording.details["set_aside"].items()},
+    }
+
+
+def _summary(found: dict[str, Any]) -> list[str]:
+    """Return what a recording contains in lines of text."""
+    from simsched.units import format_time
+
+    span, busy, graph, aside = (found[key] for key in ("span_ps", "busy_ps", "graph", "set_aside"))
+    share = busy / (span * found["workers"]) if span else 0.0
     lines = [
-        f"{path}: recording {recording.name}, format {recording.details['format']}",
-        f"tasks {recording.n_tasks} ({placed_tasks(recording.trace)} placed in time), "
-        f"classes {len(recording.class_names)}, workers {recording.n_workers}",
-        f"span {format_time(span)}, busy {format_time(total)} ({share:.1%} of all workers), "
-        f"busiest {recording.worker_names[int(busy.argmax())]} {format_time(int(busy.max()))}",
+        f"{found['source']}: recording {found['recording']}, format {found['format']}",
+        f"tasks {found['tasks']} ({found['placed_tasks']} placed in time), "
+        f"classes {found['classes']}, workers {found['workers']}",
+        f"span {format_time(span)}, busy {format_time(busy)} ({share:.1%} of all workers), "
+        f"busiest {found['busiest']} {format_time(found['busiest_ps'])}",
     ]
-    if recording.workload is not None:
-        graph = recording.workload.graph
+    if graph is not None:
         lines.append(
-            f"graph {graph.n_edges} edges, {len(graph.child)} spawns, {graph.n_blocks} blocks, "
-            f"{graph.n_accesses} accesses, kinds {', '.join(graph.kinds)}"
+            f"graph {graph['edges']} edges, {graph['spawns']} spawns, {graph['blocks']} blocks, "
+            f"{graph['accesses']} accesses, kinds {', '.join(graph['kinds'])}"
         )
     lines.append(f"rows set aside {sum(aside.values())}")
-    lines += [f"  {count}: {reason}" for reason, count in aside.items()]
-    return lines
+    return lines + [f"  {count}: {reason}" for reason, count in aside.items()]
 
 
-def _import_sampling(
-    path: Path, output: Path | None, options: dict[str, object]
-) -> tuple[list[str], list[str]]:
-    """Import a sampling; return what to print and what to warn of."""
+def _import_sampling(path: Path, output: Path | None, options: dict[str, object]) -> Imported:
+    """Import a sampling; return what is in it."""
     from simsched.atomic import write_atomically
     from simsched.machine.importers import machine_yaml, read_sampling
     from simsched.trace.parquet import write_rows
@@ -145,14 +191,24 @@ def _import_sampling(
         f"costs {len(costs.costs)} of {len(costs.codelets)} codelets",
         f"files set aside {len(costs.refused)}, without samples {len(costs.empty)}",
     ]
+    content = {
+        "source": str(path),
+        "sampling": bus.name,
+        "cores": bus.n_cpus,
+        "devices": {kind: count for kind, count in bus.devices.items() if count},
+        "costs": len(costs.costs),
+        "codelets": len(costs.codelets),
+        "set_aside": len(costs.refused),
+        "without_samples": len(costs.empty),
+    }
+    files = []
     if output is not None:
         write_atomically(output, lambda temporary: _write(temporary, text))
-        lines.append(str(output))
+        files.append(output)
         if costs.costs:
-            table = output.with_suffix(".costs.parquet")
-            write_rows(table, costs.rows())
-            lines.append(str(table))
-    return lines, list(sampling.warnings)
+            files.append(output.with_suffix(".costs.parquet"))
+            write_rows(files[-1], costs.rows())
+    return Imported(lines, content, list(sampling.warnings), files)
 
 
 def _write(path: Path, text: str) -> None:

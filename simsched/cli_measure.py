@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from simsched import cli_names as names
 from simsched.cli_output import (
     INTERRUPTED,
     JsonOption,
@@ -15,13 +16,19 @@ from simsched.cli_output import (
     console_on,
     print_json,
     say,
+    warn,
 )
 from simsched.errors import ConfigurationError
 
 
 def measure_command(
     files: Annotated[
-        list[str], typer.Argument(help="Measurements: YAML files or shipped names.", metavar="FILE")
+        list[str],
+        typer.Argument(
+            help="Measurements: YAML files or shipped names.",
+            metavar="FILE",
+            autocompletion=names.measurement,
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -67,8 +74,7 @@ def measure_command(
             sys.stderr.write(f"simsched: {stop}\n")
         raise typer.Exit(INTERRUPTED) from None
     warnings = list(dict.fromkeys(text for measured in sets for text in measured.warnings))
-    for warning in [] if quiet else warnings:
-        sys.stderr.write(f"simsched: warning: {warning}\n")
+    warn(warnings, quiet=quiet)
     if as_json:
         documents = [document_of(measured) for measured in sets]
         print_json(documents[0] if len(documents) == 1 else {"measurements": documents})

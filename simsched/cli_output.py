@@ -1,11 +1,17 @@
-"""What the commands share: how they print, and options that mean the same everywhere."""
+"""What commands print, and options that mean the same everywhere.
+
+Results go to standard output, everything else to standard error. Escape sequences go to terminals
+only, and neither to dumb ones (``TERM=dumb``) nor where ``NO_COLOR`` is set.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -15,14 +21,50 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no messages.")]
-#: Exit code after Ctrl-C.
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress, no warnings.")
+]
+#: Exit codes.
+WRONG_INPUT = 2
 INTERRUPTED = 130
+
+
+def examples(*commands: str) -> str:
+    """Return the end of a help text: commands as they are typed."""
+    lines = "\n".join(f"  simsched {command}" for command in commands)
+    # The form feed-like mark keeps the lines apart that follow it.
+    return f"\b\nExamples:\n{lines}"
 
 
 def say(*things: Any) -> None:
     """Print to standard output."""
     console_on(sys.stdout).print(*things, markup=False, highlight=False)
+
+
+def warn(warnings: Sequence[str], *, quiet: bool) -> None:
+    """Print warnings to standard error."""
+    for warning in [] if quiet else warnings:
+        sys.stderr.write(f"simsched: warning: {warning}\n")
+
+
+def say_files(files: list[Path], *, as_json: bool) -> None:
+    """Print the names of files that were written, one per line."""
+    if as_json:
+        print_json({"files": [str(path) for path in files]})
+    else:
+        sys.stdout.write("".join(f"{path}\n" for path in files))
+
+
+def is_plain(stream: TextIO) -> bool:
+    """Return whether nothing but text may be written to a stream.
+
+    Parameters
+    ----------
+    stream : file
+        Standard output or standard error.
+    """
+    dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    return dumb or bool(os.environ.get("NO_COLOR")) or not stream.isatty()
 
 
 def console_on(stream: TextIO) -> Console:
@@ -35,8 +77,19 @@ def console_on(stream: TextIO) -> Console:
     """
     from rich.console import Console
 
+    class ClosingConsole(Console):
+        """A console that leaves it to the program what a closed pipe means."""
+
+        def on_broken_pipe(self) -> NoReturn:
+            """Pass the error on."""
+            raise BrokenPipeError
+
     width = None if stream.isatty() or "COLUMNS" in os.environ else 160
-    return Console(file=stream, width=width, soft_wrap=False)
+    if is_plain(stream):
+        return ClosingConsole(
+            file=stream, width=width, soft_wrap=False, force_terminal=False, color_system=None
+        )
+    return ClosingConsole(file=stream, width=width, soft_wrap=False)
 
 
 def print_json(document: Any) -> None:

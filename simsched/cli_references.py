@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from simsched import cli_names as names
+from simsched.cli_options import OnlyMachines, OnlyPolicies
 from simsched.cli_output import JsonOption, QuietOption, parse_options, print_json, say
-from simsched.errors import ConfigurationError
+from simsched.errors import ConfigurationError, unknown_name
 
 
 def references_command(
@@ -19,7 +21,12 @@ def references_command(
         typer.Argument(help="CSV with machine, policy, tiles_per_side and makespan_ms."),
     ],
     program: Annotated[
-        str, typer.Option("--program", help="What was run: cholesky, lu or gemm.")
+        str,
+        typer.Option(
+            "--program",
+            help="What was run: cholesky, lu or gemm.",
+            autocompletion=names.program,
+        ),
     ] = "cholesky",
     assignments: Annotated[
         list[str] | None,
@@ -27,12 +34,8 @@ def references_command(
             "--set", metavar="NAME=VALUE", help="Parameter of the program; may be repeated."
         ),
     ] = None,
-    machines: Annotated[
-        list[str] | None, typer.Option("--machine", help="Only this one; may be repeated.")
-    ] = None,
-    policies: Annotated[
-        list[str] | None, typer.Option("--policy", help="Only this one; may be repeated.")
-    ] = None,
+    machines: OnlyMachines = None,
+    policies: OnlyPolicies = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations of each row.")] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the table.")
@@ -55,9 +58,12 @@ def references_command(
 
     if output is not None and output.suffix != ".csv":
         raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .csv")
+    rows_read = read_references(file)
+    _check_names("machine", machines, {reference.machine for reference in rows_read})
+    _check_names("policy", policies, {reference.policy for reference in rows_read})
     chosen = [
         reference
-        for reference in read_references(file)
+        for reference in rows_read
         if (not machines or reference.machine in machines)
         and (not policies or reference.policy in policies)
     ]
@@ -79,6 +85,13 @@ def references_command(
     else:
         say(reference_table(rows))
         say(policy_table(rows))
+
+
+def _check_names(what: str, chosen: list[str] | None, known: set[str]) -> None:
+    """Refuse names that no row has."""
+    for name in chosen or []:
+        if name not in known:
+            raise ConfigurationError(f"--{what}: {unknown_name(what, name, known)}")
 
 
 def _parameters(assignments: list[str]) -> dict[str, object]:

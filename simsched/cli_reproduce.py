@@ -8,7 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on, print_json, say
+from simsched import cli_names
+from simsched.cli_options import JobsOption
+from simsched.cli_output import (
+    INTERRUPTED,
+    JsonOption,
+    QuietOption,
+    console_on,
+    print_json,
+    say,
+    warn,
+)
 from simsched.errors import ConfigurationError
 
 
@@ -18,18 +28,22 @@ def reproduce_command(
         typer.Argument(
             metavar="[FAMILY]...",
             help="Claims: shipped names or YAML files; all shipped ones by default.",
+            autocompletion=cli_names.family,
         ),
     ] = None,
     ids: Annotated[
         list[str] | None,
-        typer.Option("--claim", metavar="ID", help="Only this claim; may be repeated."),
+        typer.Option(
+            "--claim",
+            metavar="ID",
+            help="Only this claim; may be repeated.",
+            autocompletion=cli_names.claim,
+        ),
     ] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the claims; run nothing.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.")
-    ] = None,
+    jobs: JobsOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Directory for the results, one below per experiment."),
@@ -133,6 +147,8 @@ def _print(found: Any, quiet: bool, report: Path | None) -> None:
     say(f"{computed} runs simulated in {duration(elapsed)}, {reused} taken from earlier")
     if report is not None:
         sys.stdout.write(f"  {report}\n")
-    for verdict in found.all:
-        if verdict.holds and verdict.claim.diagnosis:
-            sys.stderr.write(f"simsched: warning: {verdict.claim.id} holds but has a diagnosis\n")
+    holding = [verdict.claim for verdict in found.all if verdict.holds]
+    warn(
+        [f"{claim.id} holds but has a diagnosis" for claim in holding if claim.diagnosis],
+        quiet=False,
+    )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simsched.cli_output import JsonOption, QuietOption, print_json, say
+from simsched import cli_names as names
+from simsched.cli_output import JsonOption, QuietOption, print_json, say, warn
 from simsched.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -24,12 +25,22 @@ def validate_command(
     machine: Annotated[
         str | None,
         typer.Option(
-            "--machine", "-m", metavar="FILE", help="Machine, such as `simsched calibrate` writes."
+            "--machine",
+            "-m",
+            metavar="FILE",
+            help="Machine, such as `simsched calibrate` writes.",
+            autocompletion=names.machine,
         ),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="SPEC", help="One run: who schedules; else as recorded."),
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="SPEC",
+            help="One run: who schedules; else as recorded.",
+            autocompletion=names.policy,
+        ),
     ] = None,
     runs: Annotated[
         int, typer.Option("--runs", metavar="N", help="One run: simulations with other seeds.")
@@ -85,9 +96,7 @@ def _validate_set(
         )
     found = validate_measurements(read_measurements(directory), load_machine(machine))
     paths = write_report(found, output) if output is not None else []
-    if not quiet:
-        for warning in found.warnings:
-            sys.stderr.write(f"simsched: warning: {warning}\n")
+    warn(found.warnings, quiet=quiet)
     if as_json:
         print_json(found.as_json())
     else:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+#: How many accepted names a message lists.
+MAX_NAMES = 20
+
 
 class SimschedError(Exception):
     """Base of every error a user can cause."""
@@ -62,7 +65,9 @@ def nearest(name: str, accepted: Iterable[str]) -> str | None:
 
 
 def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
-    """Return the message for an unknown name, with the nearest and all accepted ones.
+    """Return the message for an unknown name, with the nearest and the accepted ones.
+
+    Of more than `MAX_NAMES` accepted names those most like `name` are shown.
 
     Parameters
     ----------
@@ -81,4 +86,9 @@ def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
     names = sorted(accepted)
     close = nearest(name, names)
     hint = f"; did you mean {close!r}?" if close else ";"
-    return f"unknown {what} {name!r}{hint} accepted: {', '.join(names) or 'none'}"
+    shown = names
+    if len(names) > MAX_NAMES:
+        like = difflib.get_close_matches(name, names, n=MAX_NAMES, cutoff=0.0)
+        shown = like if close else names[:MAX_NAMES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    return f"unknown {what} {name!r}{hint} accepted: {', '.join(shown) or 'none'}{more}"

@@ -61,7 +61,11 @@ class ProgressBar:
                 transient=True,
             )
             self._task = self._bar.add_task(self.verb, total=1.0, count=f"0/{self.total}", left="")
-            self._bar.start()
+            try:
+                self._bar.start()
+            except BaseException:  # Ctrl-C too: nobody else would show the cursor again
+                self._bar.stop()
+                raise
         return self
 
     def __exit__(

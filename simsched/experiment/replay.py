@@ -161,8 +161,8 @@ def replay(
     SimschedError
         The file cannot be read or has no measurements, or a run is impossible.
     """
-    found = import_measured(path)
     chosen = [(spec, policy_from_spec(spec)) for spec in policies]
+    found = import_measured(path)
     ops_per_s = machine.core_groups[0].ops_per_s
     reference = _measured(found.measured, ops_per_s)
     workers = min(found.measured.n_cores, machine.n_threads)

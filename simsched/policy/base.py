@@ -391,6 +391,14 @@ class Policy:
     """Base of all policies; see the module docstring for the contract.
 
     Subclasses are frozen keyword-only dataclasses; a parameter is declared with :func:`param`.
+
+    Parameters
+    ----------
+    information : {"exact", "class_mean", "user", "blind"}
+        What the policy knows about the durations of tasks: the true ones, the means of their
+        classes, what `user_ops` says, or nothing.
+    user_ops : str
+        Operations of task classes as a user estimates them, for instance ``potrf:2.4e9 gemm:1e9``.
     """
 
     name: ClassVar[str] = ""

@@ -1,0 +1,89 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from simsched import cli_names as names
+
+ExperimentArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Experiment: a YAML file or a shipped name.", autocompletion=names.experiment
+    ),
+]
+BackendOption = Annotated[
+    str | None,
+    typer.Option(
+        "--backend",
+        help="Engine: native or simpy.",
+        metavar="NAME",
+        autocompletion=names.backend,
+    ),
+]
+JobsOption = Annotated[
+    int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.")
+]
+AssignmentsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a value; may be repeated.",
+        autocompletion=names.key,
+    ),
+]
+#: In place of what an experiment has.
+OtherMachines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAME",
+        help="Instead of the experiment's machines; may be repeated.",
+        autocompletion=names.machine,
+    ),
+]
+OtherWorkloads = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--workload",
+        "-w",
+        metavar="SPEC",
+        help="Instead of the experiment's workloads; may be repeated.",
+        autocompletion=names.workload,
+    ),
+]
+OtherPolicies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="SPEC",
+        help="Instead of the experiment's policies; may be repeated.",
+        autocompletion=names.policy,
+    ),
+]
+#: Of what there is.
+OnlyMachines = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--machine",
+        "-m",
+        metavar="NAME",
+        help="Only this machine; may be repeated.",
+        autocompletion=names.machine,
+    ),
+]
+OnlyPolicies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="NAME",
+        help="Only this policy; may be repeated.",
+        autocompletion=names.policy,
+    ),
+]

@@ -1,0 +1,78 @@
+"""What docstrings in numpydoc layout say about parameters."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+_ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \w+)*)(?: : (.*))?$")
+
+
+def section(docstring: str, title: str) -> list[str]:
+    r"""Return the lines of one section, without its title.
+
+    Parameters
+    ----------
+    docstring : str
+        A docstring.
+    title : str
+        For instance ``"Parameters"``.
+
+    Examples
+    --------
+    >>> section("Run.\n\nNotes\n-----\nQuick.\n", "Notes")
+    ['Quick.']
+    """
+    lines = inspect.cleandoc(docstring).splitlines()
+    rules = [
+        at for at in range(1, len(lines)) if re.fullmatch("-{3,}", lines[at]) and lines[at - 1]
+    ]
+    for at, following in pairwise([*rules, len(lines) + 1]):
+        if lines[at - 1] == title:
+            return "\n".join(lines[at + 1 : following - 1]).strip("\n").splitlines()
+    return []
+
+
+def parameter_texts(thing: type | Callable[..., object]) -> dict[str, str]:
+    """Return what the docstring of a class or function says about each of its parameters.
+
+    Parameters
+    ----------
+    thing : type or callable
+        Of a class the bases are read too; what a derived class says counts.
+
+    Returns
+    -------
+    dict of str to str
+        The description on one line, by the parameter's name.
+
+    Examples
+    --------
+    >>> parameter_texts(section)["title"]
+    'For instance ``"Parameters"``.'
+    """
+    found: dict[str, str] = {}
+    for part in reversed(thing.__mro__) if isinstance(thing, type) else (thing,):
+        found |= _parameters(part.__doc__ or "")
+    return found
+
+
+def summary(thing: type | Callable[..., object]) -> str:
+    """Return the first paragraph of a docstring on one line."""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def _parameters(docstring: str) -> dict[str, str]:
+    """Return the texts of a docstring's section Parameters by name."""
+    texts: dict[str, list[str]] = {}
+    names: list[str] = []
+    for line in section(docstring, "Parameters"):
+        entry = _ENTRY.match(line)
+        if entry:
+            names = [name.lstrip("*") for name in entry[1].split(", ")]
+            texts |= {name: [] for name in names}
+        for name in names if not entry else ():
+            texts[name].append(line.strip())
+    return {name: " ".join(" ".join(lines).split()) for name, lines in texts.items()}

@@ -1,0 +1,108 @@
+"""Other machines, workloads or policies for an experiment, by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from simsched.errors import ConfigurationError, SimschedError
+from simsched.experiment.cells import MEASURED
+from simsched.experiment.inputs import (
+    GRAPH_SUFFIXES,
+    build_machine,
+    build_policy,
+    workload_source,
+)
+from simsched.experiment.schema import (
+    DEFAULT_METRICS,
+    Experiment,
+    MachineEntry,
+    PolicyEntry,
+    WorkloadEntry,
+    labels,
+)
+from simsched.specs import parse_spec
+from simsched.trace.metrics import metric_names
+from simsched.yaml_reader import Document, validate_document
+
+
+def choose(
+    document: Document,
+    machines: Sequence[str] = (),
+    workloads: Sequence[str] = (),
+    policies: Sequence[str] = (),
+) -> list[str]:
+    """Return assignments that replace all machines, workloads or policies of an experiment.
+
+    Parameters
+    ----------
+    document : Document
+        An experiment.
+    machines, workloads, policies : sequence of str
+        Names, files or specs; where there are none, the experiment's stay. A baseline that is not
+        among the policies is taken out, so that the first of them is the baseline, and so are
+        metrics that none of the machines has.
+
+    Returns
+    -------
+    list of str
+        ``KEY=VALUE``, for `simsched.experiment.overrides.apply_assignments`.
+
+    Raises
+    ------
+    ConfigurationError
+        The experiment is wrong, or a name is unknown; the message begins with the option.
+    """
+    experiment = validate_document(document, Experiment)
+    base = document.path.parent if document.path is not None else Path()
+    assignments = []
+    made = [
+        _try("machine", text, lambda text: build_machine(MachineEntry(name=text), base))
+        for text in machines
+    ]
+    for text in workloads:
+        _try("workload", text, lambda text: workload_source(WorkloadEntry(**_graph(text)), base))
+    chosen = [_try("policy", text, _policy) for text in policies]
+    if policies and experiment.baseline not in {None, *policies, *labels(chosen)}:
+        assignments.append("baseline=null")
+    if machines:
+        known = {*MEASURED, *(name for machine in made for name in metric_names(machine))}
+        metrics = [name for name in experiment.metrics if name in known]
+        assignments.append(f"metrics={json.dumps(metrics or list(DEFAULT_METRICS))}")
+    entries = {
+        "machines": list(machines),
+        "workloads": [{"file": text} if _is_graph(text) else text for text in workloads],
+        "policies": list(policies),
+    }
+    return assignments + [f"{key}={json.dumps(value)}" for key, value in entries.items() if value]
+
+
+def _try(what: str, text: str, make: Callable[[str], Any]) -> Any:
+    """Return what a text stands for; errors begin with the option."""
+    try:
+        return make(text)
+    except SimschedError as error:
+        raise ConfigurationError(f"--{what}: {error}") from error
+
+
+def _policy(text: str) -> PolicyEntry:
+    """Return the entry of a policy that can be made."""
+    spec = parse_spec("policy", text)
+    entry = PolicyEntry(name=spec.name, parameters=spec.params)
+    build_policy(entry)
+    return entry
+
+
+def _is_graph(text: str) -> bool:
+    """Whether a workload is a task graph file."""
+    return text.endswith(GRAPH_SUFFIXES)
+
+
+def _graph(text: str) -> dict[str, Any]:
+    """Return the keys of a workload's entry."""
+    if _is_graph(text):
+        return {"file": text}
+    spec = parse_spec("workload", text)
+    return {"name": spec.name, "parameters": spec.params}

@@ -1,0 +1,159 @@
+"""One machine, workload or policy as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+import numpy as np
+
+from simsched.docstrings import parameter_texts, summary
+from simsched.machine.model import Machine
+from simsched.policy.registry import make_policy, parse_policy_spec, policy_info
+from simsched.policy.user_file import is_file_spec, load_policy_class
+from simsched.specs import parse_spec
+from simsched.workload.graph import TaskGraph
+from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.registry import find_workload
+
+Document = dict[str, Any]
+
+
+def machine_document(machine: Machine) -> Document:
+    """Return a machine: cores, domains, caches, memory nodes; units are in the names of keys."""
+    groups = np.bincount(machine.core_group, minlength=len(machine.core_groups)).tolist()
+    return {
+        "name": machine.name,
+        "description": machine.description,
+        "sockets": machine.n_sockets,
+        "domains": machine.n_domains,
+        "cores": machine.n_cores,
+        "threads": machine.n_threads,
+        "core_groups": [
+            {
+                "name": group.name,
+                "processor": group.kind,
+                "cores": count,
+                "ops_per_s": group.ops_per_s,
+                "smt_throughput": list(group.smt_throughput),
+            }
+            for group, count in zip(machine.core_groups, groups, strict=True)
+        ],
+        "caches": [
+            {
+                "name": level.name,
+                "instances": len(np.unique(level.core_instance)),
+                "capacity_bytes": level.capacity_bytes,
+                "bandwidth_bytes_per_s": level.bandwidth_bytes_per_s,
+                "latency_ps": level.latency_ps,
+            }
+            for level in machine.caches
+        ],
+        "nodes": [
+            {
+                "name": node.name,
+                "kind": node.kind,
+                "domain": node.domain,
+                "capacity_bytes": node.capacity_bytes,
+                "bandwidth_bytes_per_s": node.bandwidth_bytes_per_s,
+                "page_bytes": node.page_bytes,
+            }
+            for node in machine.nodes
+        ],
+        "links": [
+            {"name": link.name, "bandwidth_bytes_per_s": link.bandwidth_bytes_per_s}
+            for link in machine.links
+        ],
+        "sources": dict(machine.sources),
+    }
+
+
+def policy_document(name: str) -> Document:
+    """Return a policy, a preset or a spec: documentation and parameters with their values.
+
+    Raises
+    ------
+    ConfigurationError
+        The name or a parameter is unknown, or the file is wrong.
+    """
+    name, given = parse_policy_spec(name)
+    if given:
+        make_policy(name, given)  # refuses what the policy does not accept
+    if is_file_spec(name):
+        cls, values = load_policy_class(name), given
+        about = {"description": summary(cls), "family": "", "references": "", "source": name}
+    else:
+        info = policy_info(name)
+        cls, values = info.cls, {**info.params, **given}
+        about = {
+            "description": info.description,
+            "family": info.family,
+            "references": info.references,
+            "source": info.source,
+        }
+    texts = parameter_texts(cls)
+    parameters = []
+    for field in fields(cls):
+        default = None if field.default is MISSING else field.default
+        choices = field.metadata.get("choices")
+        parameters.append(
+            {
+                "name": field.name,
+                "value": values.get(field.name, default),
+                "default": default,
+                "type": type(default).__name__,
+                "choices": None if choices is None else list(choices),
+                "low": field.metadata.get("low"),
+                "high": field.metadata.get("high"),
+                "description": texts.get(field.name, ""),
+            }
+        )
+    return {"name": name, "policy": cls.name or cls.__name__, **about, "parameters": parameters}
+
+
+def workload_document(name: str) -> Document:
+    """Return a preset, a generator or a spec: parameters with their values, and sizes.
+
+    Raises
+    ------
+    ConfigurationError
+        The name or a parameter is unknown.
+    """
+    workload = resolve_workload(name)
+    name = parse_spec("workload", name).name
+    preset = load_preset(name) if name in list_presets() else None
+    chosen = find_workload(name if preset is None else preset.generator)
+    texts = parameter_texts(chosen.function)
+    return {
+        "name": name,
+        "generator": chosen.name,
+        "description": chosen.summary if preset is None else preset.description,
+        "source": "" if preset is None else preset.source.strip(),
+        "parameters": [
+            {
+                "name": parameter.name,
+                "value": workload.parameters.get(parameter.name, parameter.default),
+                "default": parameter.default,
+                "type": parameter.type.__name__,
+                "accepted": parameter.accepted,
+                "description": texts.get(parameter.name, ""),
+            }
+            for parameter in chosen.parameters.values()
+        ],
+        "iterations": workload.iterations,
+        "initialisation": None if workload.init is None else _sizes(workload.init),
+        "iteration": _sizes(workload.graph),
+        "blocks": len(workload.graph.block_bytes),
+        "data_bytes": int(workload.graph.block_bytes.sum()),
+    }
+
+
+def _sizes(graph: TaskGraph) -> Document:
+    """Return how large a task graph is."""
+    return {
+        "tasks": graph.n_tasks,
+        "leaves": len(graph.leaves),
+        "edges": graph.n_edges,
+        "accesses": graph.n_accesses,
+        "access_bytes": int(graph.access_bytes),
+    }
