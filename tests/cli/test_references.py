@@ -85,7 +85,7 @@ def test_words_of_the_command_are_checked(tmp_path, capsys):
     file.write_text(HEAD + "mirage,dmda,3,50,1\n")
     for words, message in (
         (["--program", "qr"], "unknown program 'qr'"),
-        (["--policy", "eager"], "found no row for these"),
+        (["--policy", "eager"], "--policy: unknown policy 'eager'; accepted: dmda"),
         (["-o", "table.txt"], "--output: found 'table.txt'"),
         (["--set", "tile_size=100"], "found no timing for 40000 bytes"),
         (["--set", "tilesize=100"], "did you mean 'tile_size'"),
