@@ -1,8 +1,12 @@
 """simsched: simulate task schedulers on machines with heterogeneous memory.
 
 >>> import simsched
->>> result = simsched.run("experiments/quickstart.yaml")  # doctest: +SKIP
+>>> result = simsched.run("knl_snc4_flat", "heat", ["cilk", "bats"])  # doctest: +SKIP
 >>> result.table()  # doctest: +SKIP
+>>> result["bats"].plot.gantt()  # doctest: +SKIP
+
+``simsched.machines``, ``workloads``, ``policies`` and ``experiments`` have what there is by name;
+docs/python-api.md is the guide.
 """
 
 from __future__ import annotations
@@ -15,27 +19,39 @@ __version__ = "0.1.0"
 # Where each public name lives; modules are imported when a name is first used. Type checkers and
 # editors read __init__.pyi.
 _HOMES = {
+    "Catalogue": "simsched.catalogue",
     "Machine": "simsched.machine",
+    "PlacedPolicy": "simsched.policy",
     "Policy": "simsched.policy",
-    "Result": "simsched.api",
+    "Result": "simsched.result",
     "Run": "simsched.engine.run",
     "SimschedError": "simsched.errors",
     "TaskGraph": "simsched.workload",
     "Workload": "simsched.workload",
+    "experiments": "simsched.catalogue",
     "import_workload": "simsched.workload.importers",
     "list_experiments": "simsched.api",
     "list_machines": "simsched.machine",
     "list_policies": "simsched.policy",
     "list_workloads": "simsched.workload",
     "load_machine": "simsched.machine",
+    "machines": "simsched.catalogue",
     "make_policy": "simsched.policy",
     "make_workload": "simsched.workload.presets:resolve_workload",
+    "param": "simsched.policy",
+    "policies": "simsched.catalogue",
+    "query": "simsched.experiment.query",
+    "results": "simsched.experiment.query",
     "run": "simsched.api",
     "simulate": "simsched.engine.run",
+    "sweep": "simsched.experiment.given",
+    "workloads": "simsched.catalogue",
 }
 
 __all__ = [
+    "Catalogue",
     "Machine",
+    "PlacedPolicy",
     "Policy",
     "Result",
     "Run",
@@ -43,16 +59,24 @@ __all__ = [
     "TaskGraph",
     "Workload",
     "__version__",
+    "experiments",
     "import_workload",
     "list_experiments",
     "list_machines",
     "list_policies",
     "list_workloads",
     "load_machine",
+    "machines",
     "make_policy",
     "make_workload",
+    "param",
+    "policies",
+    "query",
+    "results",
     "run",
     "simulate",
+    "sweep",
+    "workloads",
 ]
 
 

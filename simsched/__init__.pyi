@@ -1,14 +1,40 @@
-from simsched.api import Result, list_experiments, run
+from simsched.api import list_experiments, run
+from simsched.catalogue import (
+    Catalogue,
+    experiments,
+    machines,
+    policies,
+    workloads,
+)
 from simsched.engine.run import Run, simulate
 from simsched.errors import SimschedError
-from simsched.machine import Machine, list_machines, load_machine
-from simsched.policy import Policy, list_policies, make_policy
-from simsched.workload import TaskGraph, Workload, list_workloads
+from simsched.experiment.given import sweep
+from simsched.experiment.query import query, results
+from simsched.machine import (
+    Machine,
+    list_machines,
+    load_machine,
+)
+from simsched.policy import (
+    PlacedPolicy,
+    Policy,
+    list_policies,
+    make_policy,
+    param,
+)
+from simsched.result import Result
+from simsched.workload import (
+    TaskGraph,
+    Workload,
+    list_workloads,
+)
 from simsched.workload.importers import import_workload
 from simsched.workload.presets import resolve_workload as make_workload
 
 __all__ = [
+    "Catalogue",
     "Machine",
+    "PlacedPolicy",
     "Policy",
     "Result",
     "Run",
@@ -16,16 +42,24 @@ __all__ = [
     "TaskGraph",
     "Workload",
     "__version__",
+    "experiments",
     "import_workload",
     "list_experiments",
     "list_machines",
     "list_policies",
     "list_workloads",
     "load_machine",
+    "machines",
     "make_policy",
     "make_workload",
+    "param",
+    "policies",
+    "query",
+    "results",
     "run",
     "simulate",
+    "sweep",
+    "workloads",
 ]
 
 __version__: str

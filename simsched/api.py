@@ -2,142 +2,90 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from io import StringIO
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import Any, overload
 
-import simsched
 from simsched.atomic import write_text
+from simsched.errors import ConfigurationError
+from simsched.experiment.cells import PlannedExperiment
 from simsched.experiment.claims import claims_about
 from simsched.experiment.claims_judge import Verdict
-from simsched.experiment.runner import MakeListener, Outcome, run_experiment
-from simsched.experiment.schema import Experiment
+from simsched.experiment.given import given, plan_given
+from simsched.experiment.runner import MakeListener, Outcome, run_experiment, run_planned
 from simsched.experiment.summary import Line, compare
+from simsched.machine import Machine
+from simsched.policy import Policy
 from simsched.resources import data_dir
+from simsched.result import Result, finite
+from simsched.workload import TaskGraph, Workload
 from simsched.yaml_reader import Document, read_named
 
-if TYPE_CHECKING:
-    import pandas as pd
+__all__ = ["Result", "finish", "finite", "list_experiments", "load_experiment", "run"]
 
 #: A larger comparison is not drawn: nobody can read it, and no file format holds any size.
 MAX_BARS = 200
 #: More pictures of single machines and workloads are not drawn.
 MAX_PICTURES = 20
 
+MachineLike = str | Path | Machine
+WorkloadLike = str | Path | Workload | TaskGraph | Callable[[], Workload]
+PolicyLike = str | Policy | type[Policy] | Callable[[], Policy]
 
-@dataclass(frozen=True, eq=False)
-class Result:
-    """The results of an experiment.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Rows and where they are stored.
-    lines : list of Line
-        The comparison, one line per machine, workload, sweep point and policy.
-    claims : list of Verdict
-        Published claims about a shipped experiment that was run as it is.
-    pictures : list of Path
-        PNG files that were written.
-    summary : Path
-        The machine-readable summary (JSON).
+@overload
+def run(
+    experiment: str | Path | Mapping[str, Any],
+    /,
+    *,
+    set: Sequence[str] | Mapping[str, Any] = ...,
+    backend: str | None = ...,
+    jobs: int | None = ...,
+    dask: str | None = ...,
+    output: str | Path | None = ...,
+    events: bool = ...,
+    recompute: bool = ...,
+    progress: MakeListener | None = ...,
+) -> Result: ...
 
-    Examples
-    --------
-    >>> import simsched
-    >>> result = simsched.run("experiments/quickstart.yaml")  # doctest: +SKIP
-    >>> result.table()  # doctest: +SKIP
-    """
 
-    outcome: Outcome
-    lines: list[Line]
-    claims: list[Verdict]
-    pictures: list[Path]
-    summary: Path
-
-    @property
-    def experiment(self) -> Experiment:
-        """The experiment."""
-        return self.outcome.experiment
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per run."""
-        return self.outcome.rows
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """One row per run, units in the names of the columns."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows)
-
-    def table(self) -> pd.DataFrame:
-        """Return the comparison: means over seeds with half widths of 95 % confidence intervals.
-
-        Returns
-        -------
-        DataFrame
-            Columns `machine`, `workload`, swept keys, `policy`, `runs`, for every metric its mean
-            and `<metric>_ci95`, and `reduction_percent` with `reduction_percent_ci95`: how much
-            shorter the makespan is than the baseline's.
-        """
-        import pandas as pd
-
-        return pd.DataFrame([_flat(line) for line in self.lines])
-
-    def text(self) -> str:
-        """Return the comparison as the command line prints it."""
-        from rich.console import Console
-
-        from simsched.report.claims import claim_tables
-        from simsched.report.tables import comparison_table
-
-        console = Console(file=StringIO(), width=160)
-        console.print(comparison_table(self.lines))
-        for table in claim_tables(self.claims):
-            console.print(table)
-        assert isinstance(console.file, StringIO)
-        return console.file.getvalue().rstrip()
-
-    def _repr_html_(self) -> str:
-        """Return the comparison for Jupyter."""
-        return str(self.table().to_html(index=False, float_format="{:.4g}".format))
-
-    def document(self) -> dict[str, Any]:
-        """Return the results as one JSON document (plain data, no NaN)."""
-        from simsched.report.claims import plain_claim
-
-        outcome = self.outcome
-        document: dict[str, Any] = finite(
-            {
-                "experiment": self.experiment.name,
-                "description": self.experiment.description,
-                "version": simsched.__version__,
-                "runs": self.rows,
-                "comparison": [_flat(line) for line in self.lines],
-                "claims": [plain_claim(verdict) for verdict in self.claims],
-                "computed": outcome.computed,
-                "reused": outcome.reused,
-                "elapsed_s": outcome.elapsed_s,
-                "output": {
-                    "directory": str(outcome.output),
-                    "parquet": str(outcome.parquet),
-                    "pictures": [str(path) for path in self.pictures],
-                    "summary": str(self.summary),
-                },
-            }
-        )
-        return document
+@overload
+def run(
+    machine: MachineLike | Sequence[MachineLike] | Mapping[str, MachineLike],
+    workload: WorkloadLike | Sequence[WorkloadLike] | Mapping[str, WorkloadLike],
+    policy: PolicyLike | Sequence[PolicyLike] | Mapping[str, PolicyLike],
+    /,
+    *,
+    seeds: int | Sequence[int] = ...,
+    workers: int | None = ...,
+    pinning: str = ...,
+    baseline: str | None = ...,
+    metrics: Sequence[str] = ...,
+    name: str = ...,
+    backend: str | None = ...,
+    jobs: int | None = ...,
+    output: str | Path | None = ...,
+    events: bool = ...,
+    recompute: bool = ...,
+    progress: MakeListener | None = ...,
+) -> Result: ...
 
 
 def run(
-    experiment: str | Path | Mapping[str, Any],
+    what: Any,
+    workload: Any = None,
+    policy: Any = None,
+    /,
     *,
     set: Sequence[str] | Mapping[str, Any] = (),  # noqa: A002 (the word of the command line)
+    seeds: int | Sequence[int] | None = None,
+    workers: int | None = None,
+    pinning: str | None = None,
+    baseline: str | None = None,
+    metrics: Sequence[str] | None = None,
+    name: str | None = None,
     backend: str | None = None,
     jobs: int | None = None,
     dask: str | None = None,
@@ -146,52 +94,148 @@ def run(
     recompute: bool = False,
     progress: MakeListener | None = None,
 ) -> Result:
-    """Run an experiment and return its results; runs that are stored already are not repeated.
+    """Run an experiment, or machines with workloads and policies, and return the results.
+
+    ``run(experiment)`` runs a file; runs that are stored already are not repeated.
+    ``run(machine, workload, policy)`` runs every combination of what it is given; each may be an
+    object, a name, several in a list, or several in a mapping of labels. Policies may be objects or
+    classes that were defined a moment ago.
 
     Parameters
     ----------
     experiment : str, Path or mapping
         A YAML file, the name of a shipped experiment, or the content of such a file.
+    machine : Machine, str or Path
+        An object, the name of a shipped machine, or a YAML file.
+    workload : Workload, TaskGraph, str or Path
+        An object, the same for every seed; a preset or generator, also with parameters
+        (``"heat[rows=1024]"``), whose random numbers follow from the seed; or, as a Path, a task
+        graph file.
+    policy : Policy, type or str
+        An object, a class (with its defaults), or a name, also with parameters
+        (``"bats[sample_pages=8]"``).
     set : sequence of str or mapping
-        Values to change by dotted key: ``["seeds=5"]`` or ``{"workloads.0.iterations": 10}``.
+        Of an experiment: values to change by dotted key, ``["seeds=5"]`` or
+        ``{"workloads.0.iterations": 10}``.
+    seeds : int or sequence of int, optional
+        Number of seeds (1 by default), or the seeds. This and the next five are not for
+        experiments, which say so themselves.
+    workers : int, optional
+        Number of workers; one per hardware thread by default.
+    pinning : {"scatter", "compact"}, optional
+        Where fewer workers than threads go; scattered by default.
+    baseline : str, optional
+        Label of the policy that others are compared with; the first by default.
+    metrics : sequence of str, optional
+        Columns of the comparison; all are in :attr:`Result.runs`.
+    name : str, optional
+        What the result is called.
     backend : {"native", "simpy"}, optional
-        Engine instead of the experiment's.
+        Engine; the experiment's, or the native one, by default.
     jobs : int, optional
-        Number of processes; by default one per available core, 1 for none but this one.
+        Number of processes; by default one per available core, 1 for none but this one. Policies
+        that are defined in a notebook run in this one.
     dask : str, optional
-        Scheduler of a Dask cluster that does the runs instead: its address, or its scheduler file.
+        Of an experiment: scheduler of a Dask cluster that does the runs instead, its address or its
+        scheduler file.
     output : str or Path, optional
-        Directory of the results; ``results/NAME`` by default.
+        Directory of the results. By default, those of an experiment are in ``results/NAME``, all
+        others in memory only.
     events : bool
-        Whether to keep the event trace of every run.
+        Whether to keep the event trace of every run, with the results in their directory.
     recompute : bool
         Whether to repeat runs that are stored.
     progress : callable, optional
         Makes a listener of progress, given the number of runs.
 
+    Returns
+    -------
+    Result
+        Shown as a table in notebooks.
+
     Raises
     ------
     SimschedError
-        The experiment is wrong or its results cannot be written.
+        Something is unknown, wrong or does not fit together, or results cannot be written.
+
+    Examples
+    --------
+    >>> import simsched
+    >>> result = simsched.run(
+    ...     "amd_4x_opteron8380", "fork_join[depth=4]", ["cilk_a", "work_sharing"], jobs=1
+    ... )
+    >>> result.runs[["policy", "tasks"]].to_dict("list")
+    {'policy': ['cilk_a', 'work_sharing'], 'tasks': [31, 31]}
     """
-    assignments = [f"{k}={_yaml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else set
+    own = {
+        "seeds": seeds,
+        "workers": workers,
+        "pinning": pinning,
+        "baseline": baseline,
+        "metrics": metrics,
+        "name": name,
+    }
+    own = {key: value for key, value in own.items() if value is not None}
+    shared: dict[str, Any] = {
+        "jobs": jobs,
+        "events": events,
+        "recompute": recompute,
+        "listener": progress,
+    }
+    folder = None if output is None else Path(output)
+    if workload is None and policy is None:
+        if own:
+            key = next(iter(own))
+            raise ConfigurationError(
+                f"run: {key}: accepted only with machine, workload and policy; for an experiment "
+                f"set={{{key!r}: ...}}"
+            )
+        return _run_file(what, set, backend=backend, dask=dask, output=folder, **shared)
+    if workload is None or policy is None:
+        raise ConfigurationError(
+            f"run: found no {'workload' if workload is None else 'policy'}, "
+            "accepted run(experiment) or run(machine, workload, policy)"
+        )
+    for option, value in (("set", set), ("dask", dask)):
+        if value:
+            raise ConfigurationError(f"run: {option}: accepted only with an experiment")
+    if events and folder is None:
+        raise ConfigurationError("run: events: accepted only with output, a directory for them")
+    things = given(what, workload, policy)
+    planned = plan_given(things, backend=backend or "native", **own)  # type: ignore[arg-type]
+    return _run_planned(planned, folder, shared)
+
+
+def _run_file(
+    experiment: str | Path | Mapping[str, Any],
+    changes: Sequence[str] | Mapping[str, Any],
+    **options: Any,
+) -> Result:
+    """Run an experiment's file."""
     document = load_experiment(experiment)
-    outcome = run_experiment(
-        document,
-        assignments=list(assignments),
-        backend=backend,
-        jobs=jobs,
-        dask=dask,
-        output=None if output is None else Path(output),
-        events=events,
-        recompute=recompute,
-        listener=progress,
+    assignments = (
+        [f"{key}={_yaml(value)}" for key, value in changes.items()]
+        if isinstance(changes, Mapping)
+        else list(changes)
     )
+    outcome = run_experiment(document, assignments=assignments, **options)
     shipped = document.path is not None and document.path.parent == data_dir("experiments")
     claims: list[Verdict] = []
     if shipped and document.path is not None and not assignments:
         claims = claims_about(document.path.stem, outcome.rows)
     return finish(outcome, claims)
+
+
+def _run_planned(
+    planned: PlannedExperiment, output: Path | None, options: dict[str, Any]
+) -> Result:
+    """Run planned cells; without a directory, nothing of the results stays on disk."""
+    if output is not None:
+        return finish(run_planned(planned, output, **options))
+    with TemporaryDirectory() as folder:
+        outcome = run_planned(planned, Path(folder), **options)
+    outcome = replace(outcome, output=None, parquet=None)
+    return Result(outcome, compare(outcome.rows, outcome.experiment), [], [], None)
 
 
 def finish(outcome: Outcome, claims: Sequence[Verdict] = ()) -> Result:
@@ -212,23 +256,25 @@ def finish(outcome: Outcome, claims: Sequence[Verdict] = ()) -> Result:
     import json
 
     lines = compare(outcome.rows, outcome.experiment)
-    pictures = _draw(outcome, lines)
-    result = Result(outcome, lines, list(claims), pictures, outcome.output / "summary.json")
+    assert outcome.output is not None
+    pictures = _draw(outcome, lines, outcome.output)
+    summary = outcome.output / "summary.json"
+    result = Result(outcome, lines, list(claims), pictures, summary)
     # Without line breaks the encoder is ten times as fast.
     indent = 1 if len(result.rows) <= MAX_BARS else None
     text = json.dumps(result.document(), indent=indent, allow_nan=False)
-    write_text(result.summary, text + "\n")
+    write_text(summary, text + "\n")
     return result
 
 
-def _draw(outcome: Outcome, lines: list[Line]) -> list[Path]:
+def _draw(outcome: Outcome, lines: list[Line], output: Path) -> list[Path]:
     """Write the pictures of an experiment; return their files."""
     from simsched.report.plots import plot_bandwidth, plot_comparison, save
 
     name = outcome.experiment.name
     written = []
     if len(lines) <= MAX_BARS:
-        path = outcome.output / "comparison.png"
+        path = output / "comparison.png"
         save(plot_comparison(lines, name), path)
         written.append(path)
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -240,7 +286,7 @@ def _draw(outcome: Outcome, lines: list[Line]) -> list[Path]:
         figure = plot_bandwidth(rows, f"{name}: {workload} on {machine}")
         if figure is not None:
             suffix = f"_{number + 1}" if len(places) > 1 else ""
-            path = outcome.output / f"bandwidth{suffix}.png"
+            path = output / f"bandwidth{suffix}.png"
             save(figure, path)
             written.append(path)
     return written
@@ -274,26 +320,3 @@ def _yaml(value: Any) -> str:
     import json
 
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _flat(line: Line) -> dict[str, Any]:
-    """Return a line of the comparison as one row."""
-    row: dict[str, Any] = {"machine": line.machine, "workload": line.workload, **line.sweep}
-    row |= {"policy": line.policy, "runs": line.metrics["makespan_s"].count}
-    for name, value in line.metrics.items():
-        row |= {name: value.mean, f"{name}_ci95": value.half_width}
-    row["baseline"] = line.baseline
-    row["reduction_percent"] = line.reduction_percent.mean
-    row["reduction_percent_ci95"] = line.reduction_percent.half_width
-    return row
-
-
-def finite(value: Any) -> Any:
-    """Return plain data with None in place of NaN and infinities, which JSON does not have."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return value

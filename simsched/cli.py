@@ -44,6 +44,7 @@ from simsched.cli_output import (
     say,
     warn,
 )
+from simsched.cli_query import query_command
 from simsched.cli_references import references_command
 from simsched.cli_reproduce import reproduce_command
 from simsched.cli_show import show_app
@@ -271,7 +272,7 @@ def _print_result(result: Any, quiet: bool) -> None:
         f"{outcome.computed} runs simulated in {duration(outcome.elapsed_s)}, "
         f"{outcome.reused} taken from earlier; ± is the 95 % confidence interval over seeds"
     )
-    for path in (outcome.parquet, *result.pictures, result.summary):
+    for path in filter(None, (outcome.parquet, *result.pictures, result.summary)):
         sys.stdout.write(f"  {path}\n")
 
 
@@ -495,6 +496,15 @@ app.command(
         "measure measure_small -o measured --quiet", "measure my_measurement.yaml --overwrite"
     ),
 )(measure_command)
+app.command(
+    "query",
+    short_help="Ask the results of all experiments with SQL.",
+    epilog=examples(
+        "query",
+        "query 'SELECT policy, avg(makespan_s) FROM runs GROUP BY policy ORDER BY 2'",
+        "query --csv \"SELECT * FROM runs WHERE experiment = 'quickstart'\" > runs.csv",
+    ),
+)(query_command)
 app.command(
     "references",
     short_help="Compare simulated makespans with those of others.",

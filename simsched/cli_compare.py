@@ -53,8 +53,8 @@ def compare_command(
     """
     from simsched.atomic import check_writable
     from simsched.experiment.compare import Difference, measure_side
-    from simsched.report.compare import difference_table, draw_difference
-    from simsched.report.plots import save
+    from simsched.report.compare import difference_table
+    from simsched.report.plots import draw_difference, save
 
     if output is not None:
         if output.suffix != ".png":

@@ -7,7 +7,7 @@ import itertools
 import json
 import time
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +21,7 @@ from simsched.experiment.fingerprint import (
     policy_digest,
 )
 from simsched.experiment.inputs import (
+    GivenWorkload,
     WorkloadSource,
     build_machine,
     build_policy,
@@ -80,12 +81,32 @@ class Cell:
     seed: int
     backend: str
     machine_model: Machine = field(repr=False)
-    workload_source: WorkloadSource = field(repr=False)
+    workload_source: WorkloadSource | GivenWorkload = field(repr=False)
     policy_model: Policy = field(repr=False)
     workers: int | None = None
     pinning: str = "scatter"
     policy_content: str = ""
     key: str = ""
+
+    def with_key(self, machine_content: str) -> Cell:
+        """Return the cell with its key.
+
+        Parameters
+        ----------
+        machine_content : str
+            Hash of the machine.
+        """
+        parts = {
+            "code": code_digest(),
+            "machine": machine_content,
+            "workers": self.workers,
+            "pinning": self.pinning,
+            "backend": self.backend,
+            "workload": self.workload_source.content,
+            "policy": self.policy_content,
+            "seed": self.seed,
+        }
+        return replace(self, key=content_key(parts))
 
     @property
     def label(self) -> str:
@@ -297,16 +318,8 @@ class _Builder:
             use = self._use(experiment.workloads[w], w, machine, machine_content)
             sources = [use.source.seeded(self._seed(use, seed)) for seed in experiment.seeds]
             use.source = sources[0]
-            parts = {
-                "code": code_digest(),
-                "machine": machine_content,
-                "workers": entry.workers,
-                "pinning": entry.pinning,
-                "backend": self.backend,
-            }
             for name, (policy, content) in zip(policy_names, policies, strict=True):
                 for seed, source in zip(experiment.seeds, sources, strict=True):
-                    own = {"workload": source.content, "policy": content, "seed": seed}
                     cell = Cell(
                         machine_names[m],
                         workload_names[w],
@@ -320,8 +333,7 @@ class _Builder:
                         entry.workers,
                         entry.pinning,
                         content,
-                        content_key(parts | own),
-                    )
+                    ).with_key(machine_content)
                     use.keys.add(cell.key)
                     found.append(cell)
         return found

@@ -30,6 +30,7 @@ from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cell_run import events_path, run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest
+from simsched.experiment.inputs import WorkloadSource
 from simsched.experiment.pool import Finished, Listener, WorkerLostError, is_portable
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
@@ -255,7 +256,7 @@ def _packed(cell: Cell, events: bool) -> tuple[Parcel, Path | None, Path | None]
         file = Path(inspect.getfile(type(model)))
         policy = file.name, type(model).__name__, model.parameters()
         cell = replace(cell, policy_model=None)  # type: ignore[arg-type] # `work` puts it back
-    if source.path is not None:
+    if isinstance(source, WorkloadSource) and source.path is not None:
         cell = replace(cell, workload_source=replace(source, path=Path(source.path.name)))
     return Parcel(pickle.dumps(cell), policy, events), file, source.path
 
@@ -283,7 +284,7 @@ def work(code: str, data: bytes, policy: bytes | None, graph: bytes | None) -> A
             spec = f"{_placed(scratch, name, policy)}:{policy_class}"
             cell = replace(cell, policy_model=make_policy(spec, parameters))
         source = cell.workload_source
-        if source.path is not None and graph is not None:
+        if isinstance(source, WorkloadSource) and source.path is not None and graph is not None:
             path = _placed(scratch, source.path.name, graph)
             cell = replace(cell, workload_source=replace(source, path=path))
         check_policy(cell)

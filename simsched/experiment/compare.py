@@ -125,23 +125,14 @@ def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
     cells : sequence of Cell
         All runs of the experiment.
     selector : str
-        ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload, policy,
-        seed and what the experiment sweeps. What is not named must be the same for all runs.
+        As for :func:`chosen_cells`. What is not named must be the same for all runs.
 
     Raises
     ------
     ConfigurationError
         A key or value is unknown, or several kinds of runs are left.
     """
-    chosen = list(cells)
-    for key, value in _pairs(selector):
-        known = {_text(cell, key) for cell in chosen} - {None}
-        if not known:
-            raise ConfigurationError(f"{selector!r}: {unknown_name('key', key, _keys(cells))}")
-        if value not in known:
-            names = [str(name) for name in sorted(known, key=str)]
-            raise ConfigurationError(f"{selector!r}: {unknown_name(key, value, names)}")
-        chosen = [cell for cell in chosen if _text(cell, key) == value]
+    chosen = chosen_cells(cells, selector)
     for key in _keys(cells):
         values = list(dict.fromkeys(_text(cell, key) for cell in chosen))
         if key != "seed" and len(values) > 1:
@@ -149,6 +140,34 @@ def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
                 f"{selector!r}: found runs with {key} {', '.join(map(str, values))}, accepted: "
                 f"one of them, such as {key}={values[0]}"
             )
+    return chosen
+
+
+def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
+    """Return the runs of an experiment that a text describes.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        All runs of the experiment.
+    selector : str
+        ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload, policy,
+        seed and what the experiment sweeps. Nothing for all runs.
+
+    Raises
+    ------
+    ConfigurationError
+        A key or value is unknown.
+    """
+    chosen = list(cells)
+    for key, value in _pairs(selector) if selector else ():
+        known = {_text(cell, key) for cell in chosen} - {None}
+        if not known:
+            raise ConfigurationError(f"{selector!r}: {unknown_name('key', key, _keys(cells))}")
+        if value not in known:
+            names = [str(name) for name in sorted(known, key=str)]
+            raise ConfigurationError(f"{selector!r}: {unknown_name(key, value, names)}")
+        chosen = [cell for cell in chosen if _text(cell, key) == value]
     return chosen
 
 

@@ -90,6 +90,22 @@ def policy_digest(policy: Policy) -> str:
     return content_key({"classes": names, "sources": sources, "parameters": policy.parameters()})
 
 
+def has_file(thing: type | Callable[..., Any]) -> bool:
+    """Return whether a class or function was read from a file, which its digest then covers.
+
+    What was typed into a notebook or at a prompt was not, although shells may have a file of their
+    own, or keep a copy of every cell.
+    """
+    if thing.__module__ != "__main__":
+        return True
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    values = vars(thing).values() if isinstance(thing, type) else (thing,)
+    functions = [value for value in values if isinstance(value, FunctionType)]
+    # Dataclasses make special methods from text.
+    own = {f.__code__.co_filename for f in functions if not f.__name__.startswith("__")}
+    return file is not None and all(Path(name).resolve() == Path(file).resolve() for name in own)
+
+
 def source_digest(thing: type | Callable[..., Any]) -> str:
     """Return a hash of the code that defines a class or a function.
 
@@ -98,6 +114,8 @@ def source_digest(thing: type | Callable[..., Any]) -> str:
     """
     module = sys.modules.get(thing.__module__)
     try:
+        if not has_file(thing):
+            raise OSError
         own = [file_digest(Path(inspect.getfile(thing)))]
     except (OSError, TypeError, ConfigurationError):
         own = [thing.__module__, content_key({"code": _compiled(thing)})]

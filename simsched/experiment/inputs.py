@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -187,6 +187,49 @@ class WorkloadSource:
             raise ConfigurationError(f"{self.path}: {CHANGED}")
         workload = import_workload(self.path, self.format, **given)
         return workload if iterations == 1 else replace(workload, iterations=iterations)
+
+
+@dataclass(frozen=True)
+class GivenWorkload:
+    """A workload that somebody has made already, the same for every seed.
+
+    Parameters
+    ----------
+    workload : Workload
+        The workload.
+    content : str
+        Hash of everything that determines what is executed.
+    """
+
+    workload: Workload = field(repr=False)
+    content: str
+
+    @property
+    def path(self) -> None:
+        """File that it comes from: none."""
+        return
+
+    def seeded(self, seed: int) -> GivenWorkload:
+        """Return the workload for a seed."""
+        return self
+
+    def build(self) -> Workload:
+        """Return the workload."""
+        return self.workload
+
+
+def given_workload(workload: Workload) -> GivenWorkload:
+    """Return a workload as cells refer to it.
+
+    Raises
+    ------
+    GraphError
+        The workload cannot be executed.
+    """
+    workload.validate()
+    decisive = [f.name for f in fields(workload) if f.name not in ("name", "parameters")]
+    content = content_key({name: getattr(workload, name) for name in decisive})
+    return GivenWorkload(workload, content)
 
 
 _built: dict[str, Workload] = {}

@@ -13,6 +13,7 @@ from simsched.atomic import discard_abandoned, make_directory
 from simsched.experiment.cell_run import events_path
 from simsched.experiment.cells import Cell, PlannedExperiment, plan_experiment
 from simsched.experiment.cluster import execute_on_cluster
+from simsched.experiment.fingerprint import has_file
 from simsched.experiment.overrides import apply_assignments
 from simsched.experiment.pool import Listener, available_cores, execute
 from simsched.experiment.progress import Silent
@@ -34,23 +35,26 @@ class Outcome:
         The experiment.
     rows : list of dict
         One per cell that was run or is stored, in the order of the cells.
-    output : Path
-        Directory of the results.
-    parquet : Path
+    output : Path or None
+        Directory of the results; None when they are in memory only.
+    parquet : Path or None
         File with all rows.
     computed, reused : int
         Cells that were run, and that had been stored before.
     elapsed_s : float
         Wall time of the whole.
+    cells : list of Cell
+        What was simulated, one per row.
     """
 
     experiment: Experiment
     rows: list[dict[str, Any]]
-    output: Path
-    parquet: Path
+    output: Path | None
+    parquet: Path | None
     computed: int
     reused: int
     elapsed_s: float
+    cells: list[Cell]
 
 
 class Interrupted(KeyboardInterrupt):
@@ -120,6 +124,52 @@ def run_experiment(
     planned = plan_experiment(apply_assignments(document, list(assignments)), backend)
     name = planned.experiment.name
     directory = output or Path(planned.experiment.output or Path("results") / name)
+    return run_planned(
+        planned,
+        directory,
+        jobs=jobs,
+        dask=dask,
+        events=events,
+        recompute=recompute,
+        chosen=chosen,
+        listener=listener,
+        begin=begin,
+    )
+
+
+def run_planned(
+    planned: PlannedExperiment,
+    directory: Path,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    events: bool = False,
+    recompute: bool = False,
+    chosen: Callable[[Cell], bool] | None = None,
+    listener: MakeListener | None = None,
+    begin: float | None = None,
+) -> Outcome:
+    """Run the cells of an experiment as far as their results are not in a directory yet.
+
+    Parameters
+    ----------
+    planned : PlannedExperiment
+        What to run.
+    directory : Path
+        Directory of the results.
+    jobs, dask, events, recompute, chosen, listener
+        See :func:`run_experiment`.
+    begin : float, optional
+        When the whole began, as :func:`time.perf_counter` counts; now by default.
+
+    Raises
+    ------
+    SimschedError
+        A run is impossible, or the results cannot be written.
+    Interrupted
+        On Ctrl-C; what has finished is stored.
+    """
+    begin = time.perf_counter() if begin is None else begin
     store = Store(directory / "cells")
     events_directory = directory / "events" if events else None
     rows = {} if recompute else _stored(planned, store, events_directory)
@@ -154,6 +204,7 @@ def run_experiment(
         len(missing),
         len(cells) - len(missing),
         time.perf_counter() - begin,
+        found,
     )
 
 
@@ -178,8 +229,8 @@ def _stored(
     """Return the stored rows; where events are wanted, only those whose events are there too."""
     rows: dict[str, dict[str, Any]] = {}
     for cell in planned.cells:
-        if cell.key in rows:
-            continue
+        if cell.key in rows or not has_file(type(cell.policy_model)):
+            continue  # nobody knows what else the code in a notebook's cells uses
         if events is not None and not events_path(events, cell.key).exists():
             continue
         row = store.load(cell.key)

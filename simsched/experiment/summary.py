@@ -88,7 +88,7 @@ class Line:
     reduction_percent: Estimate
 
 
-def compare(rows: Sequence[Row], experiment: Experiment) -> list[Line]:
+def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] = ()) -> list[Line]:
     """Return one line per machine, workload, sweep point and policy, in the order of the rows.
 
     Parameters
@@ -97,6 +97,8 @@ def compare(rows: Sequence[Row], experiment: Experiment) -> list[Line]:
         One per run, as :class:`~simsched.experiment.runner.Outcome` has them.
     experiment : Experiment
         Says which metrics and which baseline.
+    others : sequence of mapping
+        Further runs, among which the baseline is looked for too; they get no lines.
 
     Raises
     ------
@@ -105,16 +107,15 @@ def compare(rows: Sequence[Row], experiment: Experiment) -> list[Line]:
     """
     check_metrics(rows, experiment.metrics)
     baseline = experiment.baseline or labels(experiment.policies)[0]
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(_group(row), []).append(row)
+    groups = grouped(rows)
+    bases = grouped(others) | groups
     lines = []
     for group, members in groups.items():
         metrics = {
             name: estimate([float(row[name]) for row in members if row.get(name) is not None])
             for name in dict.fromkeys(["makespan_s", *experiment.metrics])
         }
-        base = groups.get((*group[:-1], baseline), [])
+        base = bases.get((*group[:-1], baseline), [])
         lines.append(
             Line(
                 machine=members[0]["machine"],
@@ -127,6 +128,14 @@ def compare(rows: Sequence[Row], experiment: Experiment) -> list[Line]:
             )
         )
     return lines
+
+
+def grouped(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
+    """Return the rows that differ in nothing but their seed, together."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(_group(row), []).append(row)
+    return groups
 
 
 def check_metrics(rows: Sequence[Row], metrics: Sequence[str]) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Patch, Rectangle
@@ -56,6 +58,26 @@ def draw_machine(machine: Machine, path: str | Path) -> None:
     path : str or Path
         File to write; its suffix chooses the format (``.png``, ``.svg``, ``.pdf``).
     """
+    machine_figure(machine).savefig(path)
+
+
+def machine_svg(machine: Machine) -> str:
+    """Return a picture of a machine as an SVG element, with its text as text."""
+    buffer = StringIO()
+    # The same machine gives the same picture, and no two machines share the names of parts.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": machine.name}):
+        machine_figure(machine).savefig(buffer, format="svg", metadata={"Date": None})
+    return buffer.getvalue()[buffer.getvalue().index("<svg") :]
+
+
+def machine_figure(machine: Machine) -> Figure:
+    """Return a picture of a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    """
     blocks = [_measure(machine, domain) for domain in range(machine.n_domains)]
     corners, (wide, tall) = _arrange(machine, blocks)
     lines = _legend(machine)
@@ -93,7 +115,7 @@ def draw_machine(machine: Machine, path: str | Path) -> None:
         frameon=False,
         handlelength=1.2,
     )
-    figure.savefig(path)
+    return figure
 
 
 def _nodes_of(machine: Machine, domain: int) -> list[MemoryNode]:

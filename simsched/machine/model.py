@@ -363,6 +363,15 @@ class Machine:
     os_distance: IntArray | None = None
     changes: tuple[Change, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Machine {self.name}: {self.description}>"
+
+    def _repr_html_(self) -> str:
+        """Return sizes and a drawing for Jupyter."""
+        from simsched.machine.show import machine_html
+
+        return machine_html(self)
+
     @property
     def n_threads(self) -> int:
         """Number of hardware threads."""

@@ -11,12 +11,44 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from simsched.machine.draw import draw_machine
+from simsched.machine.draw import draw_machine, machine_svg
 from simsched.machine.model import CacheLevel, Machine, MemoryNode, Path
 from simsched.machine.resolve import path_source_key
+from simsched.markup import facts
 from simsched.units import format_bandwidth, format_size, format_time
 
-__all__ = ["describe_machine", "draw_machine"]
+__all__ = ["describe_machine", "draw_machine", "machine_html"]
+
+
+def machine_html(machine: Machine) -> str:
+    """Return a machine for notebooks: its sizes and a drawing."""
+    kinds = dict.fromkeys(node.kind for node in machine.nodes)
+    rows = [
+        ("processors", ", ".join(_sizes(machine))),
+        *(
+            (kind, _memory_of([node for node in machine.nodes if node.kind == kind]))
+            for kind in kinds
+        ),
+    ]
+    return facts(machine.name, rows, machine.description) + machine_svg(machine)
+
+
+def _memory_of(nodes: list[MemoryNode]) -> str:
+    """Return what the memory nodes of a kind have together."""
+    capacity = format_size(sum(node.capacity_bytes for node in nodes))
+    bandwidth = format_bandwidth(sum(node.bandwidth_bytes_per_s for node in nodes))
+    return f"{_counted(len(nodes), 'node')}, {capacity}, {bandwidth}"
+
+
+def _sizes(machine: Machine) -> list[str]:
+    """Return how many of each a machine has."""
+    return [
+        _counted(machine.n_sockets, "socket"),
+        _counted(machine.n_domains, "NUMA domain"),
+        _counted(machine.n_cores, "core"),
+        _counted(machine.n_threads, "hardware thread"),
+        _counted(len(machine.nodes), "memory node"),
+    ]
 
 
 def describe_machine(machine: Machine, width: int = 120) -> str:
@@ -36,17 +68,7 @@ def describe_machine(machine: Machine, width: int = 120) -> str:
         brackets, and the references of the sources come last.
     """
     tree = Tree(Text(f"{machine.name}: {machine.description}"))
-    tree.add(
-        _counted(machine.n_sockets, "socket")
-        + ", "
-        + _counted(machine.n_domains, "NUMA domain")
-        + ", "
-        + _counted(machine.n_cores, "core")
-        + ", "
-        + _counted(machine.n_threads, "hardware thread")
-        + ", "
-        + _counted(len(machine.nodes), "memory node")
-    )
+    tree.add(", ".join(_sizes(machine)))
     if machine.copies_data:
         tree.add("data: copied to the memory of the processor that uses them")
     _add_cores(tree.add("cores"), machine)

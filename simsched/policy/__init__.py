@@ -1,8 +1,27 @@
-"""Policies: what is placed where, which pools exist, who looks for work in which order."""
+"""Policies: what is placed where, which pools exist, who looks for work in which order.
 
-from simsched.policy.base import Policy, param
+Classes of one's own derive from :class:`Policy`, or from :class:`PlacedPolicy` to leave the choice
+of a placement to the user; see docs/adding-a-policy.md.
+"""
+
+from simsched.policy.base import (
+    CHILD_FIRST,
+    PARENT_FIRST,
+    AcquireStep,
+    Counters,
+    Placement,
+    Plan,
+    Policy,
+    Pool,
+    PoolGroup,
+    Update,
+    View,
+    param,
+)
+from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import (
     PolicyInfo,
+    changed_policy,
     list_policies,
     make_policy,
     parse_policy_spec,
@@ -10,11 +29,24 @@ from simsched.policy.registry import (
     policy_info,
     preset,
     register,
+    spec_of,
 )
 
 __all__ = [
+    "CHILD_FIRST",
+    "PARENT_FIRST",
+    "AcquireStep",
+    "Counters",
+    "PlacedPolicy",
+    "Placement",
+    "Plan",
     "Policy",
     "PolicyInfo",
+    "Pool",
+    "PoolGroup",
+    "Update",
+    "View",
+    "changed_policy",
     "list_policies",
     "make_policy",
     "param",
@@ -23,4 +55,5 @@ __all__ = [
     "policy_info",
     "preset",
     "register",
+    "spec_of",
 ]

@@ -521,6 +521,12 @@ class Policy:
         """Return what happens now, in this order; called every `timer_period_s`."""
         return ()
 
+    def _repr_html_(self) -> str:
+        """Return what the policy is and its parameters, for Jupyter."""
+        from simsched.policy.show import policy_html
+
+        return policy_html(self)
+
     def overrides(self, hook: str) -> bool:
         """Return whether this class defines the named hook itself."""
         return getattr(type(self), hook) is not getattr(Policy, hook)

@@ -172,6 +172,51 @@ def list_policies() -> list[PolicyInfo]:
     return sorted(_known.values(), key=lambda i: (i.family, i.cls.__name__, i.is_preset, i.name))
 
 
+def changed_policy(policy: Policy, params: Mapping[str, Any]) -> Policy:
+    """Return a policy with other values for some of its parameters.
+
+    Raises
+    ------
+    ConfigurationError
+        For an unknown parameter, or a value that is not accepted.
+    """
+    cls = type(policy)
+    return _build(cls.name or cls.__name__, cls, {**policy.parameters(), **params})
+
+
+def spec_of(policy: Policy) -> Spec:
+    """Return the shortest way to write a policy.
+
+    Parameters
+    ----------
+    policy : Policy
+        Any instance, also of a class that nobody has registered.
+
+    Returns
+    -------
+    Spec
+        The preset that has just these parameters, if there is one; otherwise the name under which
+        the class is registered, or its own name, and the parameters that differ from the defaults.
+
+    Examples
+    --------
+    >>> spec_of(make_policy("cilk_h"))
+    Spec(name='cilk_h', params={})
+    >>> spec_of(make_policy("bats", {"sample_pages": 8}))
+    Spec(name='bats', params={'sample_pages': 8})
+    """
+    _discover()
+    cls, values = type(policy), policy.parameters()
+    differing = {f.name: values[f.name] for f in fields(cls) if f.default != values[f.name]}
+    name = vars(cls).get("name") or cls.__name__
+    if _known.get(name) is None or _known[name].cls is not cls:
+        return Spec(cls.__name__, differing)
+    for info in list_policies():
+        if info.cls is cls and info.is_preset and _build(info.name, cls, info.params) == policy:
+            return Spec(info.name, {})
+    return Spec(name, differing)
+
+
 def parse_policy_spec(text: str) -> Spec:
     """Return name and parameters of a policy written as ``name`` or ``name[key=value, ...]``.
 

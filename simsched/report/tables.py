@@ -86,29 +86,55 @@ def comparison_table(lines: Sequence[Line], title: str = "") -> Table:
         Printed above.
     """
     table = Table(title=Text(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left")
-    several = len({line.machine for line in lines}) > 1
-    keys = list(dict.fromkeys(key for line in lines for key in line.sweep))
-    for name in (*(("machine",) if several else ()), "workload", *keys, "policy"):
-        table.add_column(Text(name), overflow="fold", no_wrap=name == "policy")
-    factors = {}
-    for name in lines[0].metrics if lines else ():
-        head, factors[name] = scaled(name, [line.metrics[name].mean for line in lines])
-        table.add_column(Text(head), justify="right")
-    baseline = lines[0].baseline if lines else ""
-    table.add_column(Text(f"shorter than {baseline} by [%]"), justify="right")
+    head, rows = comparison_cells(lines)
+    n_values = len(lines[0].metrics) + 1 if lines else 1
+    for position, name in enumerate(head):
+        number_column = position >= len(head) - n_values
+        table.add_column(
+            Text(name),
+            justify="right" if number_column else "left",
+            overflow="ellipsis" if number_column else "fold",
+            no_wrap=name == "policy",
+        )
     previous: tuple[str, str] | None = None
-    for line in lines:
+    for line, cells in zip(lines, rows, strict=True):
         place = line.machine, line.workload
         if previous not in (None, place):
             table.add_section()
         previous = place
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
+    """Return the headings of a comparison and its cells as text.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        As :func:`simsched.experiment.summary.compare` returns them.
+
+    Returns
+    -------
+    tuple of list of str, and list of list of str
+        Which run it is comes first, then metrics with their units, then the reduction.
+    """
+    several = len({line.machine for line in lines}) > 1
+    keys = list(dict.fromkeys(key for line in lines for key in line.sweep))
+    head = [*(("machine",) if several else ()), "workload", *keys, "policy"]
+    factors = {}
+    for name in lines[0].metrics if lines else ():
+        title, factors[name] = scaled(name, [line.metrics[name].mean for line in lines])
+        head.append(title)
+    head.append(f"shorter than {lines[0].baseline if lines else ''} by [%]")
+    rows = []
+    for line in lines:
         cells = [line.machine] if several else []
         cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), line.policy]
         cells += [with_interval(line.metrics[name], factors[name]) for name in line.metrics]
         own = line.policy == line.baseline
-        cells.append("" if own else with_interval(line.reduction_percent))
-        table.add_row(*map(Text, cells))
-    return table
+        rows.append([*cells, "" if own else with_interval(line.reduction_percent)])
+    return head, rows
 
 
 def replay_table(replayed: Replay) -> Table:

@@ -123,6 +123,15 @@ class TaskGraph:
                 value.flags.writeable = False
                 value = value.base
 
+    def __repr__(self) -> str:
+        return f"<TaskGraph: {self.n_tasks} tasks, {self.n_edges} edges, {self.n_blocks} blocks>"
+
+    def _repr_html_(self) -> str:
+        """Return sizes and classes for Jupyter."""
+        from simsched.workload.show import graph_html
+
+        return graph_html(self)
+
     @property
     def is_fixed(self) -> bool:
         """Whether nobody can write to the arrays; then a graph that is right stays right."""
@@ -239,6 +248,15 @@ class Workload:
     parameters: dict[str, object] = field(default_factory=dict)
     division: Division | None = field(default=None, kw_only=True)
     applications: Applications | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<Workload {self.name}: {self.iterations} iterations of {self.graph!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return sizes, parameters and classes for Jupyter."""
+        from simsched.workload.show import workload_html
+
+        return workload_html(self)
 
     def validate(self) -> None:
         """Check both graphs and that they share their blocks.

@@ -1,0 +1,160 @@
+"""Results as tidy data frames: one observation a row, units in the names of columns.
+
+The units are in ``frame.attrs["units"]`` too, by column.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from simsched.trace.metrics import SERIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = Mapping[str, Any]
+#: Suffixes of columns and their units, longer ones first.
+UNITS = (
+    ("_bytes_per_s", "B/s"),
+    ("_per_s", "1/s"),
+    ("_per_wall_s", "1"),
+    ("_percent", "%"),
+    ("_bytes", "B"),
+    ("_ps", "ps"),
+    ("_hz", "Hz"),
+    ("_s", "s"),
+)
+IDENTITY = ("experiment", "machine", "workload", "policy", "backend", "seed")
+
+
+def units_of(columns: Iterable[str]) -> dict[str, str]:
+    """Return the unit of every column that has one in its name.
+
+    Examples
+    --------
+    >>> units_of(["makespan_s", "dram_bytes_per_s", "steals", "makespan_s_ci95"])
+    {'makespan_s': 's', 'dram_bytes_per_s': 'B/s', 'makespan_s_ci95': 's'}
+    """
+    found = {}
+    for column in columns:
+        for suffix, unit in UNITS:
+            if column.removesuffix("_ci95").endswith(suffix):
+                found[column] = unit
+                break
+    return found
+
+
+def with_units(frame: pd.DataFrame) -> pd.DataFrame:
+    """Note the units of a frame's columns in its `attrs`; return it."""
+    frame.attrs["units"] = units_of(map(str, frame.columns))
+    return frame
+
+
+def parameter_columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return for each row the policy parameters that are not the same in all, by ``policy.NAME``.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run, with `policy_parameters`.
+    """
+    own = [json.loads(row.get("policy_parameters") or "{}") for row in rows]
+    names = dict.fromkeys(name for each in own for name in each)
+    missing = object()
+    varied = [name for name in names if len({repr(each.get(name, missing)) for each in own}) > 1]
+    return [{f"policy.{name}": each.get(name) for name in varied} for each in own]
+
+
+def identities(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return for each row the columns that say which run it is."""
+    return [
+        {
+            **{key: row[key] for key in IDENTITY if key in row},
+            **{key: value for key, value in row.items() if key.startswith("sweep.")},
+            **parameters,
+        }
+        for row, parameters in zip(rows, parameter_columns(rows), strict=True)
+    ]
+
+
+def runs_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one row per run: which it is, then its metrics that are single values.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run. Lists become frames of their own, see :func:`iterations_frame` and
+        :func:`workers_frame`.
+    """
+    import pandas as pd
+
+    found = []
+    for row, identity in zip(rows, identities(rows), strict=True):
+        single = {
+            key: value
+            for key, value in row.items()
+            if key not in identity and not isinstance(value, list | tuple) and key not in SERIES
+        }
+        found.append(identity | single)
+    return with_units(pd.DataFrame(found))
+
+
+def iterations_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one row per iteration of every run.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run.
+
+    Returns
+    -------
+    DataFrame
+        Which run, `iteration` (0 is the initialisation), `duration_s`, and for every memory kind
+        `<kind>_bytes` and `<kind>_bytes_per_s`.
+    """
+    import pandas as pd
+
+    found = []
+    for row, identity in zip(rows, identities(rows), strict=True):
+        first = 0 if row.get("initialisation_s", 0.0) > 0.0 else 1
+        kinds = [
+            key.removeprefix("iteration_").removesuffix("_bytes")
+            for key, value in row.items()
+            if key.startswith("iteration_") and key.endswith("_bytes") and value is not None
+        ]
+        for index, duration in enumerate(row["iteration_s"]):
+            one = identity | {"iteration": first + index, "duration_s": duration}
+            for kind in kinds:
+                moved = row[f"iteration_{kind}_bytes"][index]
+                rate = moved / duration if duration > 0 else 0.0
+                one |= {f"{kind}_bytes": moved, f"{kind}_bytes_per_s": rate}
+            found.append(one)
+    return with_units(pd.DataFrame(found))
+
+
+def workers_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one row per worker of every run.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run.
+
+    Returns
+    -------
+    DataFrame
+        Which run, `worker`, and the time that the worker was `busy_s` in tasks, was taking tasks
+        (`acquire_s`) and was `idle_s`.
+    """
+    import pandas as pd
+
+    found = []
+    for row, identity in zip(rows, identities(rows), strict=True):
+        columns = (row["worker_busy_s"], row["worker_acquire_s"], row["worker_idle_s"])
+        for worker, (busy, acquire, idle) in enumerate(zip(*columns, strict=True)):
+            times = {"busy_s": busy, "acquire_s": acquire, "idle_s": idle}
+            found.append(identity | {"worker": worker} | times)
+    return with_units(pd.DataFrame(found))

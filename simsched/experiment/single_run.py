@@ -1,0 +1,163 @@
+"""One run of an experiment again, with its events, and these as tidy frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.engine.run import Run, simulate
+from simsched.errors import ConfigurationError
+from simsched.experiment.blame import explained
+from simsched.experiment.cells import Cell
+from simsched.experiment.frames import with_units
+from simsched.trace.exporters._timeline import Activity, timeline
+from simsched.trace.schema import EventKind
+from simsched.trace.sink import Events, KeptEvents
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: More events are not kept: 40 bytes each, twice that for a moment.
+MAX_EVENTS = 50_000_000
+PS = 1e-12
+
+
+class _SomeIterations(KeptEvents):
+    """A sink that keeps the events of some iterations."""
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__()
+        self._first, self._last = first, last
+
+    def append(self, events: Events) -> None:
+        """Take the next batch; see :meth:`simsched.trace.sink.EventSink.append`."""
+        number = events["iteration"]
+        chosen = (number >= self._first) & (number <= self._last)
+        if chosen.any():
+            super().append({name: column[chosen] for name, column in events.items()})
+
+
+def simulate_cell(
+    cell: Cell, row: Mapping[str, Any], iterations: int | tuple[int, int] | None = None
+) -> Run:
+    """Simulate a cell again and keep its events in memory.
+
+    Parameters
+    ----------
+    cell : Cell
+        The run.
+    row : mapping
+        Its result, with the number of events.
+    iterations : int or tuple of int, optional
+        The only iteration, or the first and the last one, whose events are kept.
+
+    Raises
+    ------
+    ConfigurationError
+        No such iteration, or more than `MAX_EVENTS` events.
+    """
+    first, last = _range(iterations, len(row["iteration_s"]), row)
+    share = (last - first + 1) / max(1, len(row["iteration_s"]))
+    expected = round(row["events"] * min(1.0, share))
+    if expected > MAX_EVENTS:
+        raise ConfigurationError(
+            f"{cell.label}: found about {expected:,} events, accepted up to {MAX_EVENTS:,} in "
+            "memory; choose some iterations, such as iterations=(1, 3)"
+        )
+    sink = _SomeIterations(first, last)
+    with explained(cell.policy_model):
+        run = simulate(
+            cell.machine_model,
+            cell.workload_source.build(),
+            cell.policy_model,
+            workers=cell.workers,
+            pinning=cell.pinning,
+            seed=cell.seed,
+            backend=cell.backend,
+            events=sink,
+        )
+    return replace(run, trace=sink.trace())
+
+
+def _range(
+    iterations: int | tuple[int, int] | None, count: int, row: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Return the first and the last iteration that is asked for."""
+    lowest = 0 if row["initialisation_s"] > 0.0 else 1
+    highest = lowest + count - 1
+    if iterations is None:
+        return 0, max(highest, 1)
+    first, last = (iterations, iterations) if isinstance(iterations, int) else iterations
+    if not lowest <= first <= last <= highest:
+        raise ConfigurationError(
+            f"iterations: found {first} to {last}, accepted {lowest} to {highest}"
+        )
+    return first, last
+
+
+def tasks_frame(run: Run) -> pd.DataFrame:
+    """Return one row per stretch in which a worker is in a task.
+
+    Parameters
+    ----------
+    run : Run
+        A run with its events.
+
+    Returns
+    -------
+    DataFrame
+        See :meth:`simsched.Result.tasks`.
+    """
+    import pandas as pd
+
+    assert run.trace is not None
+    found = timeline(run.trace).intervals
+    found = found.chosen(found.activity == Activity.TASK)
+    graph, init = run.workload.graph, run.workload.init
+    names = np.array(graph.class_names, object)[graph.task_class]
+    kept = names[np.minimum(found.task, len(names) - 1)]
+    if init is not None:
+        early = np.array(init.class_names, object)[init.task_class]
+        kept = np.where(found.iteration == 0, early[np.minimum(found.task, len(early) - 1)], kept)
+    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    frame = pd.DataFrame(
+        {
+            "iteration": found.iteration,
+            "task": found.task,
+            "task_class": pd.Categorical(kept),
+            "worker": found.worker,
+            "domain": domain[found.worker],
+            "start_s": found.start_ps * PS,
+            "end_s": found.end_ps * PS,
+            "duration_s": (found.end_ps - found.start_ps) * PS,
+            "memory_bytes": found.extra,
+            "begins": found.first,
+            "ends": found.last,
+        }
+    )
+    return with_units(frame)
+
+
+def events_frame(run: Run) -> pd.DataFrame:
+    """Return one row per event.
+
+    Parameters
+    ----------
+    run : Run
+        A run with its events.
+
+    Returns
+    -------
+    DataFrame
+        The columns of :data:`simsched.trace.schema.EVENT_COLUMNS`; kinds are categories by name.
+    """
+    import pandas as pd
+
+    assert run.trace is not None
+    names = pd.Index([kind.name.lower() for kind in EventKind])
+    columns: dict[str, Any] = dict(run.trace.events)
+    columns["kind"] = pd.Categorical.from_codes(columns["kind"], categories=names)
+    return with_units(pd.DataFrame(columns))

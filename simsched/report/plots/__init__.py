@@ -1,0 +1,24 @@
+"""Pictures of results, one module each; none needs a display."""
+
+from simsched.report.plots.bandwidth import bandwidth
+from simsched.report.plots.common import COLOURS, save
+from simsched.report.plots.comparison import makespan, plot_comparison
+from simsched.report.plots.gantt import gantt
+from simsched.report.plots.iterations import plot_bandwidth
+from simsched.report.plots.locality import locality
+from simsched.report.plots.speedup import speedup
+from simsched.report.plots.waterfall import draw_difference, waterfall
+
+__all__ = [
+    "COLOURS",
+    "bandwidth",
+    "draw_difference",
+    "gantt",
+    "locality",
+    "makespan",
+    "plot_bandwidth",
+    "plot_comparison",
+    "save",
+    "speedup",
+    "waterfall",
+]

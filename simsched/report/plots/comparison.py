@@ -1,0 +1,117 @@
+"""Makespans of policies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from simsched.errors import ConfigurationError
+from simsched.experiment.summary import Line
+from simsched.report.plots.common import COLOURS, axes_for, finish, time_scale
+
+MAX_LINES = 120
+
+
+def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
+    """Return bars of the makespan per policy with confidence intervals, one panel per workload.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        As :func:`simsched.experiment.summary.compare` returns them, with `makespan_s`.
+    title : str
+        Printed above.
+    """
+    panels: dict[str, list[Line]] = {}
+    machines = {line.machine for line in lines}
+    for line in lines:
+        name = f"{line.workload} on {line.machine}" if len(machines) > 1 else line.workload
+        panels.setdefault(name, []).append(line)
+    names = list(dict.fromkeys(line.policy for line in lines))
+    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    columns = min(3, max(1, len(panels)))
+    rows = -(-max(1, len(panels)) // columns)
+    longest = max((len(panel) for panel in panels.values()), default=1)
+    size = (max(5.5, 5.0 * columns), rows * (1.1 + 0.34 * longest) + 0.6)
+    figure = Figure(figsize=size, layout="constrained")
+    for index, (name, panel) in enumerate(panels.items()):
+        _bars(figure.add_subplot(rows, columns, index + 1), name, panel, colour)
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def _bars(axes: Axes, title: str, lines: Sequence[Line], colour: Mapping[str, str]) -> None:
+    """Draw one panel of horizontal bars."""
+    values = np.array([line.metrics["makespan_s"].mean for line in lines])
+    widths = np.nan_to_num([line.metrics["makespan_s"].half_width for line in lines])
+    factor, unit = time_scale(float(values.max(initial=0.0)))
+    places = np.arange(len(lines))[::-1]
+    axes.barh(
+        places,
+        values / factor,
+        xerr=widths / factor,
+        color=[colour[line.policy] for line in lines],
+        height=0.7,
+        error_kw={"elinewidth": 1, "capsize": 2},
+    )
+    for place, value, width, line in zip(places, values, widths, lines, strict=True):
+        text = f"{value / factor:.3g}"
+        if line.policy != line.baseline and not np.isnan(line.reduction_percent.mean):
+            text += f" ({-line.reduction_percent.mean:+.0f} %)"
+        axes.annotate(
+            text,
+            ((value + width) / factor, place),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
+    axes.set_yticks(places, [_name(line) for line in lines], fontsize=9)
+    axes.set_xlim(0, float((values + widths).max(initial=1e-12)) / factor * 1.25)
+    axes.set_xlabel(f"makespan [{unit}]")
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _name(line: Line) -> str:
+    """Return the label of a bar."""
+    swept = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in line.sweep.items())
+    return f"{line.policy} ({swept})" if swept else line.policy
+
+
+def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
+    """Draw the makespan of every line of a comparison, with confidence intervals.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        As :func:`simsched.experiment.summary.compare` returns them.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Raises
+    ------
+    ConfigurationError
+        There are more than `MAX_LINES` lines.
+    """
+    if len(lines) > MAX_LINES:
+        raise ConfigurationError(
+            f"makespan: found {len(lines)} bars, accepted up to {MAX_LINES}: choose some, such as "
+            "result['workload=NAME']"
+        )
+    axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(lines))
+    names = list(dict.fromkeys(line.policy for line in lines))
+    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    _bars(axes, "", lines, colour)
+    places = dict.fromkeys((line.machine, line.workload) for line in lines)
+    labels = [
+        f"{line.workload} on {line.machine}, {_name(line)}" if len(places) > 1 else _name(line)
+        for line in lines
+    ]
+    axes.set_yticks(np.arange(len(lines))[::-1], labels, fontsize=9)
+    where = " on ".join(reversed(next(iter(places)))) if len(places) == 1 else "by policy"
+    return finish(axes, f"Makespan, {where}")

@@ -1,0 +1,176 @@
+"""What every worker does when: single bars, or shares of time where bars would be too many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from simsched.engine.run import Run
+from simsched.report.plots.common import COLOURS, axes_for, finish, run_name, time_scale
+from simsched.report.plots.occupancy import RUNTIME, Bars, busy_bars, occupancy, rows_of
+
+MAX_BARS = 4000  #: more are added up
+ROWS, COLUMNS = 128, 800  #: of cells, about
+RUNTIME_COLOUR = COLOURS[-1]
+MAX_LINES = 40  #: beginnings of iterations
+
+
+def gantt(
+    run: Run,
+    ax: Axes | None = None,
+    *,
+    start_s: float | None = None,
+    end_s: float | None = None,
+    max_bars: int = MAX_BARS,
+    title: str | None = None,
+) -> Axes:
+    """Draw what every worker does when.
+
+    Parameters
+    ----------
+    run : Run
+        A run with its events.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    start_s, end_s : float, optional
+        Time to look at, in seconds; all of it by default.
+    max_bars : int
+        Up to so many intervals are drawn one by one. More are added up in cells of some workers and
+        some time; the colour of a cell is that of the task class with most time, its strength the
+        share of the time in which the workers are busy. The text below the axes says which of the
+        two it is.
+    title : str, optional
+        What the run is called.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ConfigurationError
+        The run has no events, or the time is empty.
+    """
+    bars = _few_layers(busy_bars(run, start_s, end_s))
+    begin, end = bars.span_ps
+    factor, unit = time_scale(end * 1e-12)
+    whole = len(bars) <= max_bars
+    row_of, share = rows_of(run, len(run.worker_thread) if whole else ROWS)
+    n_rows = int(row_of.max()) + 1
+    axes = axes_for(ax, 9.0, min(7.0, 1.6 + 0.16 * n_rows))
+    axes.set_xlim(begin * 1e-12 / factor, end * 1e-12 / factor)
+    axes.set_ylim(n_rows - 0.5, -0.5)
+    if whole:
+        _draw_bars(axes, bars, row_of, factor)
+        note = f"{bars.n_tasks:,} tasks begin; every interval is drawn"
+    else:
+        edges = np.linspace(begin, end, COLUMNS + 1)
+        _draw_cells(axes, bars, occupancy(bars, row_of, edges), share, factor)
+        width, small = time_scale((edges[1] - edges[0]) * 1e-12)
+        wide = (edges[1] - edges[0]) * 1e-12 / width
+        note = (
+            f"added up: {bars.n_tasks:,} tasks, {len(bars):,} intervals; a cell is {wide:.3g} "
+            f"{small} of {share} worker{'s' * (share > 1)};\n"
+            "colour: what takes most of its time, strength: share of time busy"
+        )
+    _mark(axes, run, bars, row_of, factor)
+    axes.set_xlabel(f"time [{unit}]\n{note}", fontsize=9)
+    return finish(axes, title or run_name(run))
+
+
+def _few_layers(bars: Bars) -> Bars:
+    """Return the bars with no more task classes than there are colours: the rest are one."""
+    room = len(COLOURS) - 1
+    classes = len(bars.layers) - 1
+    if classes <= room:
+        return bars
+    length = (bars.end_ps - bars.start_ps).astype(np.float64)
+    time = np.bincount(bars.layer, weights=length, minlength=classes + 1)[:classes]
+    kept = np.sort(np.argsort(-time, kind="stable")[: room - 1])
+    place = np.full(classes + 1, room - 1)
+    place[kept] = np.arange(room - 1)
+    place[classes] = room
+    names = (*(bars.layers[i] for i in kept), f"{classes - room + 1} other classes", RUNTIME)
+    return Bars(
+        bars.worker,
+        place[bars.layer],
+        bars.start_ps,
+        bars.end_ps,
+        names,
+        bars.n_tasks,
+        bars.span_ps,
+        bars.iteration_ps,
+    )
+
+
+def _colours(layers: Sequence[str]) -> NDArray[np.float64]:
+    """Return one colour per layer; shape (n_layers, 3)."""
+    return np.array([to_rgb(c) for c in (*COLOURS[: len(layers) - 1], RUNTIME_COLOUR)])
+
+
+def _draw_bars(axes: Axes, bars: Bars, row_of: NDArray[np.int64], factor: float) -> None:
+    """Draw every bar."""
+    scale = 1e-12 / factor
+    left, right = bars.start_ps * scale, bars.end_ps * scale
+    row = row_of[bars.worker]
+    x = np.stack([left, right, right, left], axis=1)
+    y = np.stack([row - 0.42, row - 0.42, row + 0.42, row + 0.42], axis=1)
+    patches = PolyCollection(
+        list(np.stack([x, y], axis=2)),
+        facecolors=_colours(bars.layers)[bars.layer],
+        edgecolors="white" if len(bars) < 600 else "none",
+        linewidths=0.3,
+    )
+    axes.add_collection(patches, autolim=False)
+
+
+def _draw_cells(
+    axes: Axes, bars: Bars, busy_ps: NDArray[np.float64], share: int, factor: float
+) -> None:
+    """Draw the shares of time as an image."""
+    begin, end = bars.span_ps
+    n_rows, bins, _ = busy_ps.shape
+    width = (end - begin) / bins * share
+    strength = np.clip(busy_ps.sum(axis=2) / width, 0.0, 1.0)[..., None]
+    colour = _colours(bars.layers)[busy_ps.argmax(axis=2)]
+    scale = 1e-12 / factor
+    axes.imshow(
+        1.0 - strength * (1.0 - colour),
+        aspect="auto",
+        interpolation="nearest",
+        extent=(begin * scale, end * scale, n_rows - 0.5, -0.5),
+    )
+
+
+def _mark(axes: Axes, run: Run, bars: Bars, row_of: NDArray[np.int64], factor: float) -> None:
+    """Draw the borders of domains and iterations, and the legend."""
+    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    changes = np.flatnonzero(np.append(True, domain[1:] != domain[:-1]))
+    if len(changes) > 1:
+        tops = row_of[changes]
+        middle = (tops + np.append(tops[1:], row_of.max() + 1) - 1) / 2
+        axes.set_yticks(middle.tolist(), [f"domain {domain[i]}" for i in changes], fontsize=8)
+        for top in tops[1:]:
+            axes.axhline(float(top) - 0.5, color="#888888", linewidth=0.6)
+    else:
+        axes.set_ylabel("worker", fontsize=9)
+    if len(bars.iteration_ps) <= MAX_LINES:
+        for time in bars.iteration_ps.tolist():
+            axes.axvline(time * 1e-12 / factor, color="#888888", linewidth=0.6, linestyle=":")
+    used = np.bincount(bars.layer, minlength=len(bars.layers)) > 0
+    colours = _colours(bars.layers)
+    handles = [
+        Patch(facecolor=tuple(colours[i]), label=name)
+        for i, name in enumerate(bars.layers)
+        if used[i]
+    ]
+    handles.append(Patch(facecolor="white", edgecolor="#888888", label="idle"))
+    axes.legend(
+        handles=handles, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0)
+    )

@@ -1,0 +1,180 @@
+"""How many times as fast as the baseline runs are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.experiment.summary import Estimate, estimate, grouped
+from simsched.report.plots.common import COLOURS, axes_for, finish, row_name
+
+Row = Mapping[str, Any]
+MAX_BARS = 120
+
+
+def speedups(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[Estimate]:
+    """Return the speed-up of every kind of run over the baseline, in the order of `grouped`.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run.
+    baseline : str
+        Label of a policy; its run on the same machine, workload, sweep point and seed is divided
+        by the run's makespan.
+    others : sequence of mapping
+        Further runs among which the baseline is looked for.
+
+    Returns
+    -------
+    list of Estimate
+        Means over seeds; NaN where there is no run of the baseline.
+    """
+    groups = grouped(rows)
+    bases = grouped(others) | groups
+    found = []
+    for key, members in groups.items():
+        base = {row["seed"]: row["makespan_s"] for row in bases.get((*key[:-1], baseline), ())}
+        ratios = [
+            base[row["seed"]] / row["makespan_s"]
+            for row in members
+            if row["seed"] in base and row["makespan_s"] > 0
+        ]
+        found.append(estimate(ratios))
+    return found
+
+
+def speedup(
+    rows: Sequence[Row],
+    baseline: str,
+    ax: Axes | None = None,
+    *,
+    x: str | None = None,
+    others: Sequence[Row] = (),
+) -> Axes:
+    """Draw speed-ups over the baseline, with 95 % confidence intervals over seeds.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run.
+    baseline : str
+        Label of the policy that all are compared with.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    x : str, optional
+        Column of numbers for the horizontal axis, one line per policy and workload; by default the
+        only swept key with numbers, if there is one, else bars.
+    others : sequence of mapping
+        Further runs among which the baseline is looked for.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ConfigurationError
+        No run of the baseline, an unknown column, or too many bars.
+    """
+    values = speedups(rows, baseline, others)
+    firsts = [members[0] for members in grouped(rows).values()]
+    if all(math.isnan(value.mean) for value in values):
+        names = dict.fromkeys(str(row["policy"]) for row in (*others, *rows))
+        hint = unknown_name("policy", baseline, names) if baseline not in names else "no seed alike"
+        raise ConfigurationError(f"baseline: {hint}")
+    x = x or _only_numbers(firsts)
+    if x is None:
+        return _bars(firsts, values, baseline, ax)
+    for row in firsts:
+        if not isinstance(row.get(x), int | float):
+            known = [k for k, v in row.items() if isinstance(v, int | float)]
+            raise ConfigurationError(f"x: {unknown_name('column of numbers', x, known)}")
+    return _lines(firsts, values, baseline, ax, x)
+
+
+def _only_numbers(rows: Sequence[Row]) -> str | None:
+    """Return the swept key that has several numbers, if there is just one."""
+    keys = [
+        key
+        for key in (rows[0] if rows else {})
+        if key.startswith("sweep.")
+        and len({row.get(key) for row in rows}) > 1
+        and all(isinstance(row.get(key), int | float) for row in rows)
+    ]
+    return keys[0] if len(keys) == 1 else None
+
+
+def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None) -> Axes:
+    """Draw one bar per kind of run."""
+    if len(rows) > MAX_BARS:
+        raise ConfigurationError(
+            f"speedup: found {len(rows)} bars, accepted up to {MAX_BARS}: choose some, such as "
+            "result['workload=NAME'], or give a column of numbers as x"
+        )
+    axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(rows))
+    names = list(dict.fromkeys(str(row["policy"]) for row in rows))
+    means = np.array([value.mean for value in values])
+    widths = np.nan_to_num([value.half_width for value in values])
+    axes.barh(
+        np.arange(len(rows)),
+        np.nan_to_num(means),
+        xerr=widths,
+        height=0.7,
+        color=[COLOURS[names.index(str(row["policy"])) % len(COLOURS)] for row in rows],
+        error_kw={"elinewidth": 1, "capsize": 2},
+    )
+    for place, (mean, width) in enumerate(zip(means.tolist(), widths.tolist(), strict=True)):
+        text = "no run of the baseline" if math.isnan(mean) else f"{mean:.3g}"
+        edge = 0.0 if math.isnan(mean) else mean + width
+        axes.annotate(
+            text, (edge, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+        )
+    axes.set_yticks(range(len(rows)), [row_name(row, rows) for row in rows], fontsize=9)
+    axes.invert_yaxis()
+    axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
+    axes.set_xlim(0.0, float(np.nanmax(means + widths)) * 1.15)
+    axes.set_xlabel("times as fast (dashed: equal; with 95 % confidence over seeds)", fontsize=9)
+    return finish(axes, f"Speed-up over {baseline}")
+
+
+def _lines(
+    rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None, x: str
+) -> Axes:
+    """Draw lines over a column."""
+    axes = axes_for(ax, 6.5, 4.0)
+    lines: dict[str, list[tuple[float, Estimate]]] = {}
+    for row, value in zip(rows, values, strict=True):
+        lines.setdefault(_line_name(row, rows, x), []).append((float(row[x]), value))
+    for index, (name, points) in enumerate(lines.items()):
+        points.sort(key=lambda point: point[0])
+        axes.errorbar(
+            [at for at, _ in points],
+            [value.mean for _, value in points],
+            yerr=np.nan_to_num([value.half_width for _, value in points]),
+            color=COLOURS[index % len(COLOURS)],
+            marker="osD^vPX*"[index // len(COLOURS) % 8],
+            markersize=4,
+            linewidth=1.3,
+            capsize=2,
+            label=name,
+        )
+    axes.axhline(1.0, color="#555555", linewidth=0.9, linestyle="--")
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel(x, fontsize=9)
+    axes.set_ylabel(f"speed-up over {baseline}", fontsize=9)
+    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return finish(axes, f"Speed-up over {baseline} (dashed: equal)")
+
+
+def _line_name(row: Row, rows: Sequence[Row], x: str) -> str:
+    """Return the name of a line: what its points have in common."""
+    label = row_name({k: v for k, v in row.items() if k != x}, rows)
+    # The parameter on the horizontal axis is part of the policy's label.
+    parameter = x.removeprefix("policy.") if x.startswith("policy.") else ""
+    return label.replace(f"{parameter}={row[x]}", f"{parameter}") if parameter else label
