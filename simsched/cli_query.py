@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simsched.cli_output import JsonOption, print_json, say
+from simsched.cli_output import JsonOption, QuietOption, print_json, say
 from simsched.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def query_command(
     ] = None,
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Ask the results of all experiments with SQL (DuckDB). Nothing is written.
 
@@ -56,7 +57,9 @@ def query_command(
             rows = [dict(zip(names, map(_plain, row), strict=True)) for row in found.fetchall()]
             print_json(rows)
         else:
-            _print_table(found, names)
+            more = _print_table(found, names)
+            if more and not quiet:
+                sys.stderr.write(f"simsched: {more} more rows; --csv and --json print all\n")
 
 
 _COLUMNS = """SELECT table_name AS "table", column_name AS "column", data_type AS "type"
@@ -83,8 +86,8 @@ def _print_csv(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
         writer.writerows(rows)
 
 
-def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
-    """Print the first rows as a table."""
+def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> int:
+    """Print the first rows as a table; return how many there are besides."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -100,8 +103,7 @@ def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
     more = 0
     while rest := found.fetchmany(BATCH):
         more += len(rest)
-    if more:
-        sys.stderr.write(f"simsched: {more} more rows; --csv and --json print all\n")
+    return more
 
 
 def _shown(value: Any) -> str:

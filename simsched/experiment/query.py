@@ -113,7 +113,10 @@ def results(places: Places = STORE) -> pd.DataFrame:
     with _reading():
         table = data.to_table(columns=names)
     frame = runs_frame(table.to_pylist())
-    return with_units(frame.convert_dtypes(convert_string=False, convert_floating=False))
+    # Whole numbers stay whole where some experiments do not have them.
+    whole = [f.name for f in table.schema if pa.types.is_integer(f.type) and f.name in frame]
+    missing = [name for name in whole if table.column(name).null_count]
+    return with_units(frame.astype(dict.fromkeys(missing, "Int64")))
 
 
 def query(sql: str, places: Places = STORE) -> pd.DataFrame:
