@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +18,10 @@ from simsched.trace.schema import Trace
 from simsched.trace.times import iteration_times, work_times
 from simsched.workload.graph import TaskGraph, Workload
 
-#: Halvings of the interval that a compute time is searched in.
+#: Steps in which a compute time is searched at most.
 ROUNDS = 20
+#: Exposures among which that of a class is chosen.
+EXPOSURES = tuple(step / 16 for step in range(17))
 #: Relative error of simulated times that counts as none.
 EXACT = 1e-6
 
@@ -40,12 +42,15 @@ class Kernel:
         Largest relative error of the simulated time of the class with these values.
     runs : int
         Number of runs.
+    exposure : float
+        Part of the waiting for hits in caches that computing does not hide.
     """
 
     name: str
     time: KernelTime
     residual: float
     runs: int
+    exposure: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -105,22 +110,33 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
     value per size of the data. What a run takes between its tasks beyond the costs of scheduling,
     which were measured with warm caches, is added to all classes in proportion to their time.
 
+    How much of the waiting for hits a class hides is not measured apart. But what it computes is
+    the same wherever its data lie: its exposure is that with which the compute times at all sizes
+    differ least.
+
     Parameters
     ----------
     runs : sequence of CalibrationRun
         Runs with one worker. Runs of one program with data of the same size share a value, the mean
         of their relative errors being zero.
     machine : Machine
-        Caches, memory and runtime costs of the host; its kernels are not used.
+        Caches, memory and runtime costs of the host; its kernels and exposures are not used.
+
+    Notes
+    -----
+    The exposure is chosen from `EXPOSURES`: the largest one with the least variance of the
+    logarithms of the compute times, which are linear between those of all waiting hidden and none.
     """
     groups: dict[tuple[str, int], list[CalibrationRun]] = {}
     for run in runs:
         size = int(run.workload.graph.block_bytes.sum())
         groups.setdefault((run.workload.name, size), []).append(run)
+    bare = replace(machine, kernels={}, exposures={})
+    exposures = _exposures(groups, bare)
     found: dict[str, list[tuple[int, float, float, int]]] = {}
     for (_, size), group in sorted(groups.items()):
         count = sum(run.runs for run in group)
-        for name, seconds, residual in _calibrate(group, machine):
+        for name, seconds, residual in _calibrate(group, replace(bare, exposures=exposures)):
             found.setdefault(name, []).append((max(1, size), seconds, residual, count))
     return [
         Kernel(
@@ -128,15 +144,41 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
             KernelTime(tuple(point[0] for point in points), tuple(point[1] for point in points)),
             residual=max(point[2] for point in points),
             runs=sum(point[3] for point in points),
+            exposure=exposures.get(name, 1.0),
         )
         for name, points in found.items()
     ]
 
 
+def _exposures(
+    groups: Mapping[tuple[str, int], list[CalibrationRun]], machine: Machine
+) -> dict[str, float]:
+    """Return the exposure of each class."""
+    hidden: dict[str, list[float]] = {}
+    shown: dict[str, list[float]] = {}
+    for (program, _), group in sorted(groups.items()):
+        names = [f"{program}.{name}" for name in group[0].workload.graph.class_names]
+        for times, exposure in ((hidden, 0.0), (shown, 1.0)):
+            tried = replace(machine, exposures=dict.fromkeys(names, exposure))
+            for name, seconds, _ in _calibrate(group, tried):
+                times.setdefault(name, []).append(seconds)
+    found = {}
+    for name in shown:
+        ends = np.array(hidden[name]), np.array(shown[name])
+        found[name] = max(EXPOSURES, key=lambda part: (-_variation(*ends, part), part))
+    return found
+
+
+def _variation(hidden: NDArray[np.float64], shown: NDArray[np.float64], exposure: float) -> float:
+    """Return how much compute times differ that are linear between those at two exposures."""
+    times = hidden + exposure * (shown - hidden)
+    return float(np.var(np.log(times))) if (times > 0.0).all() else float("inf")
+
+
 def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, float, float]]:
     """Return name, seconds per operation and residual of the classes of a program.
 
-    All classes are bisected at a time: that one takes longer changes nothing in the others when
+    All classes are searched at a time: that one takes longer changes nothing in the others when
     there is one worker, apart from what lies in the caches.
     """
     program, names = runs[0].workload.name, runs[0].workload.graph.class_names
@@ -157,16 +199,39 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, 
         return relative
 
     high = (measured / ops).max(axis=0)  # computing alone then takes as long as any run
-    low = np.zeros(len(classes))
-    for _ in range(ROUNDS):
-        middle = 0.5 * (low + high)
-        is_enough = errors(middle).mean(axis=0) >= -EXACT
-        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-    residual = np.abs(errors(high)).max(axis=0)
+    found = _least_enough(lambda seconds: errors(seconds).mean(axis=0), high)
+    residual = np.abs(errors(found)).max(axis=0)
     return [
         (f"{program}.{names[c]}", float(value), float(rest))
-        for c, value, rest in zip(classes, high, residual, strict=True)
+        for c, value, rest in zip(classes, found, residual, strict=True)
     ]
+
+
+def _least_enough(
+    error: Callable[[NDArray[np.float64]], NDArray[np.float64]], high: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return about the least values whose error is not below zero; `high` is enough.
+
+    Errors do not fall and are convex, so that the chord between a value that is too small and one
+    that is enough is above the error: where it is zero, the value is too small or exact.
+    Halvings in between keep the steps from becoming small where the error is flat.
+    """
+    low = np.zeros(len(high))
+    below, above = error(low), error(high)
+    high = np.where(below >= -EXACT, 0.0, high)
+    for step in range(ROUNDS):
+        rise = above - below
+        chord = np.where(
+            rise > 0.0, low - below * (high - low) / np.where(rise > 0.0, rise, 1.0), low
+        )
+        middle = chord if step % 3 < 2 else 0.5 * (low + high)
+        found = error(middle)
+        is_enough = found >= -EXACT
+        high, above = np.where(is_enough, middle, high), np.where(is_enough, found, above)
+        low, below = np.where(is_enough, low, middle), np.where(is_enough, below, found)
+        if (np.abs(above) <= EXACT).all():
+            break
+    return high
 
 
 def _with_rest(run: CalibrationRun, machine: Machine) -> float:

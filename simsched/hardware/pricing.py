@@ -19,7 +19,7 @@ def price(workload: Workload, machine: Machine) -> Workload:
     Here an operation of class ``c`` of program ``p`` becomes as many operations as a core of the
     first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for
     the size of the program's data.
-    Groups of other speed keep their relative speed.
+    Groups of other speed keep their relative speed. Tasks get the exposure of their class.
 
     Parameters
     ----------
@@ -48,7 +48,13 @@ def _priced(graph: TaskGraph, program: str, data_bytes: int, machine: Machine) -
     """Return a graph of a program in operations of the machine's cores."""
     factor = np.array([_factors(program, graph, kind, data_bytes, machine) for kind in graph.kinds])
     by_task = factor[:, graph.task_class]
-    return replace(graph, ops=graph.ops * by_task, join_ops=graph.join_ops * by_task)
+    shares = np.array([machine.exposures.get(f"{program}.{c}", 1.0) for c in graph.class_names])
+    return replace(
+        graph,
+        ops=graph.ops * by_task,
+        join_ops=graph.join_ops * by_task,
+        exposure=shares[graph.task_class] if np.any(shares < 1.0) else None,
+    )
 
 
 def _factors(

@@ -332,6 +332,9 @@ class Machine:
     kernels : dict of str to dict of str to KernelTime
         Per task class (``program.class``) and processor kind, what one operation takes on a core of
         the first group of that kind beside its accesses.
+    exposures : dict of str to float
+        Per task class of `kernels`, the part of the waiting for hits in caches that its computation
+        does not hide; 1 where none is given.
     timings : dict of str to dict of str to dict of int to CodeletTime
         Per codelet, processor kind and bytes of all data of a task: how long it lasts.
     sources : dict of str to str
@@ -358,6 +361,7 @@ class Machine:
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
     copies_data: bool = False
     kernels: dict[str, dict[str, KernelTime]] = field(default_factory=dict)
+    exposures: dict[str, float] = field(default_factory=dict)
     timings: dict[str, dict[str, dict[int, CodeletTime]]] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     os_distance: IntArray | None = None

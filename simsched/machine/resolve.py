@@ -117,6 +117,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
             kernel: {kind: _kernel_time(time.value) for kind, time in times.items()}
             for kernel, times in file.kernels.items()
         },
+        exposures={kernel: share.value for kernel, share in file.exposures.items()},
         timings=_timings(file),
         sources=sources,
         os_distance=_os_distance(distances, n_domains, len(nodes)),

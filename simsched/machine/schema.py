@@ -396,6 +396,9 @@ class MachineFile(Section):
     operation on an idle core of the first group of that kind, beside what its accesses take: one
     time, or times by the size of all data of the program.
 
+    `exposures` has, per task class of `kernels`, the part of the waiting for hits in caches that
+    its computation does not hide.
+
     `timings` has the mean and the deviation of how long tasks last, by measured codelet, bytes of
     all data of the task, and processor kind.
 
@@ -417,6 +420,7 @@ class MachineFile(Section):
     kernels: dict[Name, Annotated[dict[Name, Sourced[OperationTimes]], Field(min_length=1)]] = (
         Field(default_factory=dict)
     )
+    exposures: dict[Name, Sourced[Share]] = Field(default_factory=dict)
     timings: dict[
         Name,
         Annotated[
@@ -453,6 +457,11 @@ class MachineFile(Section):
                     raise FieldError(
                         ("kernels", kernel, name), unknown_name("processor", name, processors)
                     )
+        for kernel in self.exposures:
+            if kernel not in self.kernels:
+                raise FieldError(
+                    ("exposures", kernel), unknown_name("kernel", kernel, self.kernels)
+                )
         self._check_timings(processors)
         return self
 

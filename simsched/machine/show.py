@@ -314,6 +314,9 @@ def _add_kernels(branch: Tree, machine: Machine) -> None:
             text = ", ".join(f"{text} for {size}" for size, text in texts)
             text = texts[0][1] if len(texts) == 1 else text
             _add_value(branch, machine, f"{kernel} on {kind}", text, f"kernels.{kernel}.{kind}")
+        if kernel in machine.exposures:
+            text = f"{machine.exposures[kernel]:g}"
+            _add_value(branch, machine, f"{kernel}: exposure", text, f"exposures.{kernel}")
 
 
 def _add_timings(branch: Tree, machine: Machine) -> None:

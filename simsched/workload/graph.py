@@ -73,6 +73,9 @@ class TaskGraph:
     occupancy : ndarray of int32, shape (n_tasks,), optional
         Share of a device that each task takes up while it is executed, in units of which a plan
         gives the device's capacity; None is 1 for every task. Only plans with devices use it.
+    exposure : ndarray of float64, shape (n_tasks,), optional
+        Part, from 0 to 1, of what a core waits for hits in its caches that shows in each task; what
+        its computation hides goes on beside it. None is 1 for every task.
     priority : ndarray of int32, shape (n_tasks,), optional
         What the program tells its runtime about urgency: larger is more urgent. None when all have
         the same (an array of zeros becomes None).
@@ -107,6 +110,7 @@ class TaskGraph:
     arrival_ps: Int64Array
     detached: BoolArray | None = None
     occupancy: Int32Array | None = None
+    exposure: FloatArray | None = None
     priority: Int32Array | None = None
     access_share: FloatArray | None = None
     access_after: Int32Array | None = None

@@ -70,6 +70,8 @@ def _check_shapes(graph: TaskGraph) -> None:
         expected["detached"] = (tasks, np.bool_)
     if graph.occupancy is not None:
         expected["occupancy"] = (tasks, np.int32)
+    if graph.exposure is not None:
+        expected["exposure"] = (tasks, np.float64)
     if graph.priority is not None:
         expected["priority"] = (tasks, np.int32)
     if graph.access_share is not None:
@@ -109,6 +111,12 @@ def _check_costs(graph: TaskGraph) -> None:
     _check_sign("task", "arrival_ps", graph.arrival_ps)
     if graph.occupancy is not None:
         _check_sign("task", "occupancy", graph.occupancy.astype(np.int64))
+    if graph.exposure is not None:
+        task = _first(~((graph.exposure >= 0) & (graph.exposure <= 1)))
+        if task is not None:
+            raise GraphError(
+                f"task {task}: exposure: found {graph.exposure[task]}, accepted 0 to 1"
+            )
     _check_range("task", graph.task_class, len(graph.class_names), "class")
     if graph.codelets is not None and len(graph.codelets) != len(graph.class_names):
         raise GraphError(

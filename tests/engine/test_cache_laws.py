@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,11 +54,27 @@ def run_chain(
     return simulate(machine, workload, Turns(workers), backend=backend)
 
 
-@pytest.mark.parametrize(("overlap", "waited_ps"), [(1.0, 0), (0.25, 30_000), (0.0, 40_000)])
-def test_a_core_waits_for_a_share_of_hits(backend: str, overlap: float, waited_ps: int) -> None:
+@pytest.mark.parametrize(
+    ("overlap", "exposure", "waited_ps"),
+    [
+        (1.0, None, 0),
+        (0.25, None, 30_000),
+        (0.0, None, 40_000),
+        (0.25, 0.5, 15_000),
+        (0.0, 0.0, 0),
+        (0.0, 1.0, 40_000),
+    ],
+)
+def test_a_core_waits_for_a_share_of_hits(
+    backend: str, overlap: float, exposure: float | None, waited_ps: int
+) -> None:
     # The first access takes 400 ns of memory; the hit 40 ns, of which a share goes on beside 100 ns
-    # of computing and the rest does not.
-    found = run_chain(backend, (0.0, 0, 0.0, overlap), [0, 0], 4000, 0, 100.0)
+    # of computing, and so does what the second task hides of the rest.
+    machine = one_domain(2, caches=[("L1", 10_000, 100e9, 0, 1, 0.0, 0, 0.0, overlap)])
+    workload = chain([0, 0], 4000, 0, 100.0)
+    shown = None if exposure is None else np.array([1.0, exposure])
+    workload = replace(workload, graph=replace(workload.graph, exposure=shown))
+    found = simulate(machine, workload, Turns([0, 0]), backend=backend)
     assert found.summary.makespan_ps == 400_000 + 100 * OPS_PS + waited_ps
 
 

@@ -104,6 +104,43 @@ def test_sizes_have_their_own_times(tmp_path: Path) -> None:
         assert again.seconds == pytest.approx(run.seconds, rel=1e-4)
 
 
+WAITING = """\
+    overlap: [0, probe]
+  L2:
+    capacity: [1 MiB, probe]
+    bandwidth: [20 GB/s, probe]
+    latency: [5 ns, probe]
+    shared_by: [1, probe]
+    overlap: [0.2, probe]
+memory:
+"""
+
+
+@pytest.mark.parametrize("exposure", [0.0, 0.25, 0.6875, 1.0])
+def test_a_known_exposure_is_found(tmp_path: Path, exposure: float) -> None:
+    # Computing takes as long at all sizes; only hits differ, which are in the first level or not.
+    file = tmp_path / "host.yaml"
+    exposures = f"exposures:\n  heat.sweep: [{exposure}, kernels]\n"
+    file.write_text(HOST.replace("memory:\n", WAITING) + exposures)
+    machine = load_machine(file)
+    assert machine.exposures == {"heat.sweep": exposure}
+    assert f"heat.sweep: exposure {exposure:g}" in describe_machine(machine)
+    runs = [
+        run_of(machine, make_program("heat", {**SIZES["heat"], "rows": rows}).workload)
+        for rows in (19, 61, 301)
+    ]
+    found = {kernel.name: kernel for kernel in calibrate_kernels(runs, machine)}["heat.sweep"]
+    assert found.exposure == exposure
+    assert found.time.seconds == pytest.approx((1.5e-9,) * 3, rel=1e-4)
+
+
+def test_exposures_of_unknown_kernels_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "host.yaml"
+    file.write_text(HOST + "exposures:\n  heat.swep: [0.5, kernels]\n")
+    with pytest.raises(ConfigurationError, match=r"exposures\.heat\.swep.*did you mean 'heat.sw"):
+        load_machine(file)
+
+
 def set_of(folder: Path, machines: list[Machine], workers: int = 1) -> MeasurementSet:
     """Return a set with a cell: a run of matmul on each of some machines."""
     workload = make_program("matmul", SIZES["matmul"]).workload

@@ -367,7 +367,14 @@ def random_graph(rng: np.random.Generator, blocks: np.ndarray, kinds: tuple[str,
         arrival_ps=arrival.astype(np.int64),
         detached=detached,
         occupancy=random_occupancy(n, int(scale[0, 0]) + len(access_ptr)),
+        exposure=random_exposure(n, 1 + int(scale[0, 0]) + len(access_ptr)),
     )
+
+
+def random_exposure(n: int, seed: int) -> np.ndarray | None:
+    """Return exposures of tasks, or none."""
+    rng = np.random.default_rng(seed)
+    return rng.choice([0.0, 0.3, 1.0], n) if rng.random() < 0.4 else None
 
 
 def random_occupancy(n: int, seed: int) -> np.ndarray | None:

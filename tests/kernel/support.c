@@ -474,6 +474,10 @@ static void make_plan(scenario_t *s)
     for (int32_t t = 0; t < n; t++)
         occupancy[t] = rng_below(&devices, 5);
     s->graph.occupancy = rng_chance(&devices, 0.7) ? occupancy : NULL;
+    double *exposure = DOUBLE(n);
+    for (int32_t t = 0; t < n; t++)
+        exposure[t] = rng_below(&devices, 5) / 4.0;
+    s->graph.exposure = rng_chance(&devices, 0.4) ? exposure : NULL;
     plan->n_devices = 2;
     plan->device_capacity = capacity;
     plan->group_device = device;

@@ -141,8 +141,9 @@ static void test_caches(uint64_t seed)
         int64_t wait = 0, expected_wait = 0, lacked = 0, passed = 0;
         bool writes = rng_chance(&s.rng, 0.3);
         int64_t written = writes ? 1 + rng_below(&s.rng, (int32_t)n_bytes + 1) : 0;
-        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, written, step % 2 ? group : NULL, &missing, &tail,
-                                &wait) == SSK_OK);
+        double exposure = rng_below(&s.rng, 5) / 4.0;
+        CHECK(ssk_caches_access(&caches, worker, block, n_bytes, written, exposure, step % 2 ? group : NULL, &missing,
+                                &tail, &wait) == SSK_OK);
         int64_t there_too = elsewhere(p, lists, worker, block);
         if (writes)
             ssk_caches_write(&caches, worker, block);
@@ -157,8 +158,8 @@ static void test_caches(uint64_t seed)
             group_sum[level] += step % 2 ? want : 0;
             if (before > want) {
                 int64_t time = p->cache_latency_ps[level] + ssk_ceil_ps((double)(before - want) / p->cache_rate[level]);
-                expected_wait += ssk_ceil_ps((double)time * p->cache_wait[level]);
-                expected_tail += time - ssk_ceil_ps((double)time * p->cache_wait[level]);
+                expected_wait += ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
+                expected_tail += time - ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
             }
             if (level == p->transfer_level)
                 lacked = want;

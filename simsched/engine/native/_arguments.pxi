@@ -208,6 +208,8 @@ cdef int _fill_graph(ssk_graph_t *g, object graph, list kept) except -1:
         g.detached = <const uint8_t *>_array(kept, graph, "detached", np.bool_, (n,))
     if graph.occupancy is not None:
         g.occupancy = <const int32_t *>_array(kept, graph, "occupancy", np.int32, (n,))
+    if graph.exposure is not None:
+        g.exposure = <const double *>_array(kept, graph, "exposure", np.float64, (n,))
     if graph.access_share is not None:
         g.access_share = <const double *>_array(kept, graph, "access_share", np.float64, accesses)
     if graph.access_after is not None:

@@ -153,6 +153,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t *arrival_ps
         const uint8_t *detached
         const int32_t *occupancy
+        const double *exposure
         const double *access_share
         const int32_t *access_after
         const int32_t *priority

@@ -98,11 +98,13 @@ class Caches:
         block: int,
         n_bytes: int,
         written: int,
+        exposure: float,
         missing_of_group: NDArray[np.int64] | None,
     ) -> tuple[int, int, int]:
         """Return (bytes that no level holds, tail of hits, time that the core waits), in ps.
 
-        What each level does not hold is added to `missing_of_group`.
+        What each level does not hold is added to `missing_of_group`. For hits the core waits
+        `exposure` times as long as the level says.
         """
         problem = self._problem
         want, tail_ps, wait_ps = n_bytes, 0, 0
@@ -115,7 +117,7 @@ class Caches:
             if hit > 0:
                 hit_ps = int(problem.cache_latency_ps[level])
                 hit_ps += math.ceil(hit / float(problem.cache_rate[level]))
-                waited_ps = math.ceil(hit_ps * float(problem.cache_wait[level]))
+                waited_ps = math.ceil(hit_ps * (float(problem.cache_wait[level]) * exposure))
                 wait_ps += waited_ps
                 tail_ps += hit_ps - waited_ps
             moved = self._transfer(level, worker, block, missing)

@@ -149,7 +149,10 @@ class Memory:
         assert self._plan is not None
         group = int(self._plan.counter_group[segment.task])
         of_group = self.group_missing_bytes[group] if group >= 0 else None
-        missing, tail, wait_ps = self._caches.access(worker, block, n_bytes, written, of_group)
+        exposure = 1.0 if graph.exposure is None else float(graph.exposure[segment.task])
+        missing, tail, wait_ps = self._caches.access(
+            worker, block, n_bytes, written, exposure, of_group
+        )
         tail += stall_ps
         if wait_ps > 0:
             segment.ops_left += wait_ps * segment.rate

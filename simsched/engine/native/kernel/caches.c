@@ -334,7 +334,7 @@ static int64_t upgrade(const ssk_caches_t *self, int32_t worker, int32_t block, 
 }
 
 int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
-                      int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait)
+                      double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait)
 {
     const ssk_problem_t *p = self->problem;
     ssk_cache_counts_t *counts = self->counts + (size_t)p->worker_domain[worker] * (size_t)p->n_levels;
@@ -348,7 +348,7 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
         int64_t hit = want - missing;
         if (hit > 0) {
             int64_t time = ssk_add_ps(p->cache_latency_ps[level], ssk_ceil_ps((double)hit / p->cache_rate[level]));
-            int64_t waited = ssk_ceil_ps((double)time * p->cache_wait[level]);
+            int64_t waited = ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
             *wait = ssk_add_ps(*wait, waited);
             *tail = ssk_add_ps(*tail, time - waited);
         }

@@ -50,11 +50,11 @@ int ssk_caches_verify(const ssk_caches_t *self) SSK_CHECK_RESULT;
 
 /*
  * Looks n_bytes of a block up in all levels, of which `written` are to be written, and leaves them there. *missing_ret is
- * what no level holds; the time that hits take beside the computation is added to *tail, that for which the core waits to
- * *wait. What each level does not hold is added to missing_of_group[level], unless that is NULL.
+ * what no level holds; the time that hits take beside the computation is added to *tail, that for which the core waits,
+ * which for hits is `exposure` times as long as the level says, to *wait. What each level does not hold is added to missing_of_group[level], unless that is NULL.
  */
 int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
-                      int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait) SSK_CHECK_RESULT;
+                      double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait) SSK_CHECK_RESULT;
 
 /* Notes that the worker has written the block: drops it from all instances that the worker does not use. */
 void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block);

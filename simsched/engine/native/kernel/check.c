@@ -268,6 +268,8 @@ int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_
         CHECK_RANGE(graph->detached, graph->n_tasks, 0, 1);
     if (graph->occupancy != NULL)
         CHECK_RANGE(graph->occupancy, graph->n_tasks, 0, INT32_MAX);
+    if (graph->exposure != NULL)
+        CHECK_RANGE(graph->exposure, graph->n_tasks, 0.0, 1.0);
     if (graph->access_share != NULL)
         CHECK_RANGE(graph->access_share, graph->n_accesses, 0.0, 1.0);
     if (graph->access_after != NULL)

@@ -194,7 +194,7 @@ static bool is_present_graph(const ssk_sim_t *sim, const ssk_graph_t *graph)
            g->read_bytes == graph->read_bytes && g->written_bytes == graph->written_bytes &&
            g->creation_ops == graph->creation_ops && g->arrival_ps == graph->arrival_ps &&
            g->detached == graph->detached && g->occupancy == graph->occupancy &&
-           g->access_share == graph->access_share &&
+           g->exposure == graph->exposure && g->access_share == graph->access_share &&
            g->access_after == graph->access_after && g->priority == graph->priority;
 }
 

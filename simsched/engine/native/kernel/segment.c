@@ -144,7 +144,9 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     w->n_flows = 0;
     if (group >= 0 && sim->problem.n_levels > 0)
         missing_of_group = sim->group_missing + (size_t)group * (size_t)sim->problem.n_levels;
-    status = ssk_caches_access(&sim->caches, worker, block, n_bytes, written, missing_of_group, &missing, &w->tail, &wait);
+    double exposure = graph->exposure == NULL ? 1.0 : graph->exposure[w->task];
+    status = ssk_caches_access(&sim->caches, worker, block, n_bytes, written, exposure, missing_of_group, &missing,
+                               &w->tail, &wait);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     if (wait > 0)

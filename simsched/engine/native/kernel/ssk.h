@@ -309,6 +309,7 @@ typedef struct {
     const int64_t *arrival_ps;
     const uint8_t *detached; /* 1: the parent does not wait for the task; NULL when there is no such task */
     const int32_t *occupancy; /* share of a device that each task takes up; NULL: 1 */
+    const double *exposure; /* part of what the core waits for hits in each task; NULL: 1 */
     const double *access_share; /* n_accesses; NULL: operations are divided by bytes */
     const int32_t *access_after; /* n_accesses: task that must have ended before, SSK_NONE; NULL when there is none */
     const int32_t *priority; /* of prefetches; NULL when all have the same */
