@@ -117,6 +117,15 @@ static size_t n_entries(const list_t *lists, int32_t n)
     return sum;
 }
 
+/* An instance that has no entry of a block is not its writer. */
+static void forget_evicted(const ssk_problem_t *p, list_t *lists, int32_t *writer)
+{
+    int32_t level = p->transfer_level;
+    for (int32_t b = 0; b < p->n_blocks; b++)
+        if (writer[b] >= 0 && bytes_of(slices_in(p, lists, level, writer[b]), slices_of(p, level), b) < 0)
+            writer[b] = SSK_NONE;
+}
+
 static void test_caches(uint64_t seed)
 {
     static const int64_t SIZES[] = {0, 64, 300, 1000, 4000, 13000};
@@ -139,9 +148,9 @@ static void test_caches(uint64_t seed)
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
         int64_t wait = 0, expected_wait = 0, lacked = 0, passed = 0;
+        double exposure = rng_below(&s.rng, 5) / 4.0;
         bool writes = rng_chance(&s.rng, 0.3);
         int64_t written = writes ? 1 + rng_below(&s.rng, (int32_t)n_bytes + 1) : 0;
-        double exposure = rng_below(&s.rng, 5) / 4.0;
         CHECK(ssk_caches_access(&caches, worker, block, n_bytes, written, exposure, step % 2 ? group : NULL, &missing,
                                 &tail, &wait) == SSK_OK);
         int64_t there_too = elsewhere(p, lists, worker, block);
@@ -180,10 +189,7 @@ static void test_caches(uint64_t seed)
                 if (i / n != own)
                     take_out(slices_in(p, lists, level, 0) + i, block);
         }
-        for (int32_t b = 0; b < p->n_blocks; b++)
-            if (writer[b] >= 0 && bytes_of(slices_in(p, lists, p->transfer_level, writer[b]),
-                                           slices_of(p, p->transfer_level), b) < 0)
-                writer[b] = SSK_NONE; /* evicted */
+        forget_evicted(p, lists, writer);
         expected_wait += upgrade(p, block, n_bytes, written, lacked, passed, there_too);
         CHECK(missing == want && tail == expected_tail && wait == expected_wait);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);
