@@ -27,14 +27,9 @@ from simsched.engine.backend import (
 )
 from simsched.engine.division import Account, account_of
 from simsched.engine.paths import PER_PS
-from simsched.engine.problem import (
-    Problem,
-    ResolvedPlan,
-    make_problem,
-    random_stream,
-    resolve_order,
-    resolve_plan,
-)
+from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
+from simsched.engine.problem import Problem, make_problem, random_stream
+from simsched.engine.processors import check_processors
 from simsched.engine.replication import check_replicas
 from simsched.engine.timings import timed
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
@@ -306,6 +301,7 @@ def simulate(
     workload.validate()
     workload = timed(machine, workload)
     threads = machine.place_workers(workers, pinning)
+    check_processors(machine, workload, threads)
     view = View(
         machine=replace(machine, changes=()),  # nobody knows beforehand
         workload=workload,
@@ -318,6 +314,7 @@ def simulate(
     prepared = policy.prepare(view)
     if prepared is not workload:
         prepared.validate()
+        check_processors(machine, prepared, threads)
         view = replace(view, workload=prepared)
     state = policy.start(view)
     placement = _checked_placement(policy.place(view, state), machine, prepared)

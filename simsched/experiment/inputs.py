@@ -298,7 +298,7 @@ def build_policy(entry: PolicyEntry) -> Policy:
 
 
 def check_fits(machine: Machine, workload: Workload) -> None:
-    """Check what no policy can change: that the data fit into memory and costs are known.
+    """Check what no policy can change: that the data fit into memory.
 
     Raises
     ------

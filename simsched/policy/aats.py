@@ -205,8 +205,7 @@ class Aats(PlacedPolicy):
         graph, groups = view.workload.graph, core_groups(view)
         classes = np.unique(graph.task_class[_in_pools(graph)]).astype(np.int32)
         kinds = view.machine.core_group[view.machine.thread_core[view.worker_thread]]
-        names = [view.machine.core_groups[kind].kind for kind in kinds.tolist()]
-        rows = [graph.kinds.index(name) if name in graph.kinds else 0 for name in names]
+        rows = [graph.kinds.index(view.machine.core_groups[kind].kind) for kind in kinds.tolist()]
         return _Memory(
             groups=groups,
             seats=Seats(groups.of_worker),

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ModelError, unknown_name
 from simsched.machine.model import Machine
 from simsched.policy.base import (
     PARENT_FIRST,
@@ -75,29 +74,13 @@ class Layout:
     applications: Applications | None
 
 
-def cost_row(graph: TaskGraph, kind: str) -> int:
-    """Return the row of a graph's costs that is for a kind of processor.
-
-    Raises
-    ------
-    ModelError
-        It has none.
-    """
-    if kind not in graph.kinds:
-        raise ModelError(
-            f"the program has no cost for processor kind {kind!r}: "
-            f"{unknown_name('kind', kind, graph.kinds)}"
-        )
-    return graph.kinds.index(kind)
-
-
 def lay_out(view: View, graph: TaskGraph) -> Layout:
     """Return what the tasks of a graph are on the view's machine."""
     n, machine = graph.n_tasks, view.machine
     cores = machine.thread_core[view.worker_thread]
     kind_of = [machine.core_groups[machine.core_group[core]].kind for core in cores]
     home = {kind: int(view.worker_domain[kind_of.index(kind)]) for kind in dict.fromkeys(kind_of)}
-    runs = {kind: np.isfinite(graph.ops[cost_row(graph, kind)]) for kind in home}
+    runs = {kind: np.isfinite(graph.ops[graph.kinds.index(kind)]) for kind in home}
     domain = np.full(n, -1, np.int32)
     if len(home) > 1:
         for kind in reversed(home):  # the first kind that can run a task counts

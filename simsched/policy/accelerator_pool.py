@@ -14,7 +14,6 @@ from simsched.policy.accelerator import (
     QUEUE,
     AcceleratorPolicy,
     Layout,
-    cost_row,
     lay_out,
     pinned_nodes,
 )
@@ -131,7 +130,7 @@ def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.fl
     for core in machine.thread_core[view.worker_thread]:
         group = machine.core_groups[machine.core_group[core]]
         rate[group.kind] = max(group.ops_per_s, rate.get(group.kind, 0.0))
-    rows = [known[cost_row(graph, kind)] / speed for kind, speed in rate.items()]
+    rows = [known[graph.kinds.index(kind)] / speed for kind, speed in rate.items()]
     seconds: NDArray[np.float64] = np.min(rows, axis=0)
     moved = np.zeros(graph.n_accesses)
     moved += graph.read_bytes + graph.written_bytes

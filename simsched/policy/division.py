@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ModelError, unknown_name
+from simsched.errors import ModelError
 from simsched.machine.model import CoreGroup
 from simsched.policy.base import AcquireStep, Counters, Plan, Update, View, param
 from simsched.policy.placement import PlacedPolicy
@@ -142,24 +142,6 @@ def sides_of(view: View, threads: int) -> Sides:
     return Sides(tuple(cpu[i] for i in chosen), tuple(devices))
 
 
-def check_kinds(view: View, sides: Sides) -> None:
-    """Refuse a program without costs for those who take part.
-
-    Raises
-    ------
-    ModelError
-        Naming the kind of processor.
-    """
-    known = view.workload.graph.kinds
-    for worker in (*sides.cpu[:1], *sides.devices):
-        kind = group_of_worker(view, worker).kind
-        if kind not in known:
-            raise ModelError(
-                f"workload {view.workload.name}: costs for processor kind {kind!r} of machine "
-                f"{view.machine.name} are missing; {unknown_name('kind', kind, known)}"
-            )
-
-
 @dataclass(frozen=True, eq=False)
 class _Row:
     """A task of a step: its part, class, kind of processor, and what a unit costs there."""
@@ -190,7 +172,6 @@ def step_program(view: View, threads: int) -> Workload:
         As for :func:`sides_of`.
     """
     program, loop, sides = view.workload, loop_of(view.workload), sides_of(view, threads)
-    check_kinds(view, sides)
     rows = []
     for _ in sides.cpu:
         kind, count = loop.kinds.index(CPU), len(sides.cpu)

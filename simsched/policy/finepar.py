@@ -20,7 +20,6 @@ from simsched.policy.division import (
     CPU_PART,
     KERNEL,
     Sides,
-    check_kinds,
     group_of_worker,
     sides_of,
 )
@@ -221,7 +220,6 @@ class FinePar(PlacedPolicy):
         if not isinstance(program, MatrixWorkload):
             return program
         sides = sides_of(view, self.threads)
-        check_kinds(view, sides)
         on_gpu = self.gpu_rows(view, sides, program)
         return _divided(view, sides, program, on_gpu)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ModelError, unknown_name
 from simsched.machine.model import Machine
 from simsched.policy.base import View
 from simsched.workload.builder import adjacency
@@ -171,12 +170,6 @@ def worker_costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
     ops = view.estimated_ops(graph)
     kinds = [machine.core_groups[index].kind for index in used]
     speed = [machine.core_groups[index].ops_per_s for index in used]
-    for kind in kinds:
-        if kind not in graph.kinds:
-            raise ModelError(
-                f"the program has no cost for processor kind {kind!r}: "
-                f"{unknown_name('kind', kind, graph.kinds)}"
-            )
     cost = [ops[graph.kinds.index(k)] / s for k, s in zip(kinds, speed, strict=True)]
     return row.astype(np.int32), np.array(cost, np.float64)
 

@@ -16,7 +16,8 @@ import pytest
 from benchmarks.policies import CentralQueue
 from simsched.engine.backend import PREEMPT
 from simsched.engine.native import NativeBackend, build_config, version
-from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
+from simsched.engine.plans import ResolvedPlan, resolve_plan
+from simsched.engine.problem import Problem, make_problem
 from simsched.engine.run import BACKENDS, simulate
 from simsched.errors import GraphError, ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine

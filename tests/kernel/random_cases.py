@@ -18,7 +18,8 @@ from simsched.engine.backend import (
     Decision,
     ReadyAnswer,
 )
-from simsched.engine.problem import Problem, ResolvedPlan, make_problem, resolve_plan
+from simsched.engine.plans import ResolvedPlan, resolve_plan
+from simsched.engine.problem import Problem, make_problem
 from simsched.errors import SimschedError
 from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine

@@ -6,7 +6,7 @@ have 10 MB. So a task of 4 Mop takes 4 ms on a core and 1 ms on the device, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -281,14 +281,24 @@ def test_each_decision_of_dmda_minimises_the_fitness() -> None:
 
 
 @pytest.mark.parametrize("name", ["dm", "eager", "ws", "random"])
-def test_spawn_trees_and_missing_costs_are_refused(name: str) -> None:
+def test_spawn_trees_are_refused(name: str) -> None:
     tree = build_graph(np.full(2, 1.0), children=adjacency([0], [1], 2))
     with pytest.raises(ModelError, match="found a spawn tree in workload tasks"):
         on_cores(make_policy(name), tree)
-    workload = Workload("tasks", graph([4.0, NOWHERE], device_ms=[1.0, 1.0]))
+
+
+@pytest.mark.parametrize("name", ["dm", "eager", "ws", "random"])
+def test_a_task_that_only_a_driving_core_can_run_is_refused(name: str) -> None:
     machine = device_machine(devices=1)
+    old = replace(machine.core_groups[0], name="old", kind="old")
+    machine = replace(
+        machine,
+        core_groups=(*machine.core_groups, old),
+        core_group=np.where(np.arange(machine.n_cores) == CORE_1, 2, machine.core_group),
+    )
+    tasks = build_graph(np.array([[1e6, NOWHERE]] * 2 + [[1e6, 1e6]]), kinds=("cpu", "gpu", "old"))
     with pytest.raises(ModelError, match="task 1 of class 'task' has no cost on any worker"):
-        simulate(machine, workload, make_policy(name), workers=2, pinning="compact")
+        simulate(machine, Workload("w", tasks), make_policy(name), workers=3, pinning="compact")
 
 
 def test_task_queues_keep_the_order_of_equals() -> None:

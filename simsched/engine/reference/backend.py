@@ -13,27 +13,18 @@ import numpy as np
 import simpy
 from numpy.typing import NDArray
 
-from simsched.engine.backend import (
-    DUPLICATE,
-    EXCHANGE,
-    KILL,
-    NOBODY,
-    ORDER,
-    TRANSFER,
-    Decision,
-    Hooks,
-    IterationCounters,
-    ReadyAnswer,
-)
-from simsched.engine.problem import BY_PRIORITY, Problem, ResolvedPlan
+from simsched.engine.backend import NOBODY, Hooks, IterationCounters, ReadyAnswer
+from simsched.engine.plans import BY_PRIORITY, ResolvedPlan
+from simsched.engine.problem import Problem
 from simsched.engine.reference.conditions import Conditions
 from simsched.engine.reference.copies import Copies
+from simsched.engine.reference.decisions import Decisions
 from simsched.engine.reference.devices import Place
 from simsched.engine.reference.executions import Executions
-from simsched.engine.reference.flights import Flight, Flights
-from simsched.engine.reference.pools import Pools, draw_below, held
+from simsched.engine.reference.flights import Flights
+from simsched.engine.reference.pools import Pools, draw_below
 from simsched.engine.reference.record import Record
-from simsched.engine.reference.seats import own_seats, swap_seats
+from simsched.engine.reference.seats import own_seats
 from simsched.engine.reference.segments import Memory
 from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.reference.tasks import Tasks
@@ -67,15 +58,15 @@ class SimpyBackend:
         self.copies = Copies(self) if problem.copies_data else None
         self.executions = Executions(self)
         self.conditions = Conditions(self)
+        self.decisions = Decisions(self, hooks)
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
         self.copying = 0
         self._hooks = hooks
         self._arrivals: dict[int, int] = {}  # task -> time
-        self._flights = Flights()
+        self.flights = Flights()
         self._boundary_ps: int | None = None
-        self._policy_timer_ps = problem.timer_period_ps
         self._moves: list[tuple[int, int]] = []
         self.workers = [Worker(self, index) for index in range(problem.n_workers)]
         self.env.run(until=self.env.timeout(0))  # every worker reaches its first wait
@@ -98,7 +89,7 @@ class SimpyBackend:
         self.tasks = Tasks(graph)
         for failed in self.conditions.failed:
             self.pools.deactivate(failed)
-        self._flights = Flights()
+        self.flights = Flights()
         self.lag = 0.0
         self.record.start_iteration(number, self.now)
         self.memory.start_iteration(plan, self.now)
@@ -138,7 +129,7 @@ class SimpyBackend:
             self._boundary_ps = self.now + overhead_ps
             self.env.run(until=self.env.process(self._dispatch()))
         self._moves = list(zip(blocks.tolist(), nodes.tolist(), strict=True))[::-1]
-        parked = [worker for worker in self.workers if self._can_wake(worker)]
+        parked = [worker for worker in self.workers if self.can_wake(worker)]
         chosen = parked[:workers] if self._moves else []
         self.copying = len(chosen)
         for worker in chosen:
@@ -188,14 +179,14 @@ class SimpyBackend:
                 del self._arrivals[entity]
                 self.create(entity, None, at=self.now)
             elif kind == LANDING:
-                self._land(self._flights.land(entity))
+                self.decisions.land(self.flights.land(entity))
             elif kind == BOUNDARY:
                 self._boundary_ps = None
                 return
             elif kind == CHANGE:
                 self.conditions.change()
             else:
-                self._fire_policy_timer()
+                self.decisions.fire_timer()
 
     def _go_on_copying(self, kind: int, entity: int) -> None:
         """Handle an event of an engine that copies blocks."""
@@ -217,12 +208,12 @@ class SimpyBackend:
             pending.append((flow[0], FLOW, flow[1]))
         if self._boundary_ps is not None:
             pending.append((self._boundary_ps, BOUNDARY, 0))
-        pending += [(time, LANDING, number) for time, number in self._flights.times(loaded=True)]
+        pending += [(time, LANDING, number) for time, number in self.flights.times(loaded=True)]
         if not pending:
             return NEVER, BOUNDARY, 0
-        pending += [(time, LANDING, number) for time, number in self._flights.times(loaded=False)]
-        if self._policy_timer_ps > 0:
-            pending.append((self._policy_timer_ps, POLICY_TIMER, 0))
+        pending += [(time, LANDING, number) for time, number in self.flights.times(loaded=False)]
+        if self.decisions.timer_ps > 0:
+            pending.append((self.decisions.timer_ps, POLICY_TIMER, 0))
         change = self.conditions.next_change()
         if change is not None:
             pending.append((change[0], CHANGE, change[1]))
@@ -230,7 +221,7 @@ class SimpyBackend:
 
     def _out_of_time(self) -> StalledError | ModelError:
         """Return the error for a run in which no event is left before the end of time."""
-        waiting = self.timers or self._arrivals or self._flights.times(loaded=True)
+        waiting = self.timers or self._arrivals or self.flights.times(loaded=True)
         if waiting or self.sharing.has_flows() or self._boundary_ps is not None:
             return ModelError(TOO_LONG)
         return StalledError(self._explain_stall())
@@ -239,7 +230,7 @@ class SimpyBackend:
         """End the iteration when its last task has ended."""
         if self.tasks.n_ended == self.graph.n_tasks:
             self._ended = True
-            self._flights = Flights()
+            self.flights = Flights()
             self.record.event(self.now, EventKind.ITERATION_END, NONE, NONE)
             self.record.end_ps.append(self.now)
             if not self._last:
@@ -279,7 +270,7 @@ class SimpyBackend:
             at = self.pools.lock(group, instance, at)
         self.enter(task, group, instance, worker)
         for decision in decisions:
-            self._transfer(decision, None, "on_ready")
+            self.decisions.transfer(decision, None, "on_ready")
         return at
 
     def enter(self, task: int, group: int, instance: int, worker: Worker | None) -> None:
@@ -329,7 +320,7 @@ class SimpyBackend:
 
     def _wake_for(self, group: int, instance: int) -> None:
         """Wake one of the parked workers that may take from a pool."""
-        parked = [w for w in self.workers if self._can_wake(w)]
+        parked = [w for w in self.workers if self.can_wake(w)]
         first, others = (
             [w for w in parked if self.pools.may_take(w.index, group, instance, own=own)]
             for own in (True, False)
@@ -339,7 +330,7 @@ class SimpyBackend:
             able = [w for w in parked if w in first or w in others]
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
-            self._wake(able[pick], len(able))
+            self.wake(able[pick], len(able))
             able[pick].called_to = group, instance
 
     def push_back(self, task: int, worker: Worker | None) -> None:
@@ -359,11 +350,12 @@ class SimpyBackend:
         if called_to is not None and self.pools.content[called_to[0]][called_to[1]]:
             self._wake_for(*called_to)
 
-    def _can_wake(self, worker: Worker) -> bool:
+    def can_wake(self, worker: Worker) -> bool:
+        """Return whether a worker is parked, active and has not failed."""
         active = bool(self.plan.active[worker.index])
         return worker.parked and active and worker.index not in self.conditions.failed
 
-    def _wake(self, worker: Worker, party: int) -> None:
+    def wake(self, worker: Worker, party: int) -> None:
         """Let a parked worker look for work in this instant."""
         worker.parked = False
         worker.party = party
@@ -383,15 +375,21 @@ class SimpyBackend:
         place = self.pools.devices.vacate(task)
         if self._hooks.wants_on_finish:
             for decision in self._hooks.on_finish(task, worker) or []:
-                self._transfer(decision, None, "on_finish")
+                self.decisions.transfer(decision, None, "on_finish")
         self.offer(place)
         domain = self.tasks.marked_domain.pop(task, None)
         if domain is not None:
             self.pools.active_tasks[domain] -= 1
             if self.pools.active_tasks[domain] == 0:
                 for other in self.workers:
-                    if other.home == domain and self._can_wake(other):
-                        self._wake(other, 1)
+                    if other.home == domain and self.can_wake(other):
+                        self.wake(other, 1)
+
+    def adapt_others(self, core: int, *beside: Worker) -> None:
+        """Let the workers of a core whose busy workers have changed go on, except some."""
+        for worker in self.workers:
+            if worker.core == core and worker not in beside and worker.segment is not None:
+                worker.adapt()
 
     # -------------------------------------------------------------------------------------------
     # policy's side
@@ -426,7 +424,7 @@ class SimpyBackend:
 
     def is_waiting(self, worker: int) -> bool:
         """Return whether the worker is parked and active."""
-        return self._can_wake(self.workers[worker])
+        return self.can_wake(self.workers[worker])
 
     def spawn_order(self, parent: int, child: int, worker: int) -> int:
         """Return how a worker creates a child."""
@@ -444,7 +442,7 @@ class SimpyBackend:
         """Tell the policy that a body begins to execute; carry out what it decides."""
         if self._hooks.wants_on_start:
             for decision in self._hooks.on_start(task, worker) or []:
-                self._transfer(decision, None, "on_start")
+                self.decisions.transfer(decision, None, "on_start")
 
     def has_failed(self, worker: int) -> bool:
         """Return whether the worker has failed for good."""
@@ -453,133 +451,6 @@ class SimpyBackend:
     def block_home(self, block: int) -> int:
         """Return the memory node of a block, -1 when it has none yet."""
         return int(self.memory.homes.node[block])
-
-    def ask_on_idle(self, worker: Worker) -> tuple[int, int] | None:
-        """Return (task, cost) if the policy lets the worker snatch a running task."""
-        if not self._hooks.wants_on_idle:
-            return None
-        decision = self._hooks.on_idle(worker.index)
-        if decision is None:
-            return None
-        if decision[0] == TRANSFER:
-            self._transfer(decision, worker.index, "on_idle")
-            return None
-        kind, victim, taker = decision
-        if taker != worker.index:
-            raise PolicyError(f"on_idle: worker {worker.index} asked, found a task for {taker}")
-        return self._hand_over(kind, victim, taker, "on_idle")
-
-    def _fire_policy_timer(self) -> None:
-        """Carry out what the policy's timer decides."""
-        self._policy_timer_ps += self.problem.timer_period_ps
-        self.record.event(self.now, EventKind.TIMER, NONE, NONE)
-        for decision in self._hooks.on_timer() if self._hooks.wants_on_timer else []:
-            if decision[0] == TRANSFER:
-                self._transfer(decision, None, "on_timer")
-                continue
-            if decision[0] == EXCHANGE:
-                self._exchange(*decision[1:])
-                continue
-            if decision[0] == ORDER:
-                self._change_order(decision[1])
-                continue
-            kind, victim, taker = decision
-            if kind == KILL:
-                self.executions.kill(victim, "on_timer")
-                continue
-            if taker == NOBODY and kind != DUPLICATE:
-                self._preempt(victim, taker, "on_timer")
-                continue
-            if not (0 <= taker < len(self.workers) and self.is_waiting(taker)):
-                raise PolicyError(f"on_timer: worker {taker} cannot take a task: it is not waiting")
-            worker = self.workers[taker]
-            worker.gift = gift = self._hand_over(kind, victim, taker, "on_timer")
-            worker.task = gift[0]
-            worker.parked = False
-            worker.lag = self.lag
-            self.record.acquire_ps[taker] += gift[1]
-            self.timers[taker] = self.now + gift[1]
-
-    def _transfer(self, decision: Decision, asker: int | None, hook: str) -> None:
-        """Let entries leave a pool for another one."""
-        _, group, instance, to_group, to_instance, count, delay_ps, take, entry = decision
-        for g, i in ((group, instance), (to_group, to_instance)):
-            if not self.pools.exists(g, i):
-                raise PolicyError(f"{hook}: no pool with group {g}, instance {i}")
-        entries = self.pools.leave(group, instance, count, take, entry)
-        pool = (group << 32) + instance
-        worker = NONE if asker is None else asker
-        self.record.event(self.now, EventKind.TRANSFER, worker, NONE, pool, len(entries))
-        flight = Flight(self.now + delay_ps, to_group, to_instance, entries, asker)
-        if delay_ps == 0:
-            self._land(flight)
-        else:
-            self._flights.depart(flight)
-
-    def _land(self, flight: Flight) -> None:
-        """Let the entries of a flight enter their pool; whoever sent for them looks for work."""
-        for task in flight.entries:
-            self.enter(task, flight.group, flight.instance, None)
-        if flight.asker is not None and self._can_wake(self.workers[flight.asker]):
-            self._wake(self.workers[flight.asker], 1)
-
-    def adapt_others(self, core: int, *beside: Worker) -> None:
-        """Let the workers of a core whose busy workers have changed go on, except some."""
-        for worker in self.workers:
-            if worker.core == core and worker not in beside and worker.segment is not None:
-                worker.adapt()
-
-    def _change_order(self, plan: ResolvedPlan) -> None:
-        """Replace the acquire order; all parked workers try the new one."""
-        self.record.event(self.now, EventKind.ACQUIRE_ORDER, NONE, NONE)
-        self.plan = plan
-        self.pools.change_order(plan)
-        for worker in self.workers:
-            if self._can_wake(worker):
-                self._wake(worker, 1)
-
-    def _exchange(self, first: int, second: int, cost_ps: int) -> None:
-        """Let two workers swap their hardware threads; what they execute waits for the cost."""
-        n = len(self.workers)
-        if not (0 <= first < n and 0 <= second < n and first != second):
-            raise PolicyError(f"on_timer: workers {first} and {second} cannot swap threads")
-        self.record.event(self.now, EventKind.EXCHANGE, NONE, NONE, first, second)
-        self.record.exchanges += 1
-        pair = self.workers[first], self.workers[second]
-        cores = pair[0].core, pair[1].core
-        if cores[0] == cores[1]:
-            return
-        left = [0.0 if w.segment is None else w.halt_segment() for w in pair]
-        swap_seats(self.problem, first, second)
-        change = pair[1].busy - pair[0].busy
-        if change != 0:
-            self.busy_on_core[cores[0]] += change
-            self.busy_on_core[cores[1]] -= change
-            for core in cores:
-                self.adapt_others(core, *pair)
-        for worker, n_bytes in zip(pair, left, strict=True):
-            if worker.segment is not None:
-                worker.continue_segment(n_bytes, cost_ps)
-
-    def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:
-        """Let a worker take a running task or a duplicate of it; return it and its cost."""
-        if kind == DUPLICATE:
-            return self.executions.duplicate(victim, taker, hook)
-        return self._preempt(victim, taker, hook)
-
-    def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
-        """Take the running task off a worker; return it and what it costs the taker."""
-        self.executions.check_sole(victim, hook)
-        task = self.workers[victim].take_away()
-        self.record.event(self.now, EventKind.PREEMPT, victim, task, 0, taker)
-        if taker == NOBODY:
-            self.push_back(task, self.workers[victim])
-            return task, 0
-        self.workers[taker].become_busy()
-        costs = self.problem.costs
-        return task, costs.context_switch_ps + held(
-            costs.steal_ps, self.pools.distance(taker, 0, victim)
-        )
 
     # -------------------------------------------------------------------------------------------
     # errors

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.plans import ResolvedPlan
+from simsched.engine.problem import Problem
 from simsched.engine.reference.homes import Homes
 from simsched.engine.reference.record import Record
 from simsched.trace.schema import EventKind

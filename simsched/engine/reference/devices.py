@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from simsched.engine.problem import ResolvedPlan
+from simsched.engine.plans import ResolvedPlan
 from simsched.policy.base import TAKES
 from simsched.workload.graph import TaskGraph
 

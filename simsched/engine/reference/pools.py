@@ -9,7 +9,8 @@ from itertools import accumulate
 
 import numpy as np
 
-from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.plans import ResolvedPlan
+from simsched.engine.problem import Problem
 from simsched.engine.reference.devices import Devices
 from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES
 from simsched.workload.graph import TaskGraph

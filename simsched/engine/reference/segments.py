@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.engine.problem import Problem, ResolvedPlan
+from simsched.engine.plans import ResolvedPlan
+from simsched.engine.problem import Problem
 from simsched.engine.reference.balancing import Balancing
 from simsched.engine.reference.caches import Caches, MemorySideCaches
 from simsched.engine.reference.homes import Homes

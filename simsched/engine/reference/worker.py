@@ -144,7 +144,7 @@ class Worker:
         found = sim.pools.search(self.index, sim.now, party, sim.problem.victim_stream)
         if found is None:
             sim.pass_on(called_to)
-            snatched = sim.ask_on_idle(self)
+            snatched = sim.decisions.ask_on_idle(self.index)
             if snatched is None:
                 return None
             task, cost = snatched

@@ -1,0 +1,103 @@
+"""Whether the processors of a machine can execute a program, and how fast they are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.paths import PER_PS, held
+from simsched.errors import ModelError, unknown_name
+from simsched.machine.model import CoreGroup, Machine
+from simsched.workload.graph import TaskGraph, Workload
+
+
+def check_processors(
+    machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]
+) -> None:
+    """Refuse a program that the workers of a machine cannot execute.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    workload : Workload
+        The program, with the operations that its tasks have on the machine.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+
+    Raises
+    ------
+    ModelError
+        A worker's kind of processor for which the program has no costs, a class with a task that
+        no worker can run, or an initialisation with costs for other kinds than the iterations.
+    """
+    cores = machine.thread_core[worker_thread]
+    kinds = list(dict.fromkeys(group.kind for group in _groups(machine, cores)))
+    where = f"workload {workload.name}"
+    known = workload.graph.kinds
+    for kind in kinds:
+        if kind not in known:
+            raise ModelError(
+                f"{where}: costs for processor kind {kind!r} of machine {machine.name} are "
+                f"missing; {unknown_name('kind', kind, known)}"
+            )
+    if workload.init is not None and workload.init.kinds != known:
+        raise ModelError(
+            f"{where}: initialisation: found costs for processor kinds "
+            f"{', '.join(workload.init.kinds)}; accepted those of the iterations: "
+            f"{', '.join(known)}"
+        )
+    for graph in (workload.graph, workload.init):
+        if graph is not None and len(kinds) < len(known):  # else every task runs somewhere
+            _check_classes(graph, kinds, f"{where} on machine {machine.name}")
+
+
+def _check_classes(graph: TaskGraph, kinds: list[str], where: str) -> None:
+    """Refuse a graph with a task that no worker of the given processor kinds can run."""
+    rows = [graph.kinds.index(kind) for kind in kinds]
+    for costs in (graph.ops, graph.join_ops):
+        stuck = np.flatnonzero(np.isinf(costs[rows]).all(axis=0))
+        if len(stuck):
+            task = int(stuck[0])
+            able = np.array(graph.kinds)[np.isfinite(costs[:, task])]
+            raise ModelError(
+                f"{where}: class {graph.class_names[graph.task_class[task]]!r} has no cost for any "
+                f"kind of processor with workers: found costs for {', '.join(able)} (task {task}), "
+                f"accepted for {' or '.join(kinds)}"
+            )
+
+
+def worker_speeds(
+    machine: Machine, kinds: tuple[str, ...], core_of_worker: NDArray[np.int32], n_smt: int
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Return the row of the costs and the speed of each worker.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    kinds : tuple of str
+        Processor kinds, in the order of the costs.
+    core_of_worker : ndarray of int32, shape (n_workers,)
+        Core of each worker.
+    n_smt : int
+        Largest number of workers on one core.
+
+    Returns
+    -------
+    ndarray of int32, shape (n_workers,)
+        Index into `kinds`.
+    ndarray of float64, shape (n_workers, n_smt)
+        Operations per ps of each worker when k workers of its core are busy.
+    """
+    groups = _groups(machine, core_of_worker)
+    rates = [
+        [g.ops_per_s * PER_PS * held(g.smt_throughput, k) / (k + 1) for k in range(n_smt)]
+        for g in groups
+    ]
+    return np.array([kinds.index(g.kind) for g in groups], np.int32), np.array(rates)
+
+
+def _groups(machine: Machine, cores: NDArray[np.int32]) -> list[CoreGroup]:
+    """Return the group of each core."""
+    return [machine.core_groups[machine.core_group[core]] for core in cores]

@@ -1,0 +1,176 @@
+"""What policies decide while tasks run; docs/semantics.md, "Preemption" to "Transfers"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simsched.engine.backend import (
+    DUPLICATE,
+    EXCHANGE,
+    KILL,
+    NOBODY,
+    ORDER,
+    TRANSFER,
+    Decision,
+    Hooks,
+)
+from simsched.engine.plans import ResolvedPlan
+from simsched.engine.reference.flights import Flight
+from simsched.engine.reference.pools import held
+from simsched.engine.reference.seats import swap_seats
+from simsched.errors import PolicyError
+from simsched.trace.schema import NONE, EventKind
+
+if TYPE_CHECKING:
+    from simsched.engine.reference.backend import SimpyBackend
+    from simsched.engine.reference.worker import Worker
+
+
+class Decisions:
+    """Asks the policy where it decides on workers, and does what it says.
+
+    Parameters
+    ----------
+    sim : SimpyBackend
+        The engine.
+    hooks : Hooks
+        The policy.
+
+    Attributes
+    ----------
+    timer_ps : int
+        When the policy's timer fires next; 0 without one.
+    """
+
+    def __init__(self, sim: SimpyBackend, hooks: Hooks) -> None:
+        self._sim = sim
+        self._hooks = hooks
+        self.timer_ps = sim.problem.timer_period_ps
+
+    def ask_on_idle(self, worker: int) -> tuple[int, int] | None:
+        """Return (task, cost) if the policy lets the worker snatch a running task."""
+        if not self._hooks.wants_on_idle:
+            return None
+        decision = self._hooks.on_idle(worker)
+        if decision is None:
+            return None
+        if decision[0] == TRANSFER:
+            self.transfer(decision, worker, "on_idle")
+            return None
+        kind, victim, taker = decision
+        if taker != worker:
+            raise PolicyError(f"on_idle: worker {worker} asked, found a task for {taker}")
+        return self._hand_over(kind, victim, taker, "on_idle")
+
+    def fire_timer(self) -> None:
+        """Carry out what the policy's timer decides."""
+        sim = self._sim
+        self.timer_ps += sim.problem.timer_period_ps
+        sim.record.event(sim.now, EventKind.TIMER, NONE, NONE)
+        for decision in self._hooks.on_timer() if self._hooks.wants_on_timer else []:
+            if decision[0] == TRANSFER:
+                self.transfer(decision, None, "on_timer")
+            elif decision[0] == EXCHANGE:
+                self._exchange(*decision[1:])
+            elif decision[0] == ORDER:
+                self._change_order(decision[1])
+            elif decision[0] == KILL:
+                sim.executions.kill(decision[1], "on_timer")
+            else:
+                self._move(*decision)
+
+    def _move(self, kind: int, victim: int, taker: int) -> None:
+        """Take a running task off a worker, or a duplicate of it, for a worker that waits."""
+        sim = self._sim
+        if taker == NOBODY and kind != DUPLICATE:
+            self._preempt(victim, taker, "on_timer")
+            return
+        if not (0 <= taker < len(sim.workers) and sim.is_waiting(taker)):
+            raise PolicyError(f"on_timer: worker {taker} cannot take a task: it is not waiting")
+        worker = sim.workers[taker]
+        worker.gift = gift = self._hand_over(kind, victim, taker, "on_timer")
+        worker.task = gift[0]
+        worker.parked = False
+        worker.lag = sim.lag
+        sim.record.acquire_ps[taker] += gift[1]
+        sim.timers[taker] = sim.now + gift[1]
+
+    def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:
+        """Let a worker take a running task or a duplicate of it; return it and its cost."""
+        if kind == DUPLICATE:
+            return self._sim.executions.duplicate(victim, taker, hook)
+        return self._preempt(victim, taker, hook)
+
+    def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
+        """Take the running task off a worker; return it and what it costs the taker."""
+        sim = self._sim
+        sim.executions.check_sole(victim, hook)
+        task = sim.workers[victim].take_away()
+        sim.record.event(sim.now, EventKind.PREEMPT, victim, task, 0, taker)
+        if taker == NOBODY:
+            sim.push_back(task, sim.workers[victim])
+            return task, 0
+        sim.workers[taker].become_busy()
+        costs = sim.problem.costs
+        return task, costs.context_switch_ps + held(
+            costs.steal_ps, sim.pools.distance(taker, 0, victim)
+        )
+
+    def transfer(self, decision: Decision, asker: int | None, hook: str) -> None:
+        """Let entries leave a pool for another one."""
+        sim = self._sim
+        _, group, instance, to_group, to_instance, count, delay_ps, take, entry = decision
+        for g, i in ((group, instance), (to_group, to_instance)):
+            if not sim.pools.exists(g, i):
+                raise PolicyError(f"{hook}: no pool with group {g}, instance {i}")
+        entries = sim.pools.leave(group, instance, count, take, entry)
+        pool = (group << 32) + instance
+        worker = NONE if asker is None else asker
+        sim.record.event(sim.now, EventKind.TRANSFER, worker, NONE, pool, len(entries))
+        flight = Flight(sim.now + delay_ps, to_group, to_instance, entries, asker)
+        if delay_ps == 0:
+            self.land(flight)
+        else:
+            sim.flights.depart(flight)
+
+    def land(self, flight: Flight) -> None:
+        """Let the entries of a flight enter their pool; whoever sent for them looks for work."""
+        sim = self._sim
+        for task in flight.entries:
+            sim.enter(task, flight.group, flight.instance, None)
+        if flight.asker is not None and sim.is_waiting(flight.asker):
+            sim.wake(sim.workers[flight.asker], 1)
+
+    def _change_order(self, plan: ResolvedPlan) -> None:
+        """Replace the acquire order; all parked workers try the new one."""
+        sim = self._sim
+        sim.record.event(sim.now, EventKind.ACQUIRE_ORDER, NONE, NONE)
+        sim.plan = plan
+        sim.pools.change_order(plan)
+        for worker in sim.workers:
+            if sim.can_wake(worker):
+                sim.wake(worker, 1)
+
+    def _exchange(self, first: int, second: int, cost_ps: int) -> None:
+        """Let two workers swap their hardware threads; what they execute waits for the cost."""
+        sim = self._sim
+        n = len(sim.workers)
+        if not (0 <= first < n and 0 <= second < n and first != second):
+            raise PolicyError(f"on_timer: workers {first} and {second} cannot swap threads")
+        sim.record.event(sim.now, EventKind.EXCHANGE, NONE, NONE, first, second)
+        sim.record.exchanges += 1
+        pair: tuple[Worker, Worker] = sim.workers[first], sim.workers[second]
+        cores = pair[0].core, pair[1].core
+        if cores[0] == cores[1]:
+            return
+        left = [0.0 if w.segment is None else w.halt_segment() for w in pair]
+        swap_seats(sim.problem, first, second)
+        change = pair[1].busy - pair[0].busy
+        if change != 0:
+            sim.busy_on_core[cores[0]] += change
+            sim.busy_on_core[cores[1]] -= change
+            for core in cores:
+                sim.adapt_others(core, *pair)
+        for worker, n_bytes in zip(pair, left, strict=True):
+            if worker.segment is not None:
+                worker.continue_segment(n_bytes, cost_ps)
