@@ -55,7 +55,7 @@ from simsched.policy.blocks import check_pools
 from simsched.policy.estimates import parse_user_ops
 from simsched.policy.executions import Duplicate, Kill
 from simsched.trace.schema import Summary, Trace
-from simsched.trace.sink import EventSink
+from simsched.trace.sink import EventSink, InformedSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
@@ -325,6 +325,8 @@ def simulate(
         machine, prepared, placement, threads, seed=seed, timer_period_s=period_s
     )
     account = account_of(prepared, divides=policy.overrides("divide"))
+    if isinstance(events, InformedSink):
+        events.begin(prepared, threads)
     hooks = _PolicyHooks(policy, view, state, account)
     engine = make_backend(backend, problem, hooks, events=events)
     if account is None:

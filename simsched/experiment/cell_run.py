@@ -6,18 +6,24 @@ import importlib
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from simsched.engine.run import simulate
 from simsched.errors import ModelError, SimschedError
 from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
+from simsched.trace.exporters import simulated_recording
 from simsched.trace.metrics import run_metrics
 from simsched.trace.parquet import event_file
+from simsched.trace.recording import recording_metadata
 from simsched.trace.services import TaskTimes, service_metrics
-from simsched.trace.sink import EventSink
+from simsched.trace.sink import EventSink, KeptEvents
 from simsched.workload.graph import Workload
 
 Progress = Callable[[float], None]
@@ -109,7 +115,20 @@ def _sink(cell: Cell, events: Path | None) -> AbstractContextManager[EventSink |
     """Return the file in a directory that takes the event trace, False without a directory."""
     if events is None:
         return nullcontext(False)
-    return event_file(events_path(events, cell.key), {"run": cell.label, "key": cell.key})
+    path, metadata = events_path(events, cell.key), {"run": cell.label, "key": cell.key}
+    return event_file(path, metadata, about=partial(_about, cell))
+
+
+def _about(
+    cell: Cell, workload: Workload, worker_thread: NDArray[np.int32]
+) -> dict[str, str | bytes]:
+    """Return what makes the event trace of a cell a recording."""
+    details = {"policy": cell.policy, "backend": cell.backend, "seed": cell.seed}
+    return recording_metadata(
+        simulated_recording(
+            cell.label, KeptEvents().trace(), cell.machine_model, workload, worker_thread, details
+        )
+    )
 
 
 def _throttled(progress: Progress, begin: float) -> Callable[[int, int], None]:

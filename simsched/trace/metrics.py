@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.problem import make_problem
+from simsched.engine.paths import make_paths
 from simsched.machine.model import IntArray, Machine
-from simsched.policy.base import Placement
 from simsched.trace.bounds import lower_bounds, traffic_bound_s
 from simsched.trace.schema import EventKind, Summary, Trace
 from simsched.trace.services import SERVICE_METRICS
@@ -430,19 +429,18 @@ def iteration_bandwidth(
     }
 
 
-def path_nodes(machine: Machine, workload: Workload, worker_thread: IntArray) -> IntArray:
+def path_nodes(machine: Machine, worker_thread: IntArray) -> IntArray:
     """Return the memory node that each path of a run leads to, -1 for copies between nodes.
 
     Parameters
     ----------
-    machine, workload : Machine, Workload
-        What was simulated.
+    machine : Machine
+        Where it was simulated.
     worker_thread : ndarray of int32, shape (n_workers,)
         Hardware thread of each worker.
     """
-    nowhere = np.full(workload.graph.n_blocks, -1, np.int32)
-    placement = Placement(nowhere, machine.touch_order)
-    paths = make_problem(machine, workload, placement, worker_thread, seed=0).paths
+    _, per_core = np.unique(machine.thread_core[worker_thread], return_counts=True)
+    paths = make_paths(machine, int(per_core.max()))
     node = np.full(len(paths.latency_ps), -1, np.int32)
     for table in (paths.access, paths.hit, paths.write):
         for index in range(table.shape[1]):

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from simsched.atomic import atomically, naming, write_atomically
 from simsched.errors import ConfigurationError
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 from simsched.trace.sink import Events, EventSink
+
+if TYPE_CHECKING:
+    from simsched.workload.graph import Workload
+
+Metadata = Mapping[str, str | bytes]
+About = Callable[
+    ["Workload", NDArray[np.int32]], Metadata
+]  #: arguments: as for `InformedSink.begin`
 
 ROW_GROUP = 2**17  #: events
 #: Encoding and compression of each column.
@@ -24,9 +34,7 @@ ENCODING = dict.fromkeys(EVENT_COLUMNS, "DELTA_BINARY_PACKED") | {
 COMPRESSION = dict.fromkeys(EVENT_COLUMNS, "none") | {"iteration": "snappy", "arg1": "snappy"}
 
 
-def write_events(
-    path: Path, trace: Trace, metadata: Mapping[str, str | bytes] | None = None
-) -> None:
+def write_events(path: Path, trace: Trace, metadata: Metadata | None = None) -> None:
     """Write the event trace of one run.
 
     Parameters
@@ -51,7 +59,10 @@ def write_events(
 
 @contextmanager
 def event_file(
-    path: Path, metadata: Mapping[str, str | bytes] | None = None, capacity: int = ROW_GROUP
+    path: Path,
+    metadata: Metadata | None = None,
+    capacity: int = ROW_GROUP,
+    about: About | None = None,
 ) -> Iterator[EventSink]:
     """Open a file for the events of a run; it appears when the block has ended without an error.
 
@@ -63,6 +74,8 @@ def event_file(
         Stored with the file, beside ``event_kinds``.
     capacity : int
         Number of events in a row group.
+    about : callable, optional
+        Returns more metadata for the tasks and workers of the run.
 
     Yields
     ------
@@ -93,7 +106,7 @@ def event_file(
     """
     with atomically(path) as temporary:
         with naming(path):
-            file = _EventFile(path, temporary, metadata or {}, capacity)
+            file = _EventFile(path, temporary, metadata or {}, capacity, about)
         try:
             yield file
         except BaseException:
@@ -110,21 +123,40 @@ class _EventFile:
     """
 
     def __init__(
-        self, path: Path, temporary: Path, metadata: Mapping[str, str | bytes], capacity: int
+        self,
+        path: Path,
+        temporary: Path,
+        metadata: Metadata,
+        capacity: int,
+        about: About | None,
     ) -> None:
+        self.capacity = capacity
+        self._path, self._temporary = path, temporary
+        self._metadata, self._about = metadata, about
+        self._open()
+
+    def _open(self) -> None:
+        """Open the file; its metadata come first."""
         kinds = ",".join(f"{kind.value}={kind.name}" for kind in EventKind)
         fields = [pa.field(name, kind, nullable=False) for name, kind in EVENT_COLUMNS.items()]
-        self.capacity = capacity
-        self._path = path
-        self._schema = pa.schema(fields, metadata={"event_kinds": kinds, **metadata})
+        self._schema = pa.schema(fields, metadata={"event_kinds": kinds, **self._metadata})
         self._writer = pq.ParquetWriter(
-            temporary,
+            self._temporary,
             self._schema,
             use_dictionary=False,
             column_encoding=ENCODING,
             compression=COMPRESSION,
             write_statistics=["time_ps"],
         )
+
+    def begin(self, workload: Workload, worker_thread: NDArray[np.int32]) -> None:
+        """Begin anew with what is to be known; see `simsched.trace.sink.InformedSink`."""
+        if self._about is None:
+            return
+        self._metadata = {**self._metadata, **self._about(workload, worker_thread)}
+        with naming(self._path):
+            self._writer.close()
+            self._open()
 
     def append(self, events: Events) -> None:
         """Write a row group; see :meth:`simsched.trace.sink.EventSink.append`."""

@@ -18,7 +18,7 @@ from simsched.workload.graph import TaskGraph, Workload
 
 FORMAT = 1
 _RECORDING, _GRAPH, _INIT = b"recording", b"graph", b"init"
-_TUPLES = ("kinds", "class_names")
+_TUPLES = ("kinds", "class_names", "codelets")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +74,11 @@ def write_recording(path: Path, recording: Recording) -> None:
     ConfigurationError
         The file cannot be written.
     """
+    write_events(path, recording.trace, recording_metadata(recording))
+
+
+def recording_metadata(recording: Recording) -> dict[str, str | bytes]:
+    """Return what a file of events holds beside them when it is a recording."""
     workload = recording.workload
     about: dict[str, Any] = {
         "format": FORMAT,
@@ -95,7 +100,7 @@ def write_recording(path: Path, recording: Recording) -> None:
         if workload.init is not None:
             metadata[_INIT.decode()] = _packed(workload.init)
     metadata[_RECORDING.decode()] = json.dumps(about, default=str)
-    write_events(path, recording.trace, metadata)
+    return metadata
 
 
 def read_recording(path: Path) -> Recording:
@@ -150,6 +155,6 @@ def _unpacked(data: bytes) -> TaskGraph:
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         known = [f.name for f in fields(TaskGraph) if f.name in archive]
         arrays: dict[str, Any] = {name: archive[name] for name in known}
-    for name in _TUPLES:
+    for name in arrays.keys() & _TUPLES:
         arrays[name] = tuple(str(text) for text in arrays[name])
     return TaskGraph(**arrays)

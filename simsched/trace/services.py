@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.schema import EventKind
-from simsched.trace.sink import Events, EventSink
+from simsched.trace.sink import Events, EventSink, InformedSink
 from simsched.workload.graph import Workload
 
 PS = 1e-12
@@ -63,6 +63,11 @@ class TaskTimes:
         self.ready_ps = np.full(n_tasks, NEVER, np.int64)
         self.start_ps = np.full(n_tasks, NEVER, np.int64)
         self.end_ps = np.full(n_tasks, NEVER, np.int64)
+
+    def begin(self, workload: Workload, worker_thread: NDArray[np.int32]) -> None:
+        """Tell the other sink; see :meth:`simsched.trace.sink.InformedSink.begin`."""
+        if isinstance(self._others, InformedSink):
+            self._others.begin(workload, worker_thread)
 
     def append(self, events: Events) -> None:
         """Take the next batch; see :meth:`simsched.trace.sink.EventSink.append`."""

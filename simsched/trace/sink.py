@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.schema import EVENT_COLUMNS, Trace
+
+if TYPE_CHECKING:
+    from simsched.workload.graph import Workload
 
 Column = NDArray[np.int64] | NDArray[np.int32]
 Events = Mapping[str, Column]
@@ -33,6 +36,22 @@ class EventSink(Protocol):
         Notes
         -----
         An exception ends the run and comes out of it.
+        """
+
+
+@runtime_checkable
+class InformedSink(EventSink, Protocol):
+    """A sink that is told what the events are about."""
+
+    def begin(self, workload: Workload, worker_thread: NDArray[np.int32]) -> None:
+        """Learn which tasks and workers a run has, before its first batch.
+
+        Parameters
+        ----------
+        workload : Workload
+            The program as the policy's runtime executes it.
+        worker_thread : ndarray of int32, shape (n_workers,)
+            Hardware thread of each worker.
         """
 
 

@@ -97,7 +97,7 @@ class _Model:
         sharing = np.bincount(problem.worker_core)[problem.worker_core]
         self.busy = np.minimum(sharing, problem.n_smt) - 1  # index into caps and rates
         self.rate = problem.worker_rate[np.arange(problem.n_workers), self.busy]
-        self.node = path_nodes(machine, run.workload, run.worker_thread)
+        self.node = path_nodes(machine, run.worker_thread)
         self.local = _local_paths(problem, self.node)
 
     def operations(self, graph: TaskGraph, segments: _Segments) -> FloatArray:

@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from simsched.trace.exporters import open_recording
+from simsched.workload.registry import make_workload
 
 from .conftest import Command
 
@@ -31,8 +33,26 @@ def test_events_become_every_format_of_runs(
         assert output.strip() == words[-1]
     document = json.loads((tmp_path / "a.json").read_text())
     names = {e["args"]["name"] for e in document["traceEvents"] if e["name"] == "thread_name"}
-    assert names == {"worker 0", "worker 1", "worker 2", "worker 3", "iterations"}
+    assert names == {*(f"core {core}, thread 0" for core in (0, 4, 8, 12)), "iterations"}
     assert (tmp_path / "a.paje").read_text().startswith("%EventDef")
+
+
+def test_kept_events_know_classes_graph_and_run(
+    simsched: Command, events: Path, tmp_path: Path
+) -> None:
+    graph = make_workload("fork_join", {"depth": 3}).graph
+    simsched("export", events, "a.json")
+    document = json.loads((tmp_path / "a.json").read_text())
+    stretches = [e["args"] for e in document["traceEvents"] if "class" in e.get("args", {})]
+    assert {(s["task"], s["class"]) for s in stretches} == {
+        (task, graph.class_names[number]) for task, number in enumerate(graph.task_class)
+    }
+    assert simsched("export", events, "a.graphml")[0] == 0
+    found = open_recording(events)
+    assert found.workload is not None
+    assert np.array_equal(found.workload.graph.child, graph.child)
+    assert found.details["policy"] == "cilk_a"
+    assert found.details["worker_domain"] == [0, 1, 2, 3]
 
 
 def test_a_chrome_trace_becomes_a_recording_and_paje(
@@ -64,7 +84,6 @@ def test_what_is_left_out_is_a_warning(simsched: Command, events: Path) -> None:
         (("RUN", "-o", "a.xyz"), r"a\.xyz: found the suffix '\.xyz', accepted: a name that ends"),
         (("RUN", "--to", "crome", "-o", "a"), r"--to: unknown format.*'crome'; did you mean 'chro"),
         (("RUN", "--to", "dot", "-o", "a"), "--to: unknown format of runs 'dot'"),
-        (("RUN", "-o", "a.graphml"), "found no task graph"),
         (("RUN", "-o", "a.json", "--set", "bins=x"), "--set: found 'bins=x', accepted NAME=NUMBER"),
         (("RUN", "-o", "a.json", "--set", "bin=1"), "option of format chrome 'bin'; did you mean"),
         (("RUN", "-o", "a.json", "--set", "bins=0"), "bins: found 0, accepted 1 or more"),

@@ -93,6 +93,17 @@ def test_the_file_is_the_trace(tmp_path: Path, backend: str, policy: str, capaci
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_says_what_its_events_are_about(tmp_path: Path) -> None:
+    path = tmp_path / "events.parquet"
+    with event_file(
+        path, {"run": "one"}, about=lambda w, t: {"of": f"{w.name} {len(t)}"}
+    ) as events:
+        n_events = run(events).summary.n_events
+    metadata = pq.ParquetFile(path).schema_arrow.metadata
+    assert (metadata[b"run"], metadata[b"of"]) == (b"one", b"heat 4")
+    assert len(read_events(path)) == n_events
+
+
 def test_the_example_is_true() -> None:
     result = doctest.testmod(parquet)
     assert result.attempted > 0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,12 @@ from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
+from simsched.trace.exporters import recording_of
 from simsched.trace.parquet import write_events
 from simsched.trace.recording import Recording, read_recording, write_recording
-from simsched.workload.registry import make_small_workload
+from simsched.workload.registry import make_small_workload, make_workload
+
+COSTS = ("tile", "measured")
 
 
 @pytest.mark.parametrize("name", ["heat", "cholesky", "stencil2d"])
@@ -43,6 +47,19 @@ def test_a_recording_survives_its_file(name: str, tmp_path: Path) -> None:
     for field in ("ops", "child", "succ", "access_block", "read_bytes", "block_bytes"):
         assert np.array_equal(getattr(found.workload.graph, field), getattr(workload.graph, field))
     assert found.workload.graph.class_names == workload.graph.class_names
+
+
+def test_names_of_codelets_survive(tmp_path: Path) -> None:
+    plain, measured = (make_workload("cholesky", {"tiles": 3, "costs": c}) for c in COSTS)
+    run = simulate(make_machine(), plain, CentralQueue(), events=True)
+    path = tmp_path / "run.parquet"
+    write_recording(path, replace(recording_of(run), workload=measured))
+    found = read_recording(path).workload
+    assert found is not None
+    assert measured.graph.codelets is not None
+    assert found.graph.codelets == measured.graph.codelets
+    assert found.graph.class_names == measured.graph.class_names
+    assert found.graph.is_fixed
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

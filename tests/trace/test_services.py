@@ -84,6 +84,10 @@ def test_times_are_collected_and_passed_on() -> None:
     class Counting:
         capacity = 7
         n = 0
+        told: object = None
+
+        def begin(self, workload: object, worker_thread: object) -> None:
+            self.told = workload
 
         def append(self, events: object) -> None:
             self.n += 1
@@ -91,6 +95,9 @@ def test_times_are_collected_and_passed_on() -> None:
     others = Counting()
     times = TaskTimes(2, others)
     assert times.capacity == 7
+    workload = two_queries()[0]
+    times.begin(workload, np.zeros(1, np.int32))
+    assert others.told is workload
     for time, kind, task in ((3, EventKind.TASK_READY, 1), (5, EventKind.TASK_READY, 1)):
         times.append(
             {"kind": np.array([kind]), "task": np.array([task]), "time_ps": np.array([time])}

@@ -15,7 +15,8 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.schema import EVENT_COLUMNS, Trace
 from simsched.trace.sink import Events, KeptEvents
-from simsched.workload.registry import make_small_workload
+from simsched.workload.graph import Workload
+from simsched.workload.registry import make_small_workload, make_workload
 
 POLICIES = ("cilk_a", "bats", "work_sharing", "openmp_static")
 
@@ -87,6 +88,31 @@ def test_a_sink_that_fails_ends_the_run(backend: str, error: BaseException) -> N
         with pytest.raises(type(error), match=str(error) or None):
             run("cilk_a", backend, sink)
         assert len(sink.batches) == call - 1
+
+
+class Told(Batches):
+    """A sink that wants to know what the events are about."""
+
+    def begin(self, workload: Workload, worker_thread: np.ndarray) -> None:
+        assert self.batches == []
+        self.told = workload, worker_thread
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_sink_is_told_what_the_runtime_makes_of_the_program(backend: str) -> None:
+    sink = Told(100)
+    workload = make_workload("batch", {"tasks": 12})
+    machine = make_machine(cores_per_domain=2)
+    slow = replace(machine.core_groups[0], name="slow", ops_per_s=5e8)
+    machine = replace(
+        machine,
+        core_groups=(*machine.core_groups, slow),
+        core_group=np.array([0, 0, 1, 1], np.int32),
+    )
+    found = simulate(machine, workload, make_policy("aats"), backend=backend, events=sink)
+    assert found.workload.graph.n_tasks > workload.graph.n_tasks  # its gate
+    assert sink.told[0] is found.workload
+    assert sink.told[1] is found.worker_thread
 
 
 def run_batches(backend: str, capacity: int) -> list[dict[str, Any]]:

@@ -1,6 +1,10 @@
 """Recordings in the formats of other programs."""
 
-from simsched.trace.exporters._source import open_recording, recording_of
+from simsched.trace.exporters._source import (
+    open_recording,
+    recording_of,
+    simulated_recording,
+)
 from simsched.trace.exporters.registry import Exporter, export_recording, exporter, exporters
 
 __all__ = [
@@ -10,4 +14,5 @@ __all__ = [
     "exporters",
     "open_recording",
     "recording_of",
+    "simulated_recording",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from numpy.typing import NDArray
 
 from simsched.engine.run import Run
 from simsched.errors import ConfigurationError
+from simsched.machine.model import Machine
 from simsched.trace.metrics import path_nodes
 from simsched.trace.parquet import read_events, read_table
 from simsched.trace.recording import Recording, read_recording
 from simsched.trace.schema import NONE, EventKind, Trace
+from simsched.workload.graph import Workload
 
 _OF_TASKS = (
     EventKind.TASK_START,
@@ -49,26 +52,55 @@ def recording_of(run: Run, name: str | None = None) -> Recording:
     """
     if run.trace is None:
         raise ConfigurationError("run: found no event trace, accepted a run with events=True")
-    machine, threads = run.machine, run.worker_thread
-    core = machine.thread_core[threads]
-    graph = run.workload.graph
     policy = run.policy.name or type(run.policy).__name__
-    return Recording(
+    return simulated_recording(
         name or f"{run.workload.name} {policy} seed {run.seed}",
         run.trace,
-        graph.task_class,
-        graph.class_names,
-        tuple(_thread_names(machine.thread_core, threads)),
-        core.astype(np.int32),
+        run.machine,
         run.workload,
+        run.worker_thread,
+        {"policy": policy, "backend": run.backend, "seed": run.seed},
+    )
+
+
+def simulated_recording(
+    name: str,
+    trace: Trace,
+    machine: Machine,
+    workload: Workload,
+    worker_thread: NDArray[np.int32],
+    details: Mapping[str, Any],
+) -> Recording:
+    """Return events of a simulated run as a recording.
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording.
+    trace : Trace
+        The events, or none if they are kept elsewhere.
+    machine, workload : Machine, Workload
+        What was simulated, the program as the policy's runtime ran it.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    details : mapping
+        What else is to be known; see :func:`recording_of` for what is added.
+    """
+    core = machine.thread_core[worker_thread]
+    return Recording(
+        name,
+        trace,
+        workload.graph.task_class,
+        workload.graph.class_names,
+        tuple(_thread_names(machine.thread_core, worker_thread)),
+        core.astype(np.int32),
+        workload,
         {
             "machine": machine.name,
-            "policy": policy,
-            "backend": run.backend,
-            "seed": run.seed,
+            **details,
             "worker_domain": machine.core_domain[core].tolist(),
             "memory_nodes": [node.name for node in machine.nodes],
-            "path_node": path_nodes(machine, run.workload, threads).tolist(),
+            "path_node": path_nodes(machine, worker_thread).tolist(),
         },
     )
 
@@ -84,13 +116,14 @@ def _thread_names(thread_core: NDArray[np.int32], threads: NDArray[np.int32]) ->
 
 
 def open_recording(path: Path) -> Recording:
-    """Return the recording, or the events of a simulated run, in a Parquet file.
+    """Return the recording, or the bare events of a simulated run, in a Parquet file.
 
     Parameters
     ----------
     path : Path
-        A recording, or events as ``simsched run --events`` keeps them. The latter know neither
-        classes nor workers: all tasks are of class "task", workers are called "worker 0", ...
+        A recording, as ``simsched run --events`` keeps them too, or the events of a run alone.
+        These know neither classes nor workers: all tasks are of class "task", workers are called
+        "worker 0", ...
 
     Raises
     ------
