@@ -68,8 +68,8 @@ def task_times(recording: Recording) -> dict[tuple[int, int], tuple[str, int, in
     return result
 
 
-def hides_a_lock_wait(run: Run) -> bool:
-    """Whether a join may follow a wait for a lock without any event in between."""
+def hides_a_cost(run: Run) -> bool:
+    """Whether a join may follow a spawn or a wait for a lock without any event in between."""
     assert run.trace is not None
     events = run.trace.events
     last: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -80,12 +80,12 @@ def hides_a_lock_wait(run: Run) -> bool:
         if kind not in wanted:
             continue
         before = last[worker][-2:]
-        if (
-            kind in (EventKind.TASK_END, EventKind.PREEMPT)
-            and [k for k, _ in before] == [EventKind.SPAWN, EventKind.TASK_READY]
-            and before[0][1] == task
-        ):
-            return True
+        ways = [EventKind.SPAWN, EventKind.TASK_READY], [EventKind.SPAWN]
+        if kind in (EventKind.TASK_END, EventKind.PREEMPT):
+            for way in ways:
+                rows = before[-len(way) :]
+                if [k for k, _ in rows] == way and rows[0][1] == task:
+                    return True
         last[worker].append((kind, task))
     return False
 

@@ -20,7 +20,7 @@ from simsched.trace.exporters.chrome import _microseconds
 from simsched.trace.importers.chrome import read_chrome
 from simsched.trace.recording import Recording
 
-from .runs import busy_s, hides_a_lock_wait, random_run, small_recording, small_run, task_times
+from .runs import busy_s, hides_a_cost, random_run, small_recording, small_run, task_times
 
 SEEDS = st.integers(0, 10**6)
 NS = 1e-9
@@ -134,7 +134,7 @@ def test_random_runs_are_well_formed_and_come_back(
     path = tmp_path_factory.mktemp("random") / "x.json"
     document = exported(recording, path)
     assert violations(document) == []
-    if not hides_a_lock_wait(run):
+    if not hides_a_cost(run):
         n = len(run.worker_thread)
         slices = sum(e["ph"] == "X" for e in document["traceEvents"])
         assert np.abs(task_self_s(document, n) - busy_s(run)).max() <= (slices + 1) * NS

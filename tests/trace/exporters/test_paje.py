@@ -16,7 +16,7 @@ from simsched.errors import ConfigurationError
 from simsched.trace.exporters import export_recording, recording_of
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 
-from .runs import busy_s, hides_a_lock_wait, random_run, small_recording, small_run, task_times
+from .runs import busy_s, hides_a_cost, random_run, small_recording, small_run, task_times
 
 TYPES = {"date", "string", "double", "int", "hex", "color"}
 WORD = re.compile(r'"([^"]*)"|(\S+)')
@@ -156,7 +156,7 @@ def test_random_runs_are_valid_and_keep_busy_times(
     path = tmp_path_factory.mktemp("random") / "x.paje"
     export_recording(recording_of(run), path)
     found = Paje().read(path)
-    if not hides_a_lock_wait(run):
+    if not hides_a_cost(run):
         busy = [found.seconds_in(worker, "C") for worker in range(len(run.worker_thread))]
         assert busy == pytest.approx(busy_s(run).tolist(), rel=1e-9, abs=1e-14)
 

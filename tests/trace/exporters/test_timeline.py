@@ -11,7 +11,7 @@ from simsched.engine.run import Run
 from simsched.trace.exporters._timeline import Activity, Timeline, timeline
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 
-from .runs import hides_a_lock_wait, random_run
+from .runs import hides_a_cost, random_run
 
 SEEDS = st.integers(0, 10**6)
 
@@ -45,7 +45,7 @@ def check_counters(run: Run) -> None:
     spawn = sums(found, n, Activity.SPAWN, Activity.RELEASE)
     acquire = sums(found, n, Activity.POP, Activity.STEAL, Activity.SWITCH, Activity.TAKE)
     assert sums(found, n, Activity.MIGRATE).tolist() == run.summary.worker_migrate_ps.tolist()
-    if hides_a_lock_wait(run):
+    if hides_a_cost(run):
         moved = busy(found, n) - run.summary.worker_busy_ps
         assert np.all(moved >= 0)
         assert np.all(spawn + moved <= run.summary.worker_spawn_ps)
