@@ -56,6 +56,10 @@ def random_costs(rng: np.random.Generator) -> RuntimeCosts:
     )
 
 
+#: Effective capacities of caches, as parts of what they hold.
+SLICES = ((), (), (0.5, 1.5), (0.25, 0.25, 2.0))
+
+
 def random_machine(seed: int) -> Machine:
     """A machine of 1 to 3 domains with caches, SMT, links and costs switched on at random."""
     rng = np.random.default_rng(seed)
@@ -72,7 +76,7 @@ def random_machine(seed: int) -> Machine:
             *level,
             *((5e9, 20_000, float(more.choice([0.0, 3e9]))) if i == passing else (0.0, 0, 0.0)),
             float(more.choice([1.0, 0.3])),
-            float(more.choice([0.0, 0.0, 0.25, 1.0])),
+            tuple(int(level[1] * part) for part in SLICES[int(more.integers(len(SLICES)))]),
         )
         for i, level in enumerate(caches)
     ]
