@@ -104,7 +104,7 @@ def test_iteration_bandwidth_times_length_is_bytes(run: Run, row: dict[str, obje
 
 def test_bandwidth_over_time_conserves_bytes_and_respects_capacity(run: Run) -> None:
     assert run.trace is not None
-    path_node = path_nodes(run.machine, run.workload, run.worker_thread)
+    path_node = path_nodes(run.machine, run.worker_thread)
     edges, rates = bandwidth_over_time(run.trace, path_node, run.machine, bins=50)
     for kind, limit in (("DRAM", 20e9), ("HBM", 80e9)):
         nodes = run.machine.nodes_of_kind(kind)

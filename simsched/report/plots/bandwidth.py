@@ -49,7 +49,7 @@ def rates(
         raise ConfigurationError(f"bins: found {bins}, accepted 1 or more")
     machine, time = run.machine, run.trace.events["time_ps"]
     begin, end, path, moved = flow_times(run.trace)
-    node = path_nodes(machine, run.workload, run.worker_thread)[path]
+    node = path_nodes(machine, run.worker_thread)[path]
     first, last = int(time[0]), int(time[-1])
     edges = np.linspace(first * PS, max(last, first + 1) * PS, bins + 1)
     groups = memory_kinds(machine)
