@@ -99,6 +99,17 @@ def test_what_is_passed_on_to_be_read_is_given_up_to_be_written(backend: str) ->
     assert found.summary.makespan_ps == 400_000 + 520_000 + 620_000 + max(0, hit - 1_140_000)
 
 
+@pytest.mark.parametrize("workers", [[0, 0], [0, 0, 1]])
+def test_levels_hold_the_same_part_of_a_block(backend: str, workers: list[int]) -> None:
+    # Worker 0 reads 1000 bytes, then all 4000: 3000 are new to both of its levels. Worker 1 shares
+    # the second level and finds all of them there.
+    machine = one_domain(2, caches=[("L1", 10_000, 100e9, 0, 1), ("L2", 20_000, 50e9, 0, 2)])
+    workload = chain(workers, [1000, 4000, 4000][: len(workers)], 0)
+    summary = simulate(machine, workload, Turns(workers), backend=backend).summary
+    by_level = summary.cache_missing_bytes.sum(axis=(0, 1)).tolist()
+    assert by_level == [4000 * len(set(workers)), 4000]
+
+
 def swept(backend: str, n_bytes: list[int], effective: tuple[int, ...], rounds: int = 6) -> float:
     """Return the share of hits in the last sweep over blocks; the capacity is 20,000 bytes."""
     machine = one_domain(1, caches=[("L1", 20_000, 100e9, 0, 1, 0.0, 0, 0.0, 1.0, effective)])

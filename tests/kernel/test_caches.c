@@ -54,18 +54,17 @@ static int64_t look_up_slice(list_t *list, int64_t capacity, int32_t block, int6
 }
 
 /* The same for an instance of a level. */
-static int64_t look_up(list_t *lists, const int64_t *capacity, int32_t n, int32_t block, int64_t block_bytes,
-                       int64_t want)
+static int64_t look_up(list_t *lists, const int64_t *capacity, int32_t n, int32_t block, int64_t whole, int64_t want)
 {
-    int64_t whole = want < block_bytes ? want : block_bytes, missing = 0;
+    int64_t asked = want > whole ? want : whole, missing = 0;
     for (int32_t i = 0; i < n; i++) {
         int64_t footprint = whole * (i + 1) / n - whole * i / n;
         if (footprint > capacity[i])
-            missing += want * (i + 1) / n - want * i / n;
+            missing += asked * (i + 1) / n - asked * i / n;
         else
             missing += look_up_slice(&lists[i], capacity[i], block, footprint);
     }
-    return missing;
+    return missing < want ? missing : want;
 }
 
 static int32_t slices_of(const ssk_problem_t *p, int32_t level)
@@ -161,7 +160,7 @@ static void test_caches(uint64_t seed)
             int64_t before = want;
             if (want > 0)
                 want = look_up(slices_in(p, lists, level, own), p->cache_slice_bytes + p->cache_slice_ptr[level], n,
-                               block, p->block_bytes[block], want);
+                               block, n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block], want);
             hit_sum += before - want;
             missing_sum += want;
             group_sum[level] += step % 2 ? want : 0;

@@ -54,17 +54,20 @@ class Instance:
         return sum(each.resident(block) for each in self._slices)
 
     def take(self, block: int, want: int, footprint: int) -> tuple[int, list[int]]:
-        """Return the bytes of those wanted that are not here, and the blocks dropped for them."""
-        missing, touched = 0, set()
-        for each, wanted, part in zip(
-            self._slices, self._parts(want), self._parts(footprint), strict=True
+        """Return the bytes of those wanted that are not here, and the blocks dropped for them.
+
+        What inner levels hold of the footprint is here, too, if as much is here.
+        """
+        lacking, touched = 0, set()
+        for each, whole, part in zip(
+            self._slices, self._parts(max(want, footprint)), self._parts(footprint), strict=True
         ):
             if part > each.capacity:
-                missing += wanted
+                lacking += whole
                 continue
-            missing += part - min(part, each.resident(block))
+            lacking += part - min(part, each.resident(block))
             touched.update(each.enter(block, part))
-        return missing, [other for other in sorted(touched) if other not in self]
+        return min(want, lacking), [other for other in sorted(touched) if other not in self]
 
     def _parts(self, n_bytes: int) -> list[int]:
         n = len(self._slices)
@@ -107,12 +110,13 @@ class Caches:
         `exposure` times as long as the level says.
         """
         problem = self._problem
+        footprint = min(n_bytes, int(problem.block_bytes[block]))
         want, tail_ps, wait_ps = n_bytes, 0, 0
         passed = lacked = 0
         for level in range(len(self._content)):
             if want == 0:
                 break
-            missing = self._look_up(level, worker, block, want)
+            missing = self._look_up(level, worker, block, want, footprint)
             hit = want - missing
             if hit > 0:
                 hit_ps = int(problem.cache_latency_ps[level])
@@ -147,10 +151,9 @@ class Caches:
             return 0
         return self._problem.transfer_latency_ps + math.ceil(upgraded / self._problem.upgrade_rate)
 
-    def _look_up(self, level: int, worker: int, block: int, want: int) -> int:
+    def _look_up(self, level: int, worker: int, block: int, want: int, footprint: int) -> int:
         """Return the bytes that the own instance of a level lacks; it has taken the block in."""
         own = int(self._problem.cache_instance[level, worker])
-        footprint = min(want, int(self._problem.block_bytes[block]))
         missing, gone = self._content[level][own].take(block, want, footprint)
         for dropped in gone:
             if level == self._problem.transfer_level and self._writer.get(dropped) == own:

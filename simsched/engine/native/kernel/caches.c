@@ -261,25 +261,26 @@ static int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capacity, in
     return SSK_OK;
 }
 
-/* Looks `want` bytes up in one instance; *missing_ret is what it does not hold. */
-static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t want,
+/* Looks an access up in one instance; *missing_ret is what it does not hold of the `want` bytes that inner levels lack.
+ * What they hold of the footprint is here, too, if as much is here. */
+static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t want, int64_t whole,
                    int64_t *missing_ret)
 {
     int32_t n = n_slices_of(self, level), first = slice_of(self, level, instance);
     const int64_t *capacity = self->problem->cache_slice_bytes + self->problem->cache_slice_ptr[level];
-    int64_t whole = ssk_min(want, self->problem->block_bytes[block]);
-    *missing_ret = 0;
+    int64_t lacking = 0;
     for (int32_t i = 0; i < n; i++) {
         int64_t footprint = part(whole, i, n), held;
         if (footprint > capacity[i]) {
-            *missing_ret += part(want, i, n);
+            lacking += part(want > whole ? want : whole, i, n);
             continue;
         }
         int status = look_up_slice(self, first + i, capacity[i], block, footprint, &held);
         if (status != SSK_OK)
             return status;
-        *missing_ret += footprint - ssk_min(footprint, held);
+        lacking += footprint - ssk_min(footprint, held);
     }
+    *missing_ret = ssk_min(want, lacking);
     return SSK_OK;
 }
 
@@ -338,11 +339,12 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
 {
     const ssk_problem_t *p = self->problem;
     ssk_cache_counts_t *counts = self->counts + (size_t)p->worker_domain[worker] * (size_t)p->n_levels;
+    int64_t footprint = ssk_min(n_bytes, p->block_bytes[block]);
     int64_t want = n_bytes, passed = 0, lacked = 0;
     for (int32_t level = 0; level < p->n_levels && want > 0; level++) {
         int32_t instance = own_instance(self, level, worker);
         int64_t missing;
-        int status = look_up(self, level, instance, block, want, &missing);
+        int status = look_up(self, level, instance, block, want, footprint, &missing);
         if (status != SSK_OK)
             return status;
         int64_t hit = want - missing;
