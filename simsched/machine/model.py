@@ -231,6 +231,8 @@ class CacheLevel:
         The instance behaves as if equal slices of its sets, between which every block is divided,
         were parts of caches of these capacities, in each of which the least recently used blocks
         leave. Empty: all of it has its capacity.
+    counted_per_line : float
+        How often counters of the processor count a line that misses the level.
     """
 
     name: str
@@ -243,6 +245,7 @@ class CacheLevel:
     upgrade_bandwidth_bytes_per_s: float = 0.0
     overlap: float = 1.0
     effective_capacities_bytes: tuple[int, ...] = ()
+    counted_per_line: float = 1.0
 
 
 @dataclass(frozen=True)

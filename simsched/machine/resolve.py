@@ -525,6 +525,7 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
         effective_capacities_bytes=(
             tuple(cache.effective_capacities.value) if cache.effective_capacities else ()
         ),
+        counted_per_line=1.0 if cache.counted_per_line is None else cache.counted_per_line.value,
     )
 
 

@@ -189,6 +189,8 @@ class Cache(Section):
     ----------
     capacity, bandwidth, latency, shared_by
         See :class:`simsched.machine.model.CacheLevel`.
+    counted_per_line : number, optional
+        How often counters of the processor count a line that misses the level; 1 by default.
     transfer_bandwidth, transfer_latency : bandwidth, time, optional
         Of blocks that another instance of the level has written; both or none.
     upgrade_bandwidth : bandwidth, optional
@@ -204,6 +206,7 @@ class Cache(Section):
     bandwidth: Sourced[Bandwidth]
     latency: Sourced[Time]
     shared_by: Sourced[Count]
+    counted_per_line: Sourced[Factor] | None = None
     transfer_bandwidth: Sourced[Bandwidth] | None = None
     transfer_latency: Sourced[Time] | None = None
     upgrade_bandwidth: Sourced[Bandwidth] | None = None

@@ -107,7 +107,7 @@ class CabState:
     Parameters
     ----------
     tiers : Tiers, optional
-        Cut of the task graph; None while the program runs under random stealing.
+        Cut of the graph that runs; None while it runs under random stealing.
     """
 
     tiers: Tiers | None = None
@@ -151,9 +151,9 @@ class Cab(PlacedPolicy):
         Whether only the first worker of a socket takes tasks between sockets.
     exclusive : bool
         Whether a socket works on one subtree at a time.
-    subtree_affinity : {"none", "home_socket"}
-        Whether the roots of subtrees enter the pool of the socket whose task creates them, or of
-        the socket that ran them in the iteration before, to which others leave the last one.
+    subtree_affinity : {"home_socket", "none"}
+        Whether the roots of subtrees enter the pool of the socket that ran them in the iteration
+        before, to which others leave the last one, or of the socket whose task creates them.
     spawn_s : float
         Time in seconds that each spawn takes longer, for finding out the tier of the child.
     profile_s : float
@@ -171,6 +171,10 @@ class Cab(PlacedPolicy):
     Every iteration begins on the first worker, which alone can take the root of the program's tree,
     unless that is the root of the only subtree.
 
+    Levels and sizes are known before anything runs, so the initialisation is divided between
+    sockets, too; iteration 1 finds its subtrees there by their identifiers (child i of task S is
+    S_i). Programs that are profiled have no tiers before iteration 2, and homes from iteration 3.
+
     Interpretations. The sockets are the NUMA domains that have workers. Tasks above the boundary do
     not make a socket busy: while the first worker runs one, nobody else can take another, and one
     that is suspended must not keep its socket from its own children. They have a pool of their own
@@ -183,10 +187,14 @@ class Cab(PlacedPolicy):
     footprints does not see to it: 8 MB make two subtrees for four sockets. `every_socket` does;
     without it the rule is used as printed.
 
+    That subtrees have a home follows from the counted misses of the book, not from its text: under
+    random stealing between sockets half of all subtrees change their socket in every iteration and
+    fetch their lines again, but only a quarter of the lines missed the shared caches.
+
     Programs without a spawn tree, or with a dependence from outside into a subtree, are left to
-    random stealing, and so are the initialisation, one socket, and (`small_root`) programs that fit
-    one cache. Without caches there are no footprints to fit. With `boundary` "level" the degree of
-    the tree is that of its first root.
+    random stealing, and so are one socket, and (`small_root`) programs that fit one cache. Without
+    caches there are no footprints to fit. With `boundary` "level" the degree of the tree is that of
+    its first root.
 
     A program is profiled under random stealing, parent first. Private caches are those that serve
     one core; their outermost level is counted. Below which density of misses a program counts as
@@ -213,7 +221,7 @@ class Cab(PlacedPolicy):
     small_root: str = param("random_stealing", choices=("random_stealing", "one_socket"))
     heads_only: bool = param(True)
     exclusive: bool = param(True)
-    subtree_affinity: str = param("none", choices=("none", "home_socket"))
+    subtree_affinity: str = param("home_socket", choices=("home_socket", "none"))
     spawn_s: float = param(0.0, low=0.0)
     profile_s: float = param(0.0, low=0.0)
 
@@ -227,25 +235,29 @@ class Cab(PlacedPolicy):
 
     def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
         """Return random stealing for what has no tiers (yet), otherwise the bi-tier plan."""
+        if self.boundary != "profile":
+            state.tiers = self.tiers(view, graph)
+            return self._plan(graph, state.tiers)
         if graph is view.workload.init:
             return stealing_plan()
-        if self.boundary == "profile":
-            plan = stealing_plan("parent_first", local_take="oldest")
-            return replace(plan, counter_group=np.arange(graph.n_tasks, dtype=np.int32))
-        state.tiers = self.tiers(view, graph)
-        return self._plan(graph, state.tiers)
+        plan = stealing_plan("parent_first", local_take="oldest")
+        return replace(plan, counter_group=np.arange(graph.n_tasks, dtype=np.int32))
 
     def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
         """Return the plan after profiling, and where subtrees belong when they have a home."""
-        graph = view.workload.graph
-        profiled = self.boundary == "profile" and counters.iteration == 1
-        if profiled:
+        graph, init = view.workload.graph, view.workload.init
+        if self.boundary == "profile" and counters.iteration == 1:
             state.tiers = self._profiled(view, graph, counters)
             overhead_s = self.profile_s * graph.n_tasks / view.n_workers
             return Update(plan=self._plan(graph, state.tiers), overhead_s=overhead_s)
-        if counters.iteration == 0 or state.tiers is None or self.subtree_affinity == "none":
+        if self.subtree_affinity == "none" or state.tiers is None:
             return None
         last_socket = view.worker_domain[counters.executed_by]
+        if counters.iteration == 0:
+            state.tiers = self.tiers(view, graph)
+            if state.tiers is None or init is None:
+                return None
+            last_socket = same_places(graph, state.tiers.roots, init, last_socket)
         return Update(plan=self._plan(graph, state.tiers, last_socket))
 
     def tiers(
@@ -323,7 +335,7 @@ class Cab(PlacedPolicy):
         tiers : Tiers or None
             The cut.
         last_socket : ndarray of int32, shape (n_tasks,), optional
-            Socket on which each task last ended.
+            Socket on which each task last ended; only roots of subtrees count.
         """
         if tiers is None:
             return stealing_plan()
@@ -380,6 +392,50 @@ def _divided(graph: TaskGraph, footprint: NDArray[Any], tiers: Tiers, n_sockets:
         begins[np.setdiff1d(tiers.roots, large)] = True
         tiers = cut_at(graph, begins)
     return tiers
+
+
+def same_places(
+    graph: TaskGraph, roots: NDArray[np.int32], other: TaskGraph, socket: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Return for each root the socket of the task with the same identifier in another graph.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The graph of the roots.
+    roots : ndarray of int32
+        Tasks of it.
+    other : TaskGraph
+        Where they are looked for.
+    socket : ndarray of int32, shape (other.n_tasks,)
+        Sockets of its tasks.
+
+    Returns
+    -------
+    ndarray of int32, shape (graph.n_tasks,)
+        -1 for tasks that are no roots.
+
+    Notes
+    -----
+    Child i of a task with the identifier S has the identifier S_i. Where the other tree ends
+    earlier, the nearest ancestor counts.
+    """
+    tops, other_tops = (np.flatnonzero(tree.parent < 0).tolist() for tree in (graph, other))
+    found = np.full(graph.n_tasks, -1, np.int32)
+    for root in roots.tolist():
+        path, task = [], root
+        while (parent := int(graph.parent[task])) >= 0:
+            siblings = graph.child[graph.child_ptr[parent] : graph.child_ptr[parent + 1]]
+            path.append(int(np.flatnonzero(siblings == task)[0]))
+            task = parent
+        there = other_tops[min(tops.index(task), len(other_tops) - 1)]
+        for number in reversed(path):
+            first, end = other.child_ptr[there : there + 2].tolist()
+            if first + number >= end:
+                break
+            there = int(other.child[first + number])
+        found[root] = socket[there]
+    return found
 
 
 preset("cab_fto", Cab, "CAB for full trees: subtrees begin at one level.")

@@ -23,6 +23,8 @@ class CatsNumaInit(Cab):
     ----------
     boundary : {"profile"}
         Footprints are those measured in iteration 1.
+    subtree_affinity : {"none", "home_socket"}
+        As for `Cab`; the source says that nothing ties a subtree to a socket.
     spawn_s, profile_s : float
         As for `Cab`.
 
@@ -40,6 +42,7 @@ class CatsNumaInit(Cab):
     """
 
     boundary: str = param("profile", choices=("profile",))
+    subtree_affinity: str = param("none", choices=("none", "home_socket"))
     spawn_s: float = param(1e-7, low=0.0)
     profile_s: float = param(2e-7, low=0.0)
 

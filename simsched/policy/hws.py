@@ -37,11 +37,11 @@ def default_limit(n_groups: int) -> int:
     return math.ceil(math.log2(n_groups)) + 1
 
 
-def task_levels(graph: TaskGraph) -> Int64Array:
-    """Return the number of ancestors of each task; shape (n_tasks,)."""
+def task_levels(graph: TaskGraph, root_level: int) -> Int64Array:
+    """Return the level of each task, parentless ones having `root_level`; shape (n_tasks,)."""
     level = np.zeros(graph.n_tasks, np.int64)
     for depth, tasks in enumerate(levels(graph)):
-        level[tasks] = depth
+        level[tasks] = depth + root_level
     return level
 
 
@@ -53,22 +53,28 @@ class Hws(PlacedPolicy):
     Parameters
     ----------
     limit : int
-        Tasks with fewer ancestors are global; 0 for ``ceil(log2 M) + 1`` with M groups.
+        Highest level l of global tasks; 0 for ``ceil(log2 M) + 1`` with M groups.
+    root_level : int
+        Level of tasks without a parent: 1 if the tree begins with the recursion, 0 if its root is
+        the program that starts the recursion.
 
     Notes
     -----
     The first worker of each NUMA domain is the leader of its group, the others are its slaves. A
     leader runs global tasks only, spawns them parent first onto its global stack and takes the
-    newest. Their children below the limit are the roots of *blocks*; they enter the leader's local
-    stack, from which slaves take the oldest. Inside a block slaves spawn child first and steal from
-    slaves of their group at random, before they begin another block.
+    newest. Tasks of level l + 1 are the roots of *blocks*; they enter the leader's local stack,
+    from which slaves take the oldest. Inside a block slaves spawn child first and steal from slaves
+    of their group at random, before they begin another block.
 
     A leader without global tasks steals the oldest one of a random other leader, if its group lacks
     work. This is so while no block of the group is unfinished: the number of failed steals that
     tells a leader is not published, and this is what one from every slave amounts to.
 
-    Interpretations. A group of one has no slaves; if there is one, leaders run local tasks, too.
-    Programs without a spawn tree, and the initialisation, run under random stealing.
+    Interpretations. Whether level l itself is global is not stated, but that a binary program has
+    ``2^l`` global tasks: with levels as the book counts them, 0 for the program and 1 for the root
+    of its recursion, these are the tasks of the levels 0 to l. A group of one has no slaves; if
+    there is one, leaders run local tasks, too. Programs without a spawn tree, and the
+    initialisation, run under random stealing.
 
     References
     ----------
@@ -77,6 +83,7 @@ class Hws(PlacedPolicy):
     """
 
     limit: int = param(0, low=0)
+    root_level: int = param(1, low=0, high=1)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return the plan with tasks dealt out by their level."""
@@ -84,7 +91,7 @@ class Hws(PlacedPolicy):
             return stealing_plan()
         sizes = np.bincount(view.worker_domain)
         limit = self.limit or default_limit(int(np.count_nonzero(sizes)))
-        level = task_levels(graph)
+        level = task_levels(graph, self.root_level)
         return Plan(
             acquire=self._search_order(has_slaves=int(sizes[sizes > 0].min()) > 1),
             pool_groups=(
@@ -92,8 +99,8 @@ class Hws(PlacedPolicy):
                 PoolGroup("local", scope="domain", locked=True, marks_active=True),
                 PoolGroup("global", scope="domain"),
             ),
-            spawn_order=np.where(level > limit, CHILD_FIRST, PARENT_FIRST).astype(np.uint8),
-            group_of=np.select([level < limit, level == limit], [GLOBAL, LOCAL], SLAVE).astype(
+            spawn_order=np.where(level > limit + 1, CHILD_FIRST, PARENT_FIRST).astype(np.uint8),
+            group_of=np.select([level <= limit, level == limit + 1], [GLOBAL, LOCAL], SLAVE).astype(
                 np.int8
             ),
             roots="first",

@@ -86,7 +86,8 @@ def run_metrics(
     The *straggler* is the socket whose cores move the fewest bytes from and to their own memory
     nodes in the iterations (not the initialisation), among the sockets that move any; the lowest
     one of equals. Its accesses end last, so its counts stand for the program's [1]_. Accesses and
-    misses are counted in lines of `LINE_BYTES`, rounded down.
+    misses are counted in lines of `LINE_BYTES`, rounded down; `<level>_counted_misses` are what the
+    processor's counters make of them (:class:`~simsched.machine.model.CacheLevel`).
 
     `local_percent` is the share of all bytes that go to memory which stay in the domain: the ratio
     R_loc^HW of [2]_. `managed_local_percent` is the share of the bytes that tasks ask for in blocks
@@ -299,10 +300,12 @@ def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
     for index, level in enumerate(machine.caches):
         name = level.name.lower()
         missing = summary.cache_missing_bytes[:, :, index].sum(axis=0)
+        lines = int(missing.sum()) // LINE_BYTES
         row[f"{name}_hits"] = int(summary.cache_hits[:, :, index].sum())
         row[f"{name}_misses"] = int(summary.cache_misses[:, :, index].sum())
         row[f"{name}_hit_bytes"] = int(summary.cache_hit_bytes[:, :, index].sum())
-        row[f"{name}_missing_lines"] = int(missing.sum()) // LINE_BYTES
+        row[f"{name}_missing_lines"] = lines
+        row[f"{name}_counted_misses"] = round(lines * level.counted_per_line)
         row[f"domain_{name}_missing_lines"] = (missing // LINE_BYTES).tolist()
     row["memory_side_hit_bytes"] = summary.memory_side_hit_bytes
     return row

@@ -24,8 +24,8 @@ HEAT: dict[str, Any] = {
         ("most_frames", {"policy": "slaw[stack_limit=7,initial=child_first]", "depth": 30}, 7),
         ("most_fresh_tasks", {"policy": "cilk_a", "children": 30}, 0),
         ("most_fresh_tasks", {"policy": "slaw[fresh_limit=7]", "children": 30}, 7),
-        # Levels 0 to 2 of a full binary tree.
-        ("global_tasks", {**OPTERON, "limit": 3}, 7),
+        # The program, level 0, and the levels 1 to 3 of its recursion: the published 2^l.
+        ("global_tasks", {**OPTERON, "limit": 3}, 8),
         ("exceeded_bounds", {"policy": "cilk_a", "bound": "time"}, 0),
         ("exceeded_bounds", {"policy": "cilk_a", "bound": "space"}, 0),
         ("exceeded_bounds", {"policy": "cab_fto", "bound": "time"}, 0),
@@ -65,6 +65,17 @@ def test_measured_footprints_count_halo_rows_twice() -> None:
 def test_little_time_is_spent_above_subtrees() -> None:
     assert 0 < float(ask("upper_tier_percent", {**HEAT, "policy": "cab_fto"})) < 5  # type: ignore[arg-type]
     assert ask("upper_tier_percent", {**HEAT, "policy": "cab_fto[boundary_level=0]"}) == 0
+
+
+def test_nobody_waits_for_locks_of_pools_with_one_owner_and_no_thief() -> None:
+    # One subtree, which only the first socket's first worker may take from its own pool.
+    alone = {**HEAT, "policy": "cab_fto[boundary_level=1,subtree_affinity=none]"}
+    assert ask("lock_wait_percent", alone) == 0
+    few, many = (
+        float(ask("lock_wait_percent", {**HEAT, "policy": policy}))  # type: ignore[arg-type]
+        for policy in ("cab_fto[boundary_level=4]", "cab_all_steal[boundary_level=4]")
+    )
+    assert 0 <= few < many < 100  # the source: else the locks of these pools become hot
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Plan, View
-from simsched.policy.cab import Cab, boundary_level, private_level
+from simsched.policy.cab import Cab, boundary_level, private_level, same_places
 from simsched.policy.footprint import ROOT, UPPER, Tiers, cut_by_level, estimated_footprint
 from simsched.policy.subgraphs import levels
 from simsched.testing import rehearse
@@ -221,7 +221,9 @@ def test_profiling_comes_first_and_is_paid_for() -> None:
     workload = heat(1024, 512, cutoff_rows=9, block_bytes=65536, iterations=3)
     rehearsal = rehearse(make_policy("cab_gto_profile"), OPTERON, workload)
     init, first, second, third = rehearsal.plans
-    assert third is second
+    assert third.group_of is not None
+    assert second.group_of is not None
+    assert np.array_equal(third.group_of, second.group_of)  # the cut is not revised
     assert init.spawn_order == CHILD_FIRST
     assert first.spawn_order == PARENT_FIRST
     assert [step.where for step in first.acquire] == ["own", "anywhere"]
@@ -393,26 +395,47 @@ def test_every_iteration_begins_on_the_first_worker() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_subtrees_with_a_home_return_to_it(seed: int) -> None:
-    workload = heat(1024, 1024, cutoff_rows=64, iterations=5)
+def test_subtrees_return_to_their_home_from_the_initialisation_on(seed: int) -> None:
+    workload = heat(1024, 1024, cutoff_rows=64, block_bytes=512 * 1024, iterations=5)
+    assert workload.init is not None
+    assert np.array_equal(workload.init.parent, workload.graph.parent)
     found = tiers(workload)
     assert found is not None
-    policy = make_policy("cab_fto", {"subtree_affinity": "home_socket"})
-    done = simulate(OPTERON, workload, policy, events=True, seed=seed)
+    done = simulate(OPTERON, workload, make_policy("cab_fto"), events=True, seed=seed)
     pools = {
         (event["iteration"], event["task"]): event["arg1"]
         for event in rows(done, EventKind.TASK_READY)
-        if event["iteration"] > 0 and event["arg0"] == SUBTREE
+        if event["arg0"] == SUBTREE
     }
     ended = {
         (event["iteration"], event["task"]): event["worker"] // 4
         for event in rows(done, EventKind.TASK_END)
     }
     for root in found.roots.tolist():
-        for iteration in range(2, 6):
+        for iteration in range(1, 6):
             assert pools[iteration, root] == ended[iteration - 1, root]
             # One subtree for each socket: the others leave it there.
-            assert ended[iteration, root] == ended[1, root]
+            assert ended[iteration, root] == ended[0, root]
+
+
+def test_a_home_is_found_by_the_identifier_in_a_tree_of_another_shape() -> None:
+    # Heat-ir: task 0_0 has four children, 0_1 two. The initialisation ends at level 2 or 3.
+    fine = heat(64, 512, irregular=True, cutoff_rows=8, block_bytes=56 * 1024).graph
+    coarse = heat(64, 512, irregular=True, cutoff_rows=17, block_bytes=128 * 1024).graph
+    rank = np.arange(coarse.n_tasks, dtype=np.int32)
+
+    def child(graph: TaskGraph, *path: int) -> int:
+        task = 0
+        for number in path:
+            task = int(graph.child[graph.child_ptr[task] + number])
+        return task
+
+    roots = np.array([child(fine, 0, 2), child(fine, 1), child(fine, 1, 1, 0)], np.int32)
+    found = same_places(fine, roots, coarse, rank)
+    assert np.diff(coarse.child_ptr)[child(coarse, 1, 1)] == 0
+    expected = [child(coarse, 0, 2), child(coarse, 1), child(coarse, 1, 1)]
+    assert found[roots].tolist() == expected
+    assert np.count_nonzero(found >= 0) == 3
 
 
 # ------------------------------------------------------------------------------------------ bounds

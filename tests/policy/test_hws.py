@@ -12,7 +12,7 @@ from simsched.policy import make_policy
 from simsched.policy.hws import GLOBAL, LOCAL, SLAVE, default_limit
 from simsched.testing import rehearse
 from simsched.trace.schema import EventKind
-from simsched.workload.builder import build_graph
+from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.spawn_tree import equal_parts, grow
 
@@ -48,6 +48,20 @@ def test_tasks_below_the_limit_are_global_and_their_children_blocks(
     counts = np.bincount(plan.group_of, minlength=3)
     assert counts[[GLOBAL, LOCAL]].tolist() == [blocks - 1, blocks]
     assert counts[SLAVE] == 511 - 2 * blocks + 1
+
+
+def test_a_program_above_the_recursion_is_level_0() -> None:
+    tree = grow(64, equal_parts(2, 2))
+    parent = np.repeat(np.arange(tree.n_tasks), np.diff(tree.children.ptr))
+    below = adjacency(
+        np.append(0, parent + 1), np.append(1, tree.children.target + 1), tree.n_tasks + 1
+    )
+    program = Workload("program", build_graph(np.full(tree.n_tasks + 1, 1e4), children=below))
+    policy = make_policy("hws", {"limit": 4, "root_level": 0})
+    plan = rehearse(policy, OPTERON, program).plans[0]
+    assert plan.group_of is not None
+    # The source: a binary program has 2^l global tasks. Level 5 of it are 16 blocks.
+    assert np.bincount(plan.group_of, minlength=3)[[GLOBAL, LOCAL]].tolist() == [2**4, 16]
 
 
 @pytest.mark.parametrize(("groups", "limit"), [(1, 1), (2, 2), (4, 3), (5, 4), (8, 4)])

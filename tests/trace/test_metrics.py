@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -168,6 +168,7 @@ def test_the_straggler_is_the_socket_with_the_fewest_local_accesses() -> None:
     assert row["straggler_memory_accesses"] == (640 + 2560 + 6463) // 64
     assert row["straggler_l3_missing_lines"] == 6463 // 64
     assert row["l3_missing_lines"] == (27 + 128 + 6463) // 64
+    assert row["l3_counted_misses"] == (27 + 128 + 6463) // 64
     assert row["domain_l3_missing_lines"] == [(9 + 128) // 64, (9 + 6463) // 64, 0]
     assert row["domain_local_bytes"] == [12_800, 2560, 0]
     assert row["domain_remote_bytes"] == [640, 64_000 + 640 + 6463, 0]
@@ -207,3 +208,12 @@ def test_work_of_the_policy_and_migrations_are_told_apart(backend: str) -> None:
     assert row["policy_overhead_s"] == pytest.approx(13e-6)
     assert row["between_iterations_s"] == pytest.approx(27e-6)
     assert row["migration_overhead_percent"] == pytest.approx(1e3 / (row["makespan_s"] * 1e6))
+
+
+def test_counters_that_count_a_line_several_times() -> None:
+    level = make_machine(domains=1, caches=[("L2", 2**20, 20e9, 100, 1)]).caches[0]
+    machine = replace(make_machine(domains=1), caches=(replace(level, counted_per_line=2.5),))
+    moved = np.zeros((1, 1, 1), np.int64)
+    summary = counters(moved, cache_missing_bytes=np.array([[[64 * 7 + 63]]]))
+    row = run_metrics(summary, machine, Workload("w", build_graph([1.0])), np.zeros(1, np.int32))
+    assert (row["l2_missing_lines"], row["l2_counted_misses"]) == (7, 18)  # 17.5, to even

@@ -6,6 +6,7 @@ These probes make small runs, of which they report counts and whether bounds hol
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from simsched.engine.run import Run, simulate
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.probes import probe, workload_of
 from simsched.machine import load_machine
+from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
 from simsched.policy.base import PARENT_FIRST, Counters, Update, View
-from simsched.policy.cab import Cab, CabState, private_level
+from simsched.policy.cab import ABOVE, SUBTREE, Cab, CabState, private_level
 from simsched.policy.footprint import ROOT, UPPER, Tiers, exact_footprint, subtree_sums
 from simsched.policy.hws import GLOBAL, Hws
 from simsched.policy.subgraphs import levels
@@ -81,21 +83,26 @@ def most_fresh_tasks(*, policy: str, children: int = 400) -> float:
 
 @probe("global_tasks")
 def global_tasks(*, limit: int, machine: str) -> float:
-    """Return how many tasks of a full binary tree HWS hands from leader to leader.
+    """Return how many tasks of a program with a full binary recursion are global under HWS.
 
     Parameters
     ----------
     limit : int
-        Level from which tasks are local.
+        Highest level of global tasks; the program has level 0, the root of the recursion level 1.
     machine : str
         The machine.
     """
     model = load_machine(machine)
     threads = model.place_workers()
-    workload = _binary(2 ** (limit + 2))
+    recursion = grow(2 ** (limit + 2), equal_parts(2, 2))
+    parent = np.repeat(np.arange(recursion.n_tasks), np.diff(recursion.children.ptr))
+    tree = adjacency(
+        np.append(0, parent + 1), np.append(1, recursion.children.target + 1), recursion.n_tasks + 1
+    )
+    workload = _unit(tree, recursion.n_tasks + 1)
     domain = model.core_domain[model.thread_core[threads]]
     view = View(model, workload, threads, domain, np.random.default_rng(0))
-    group_of = Hws(limit=limit).plan(view, None, workload.graph).group_of
+    group_of = Hws(limit=limit, root_level=0).plan(view, None, workload.graph).group_of
     assert group_of is not None
     return float(np.count_nonzero(group_of == GLOBAL))
 
@@ -235,6 +242,32 @@ def root_footprint_bytes(
     simulate(model, built, Profiler(boundary="profile"))
     own = missing[-1][:, private_level(model)]
     return float(subtree_sums(built.graph, own)[root])
+
+
+@probe("lock_wait_percent")
+def lock_wait_percent(
+    *, policy: str, machine: str, workload: str, parameters: dict[str, Any] | None = None
+) -> float:
+    """Return the percentage of the workers' time that waits for CAB's locks between sockets.
+
+    Parameters
+    ----------
+    policy, machine, workload : str
+        A variant of CAB, and where it runs what; of the costs of scheduling only that of holding a
+        lock is taken over, so that all that it costs to take a task is the wait for its pool.
+    parameters : dict
+        Of the workload.
+    """
+    model = load_machine(machine)
+    model = replace(model, costs=RuntimeCosts(lock_hold_ps=model.costs.lock_hold_ps))
+    built = workload_of(workload, parameters)
+    run = simulate(model, built, policy_from_spec(policy), events=True)
+    waited = sum(
+        cost_ps
+        for kind, _, _, pool, cost_ps in _events(run)
+        if kind == EventKind.ACQUIRE and pool >> 32 in (ABOVE, SUBTREE)
+    )
+    return 100 * waited / (run.summary.makespan_ps * len(run.worker_thread))
 
 
 def _unit(children: Any, n_tasks: int) -> Workload:

@@ -1,18 +1,20 @@
 """Gaussian elimination of a square matrix, every step swept by the same spawn tree over all rows.
 
 Step k of n - 1 subtracts multiples of row k, the pivot row, from the rows below it, in columns k to
-n - 1. So row i is touched in the i steps before it becomes the pivot row, in ``T(i) = i n - i (i -
-1) / 2`` elements altogether. All iterations of a workload have the same graph; each is the *mean*
-step, in which every row moves an (n - 1)-th of what it moves in the whole elimination. Rows are the
-hotter the further down they are, as they are over the whole elimination.
+n - 1. So row i is touched in the ``s(i) = min(i, s)`` of the first s steps before it becomes the
+pivot row, in ``T(i) = s(i) n - s(i) (s(i) - 1) / 2`` elements altogether. All iterations of a
+workload have the same graph; each is the *mean* of the first s steps, in which every row moves an
+s-th of what it moves in all of them. Rows are the hotter the further down they are. `steps` says
+what s is: the whole elimination by default.
 
 * *Tasks.* The tree of :mod:`~simsched.workload.generators.heat` over all n rows: rows above the
   pivot row keep their place in it.
 * *Blocks.* One per leaf, or per `block_rows` rows, and a last one for the pivot row.
-* *Bytes.* A leaf with rows f to l - 1 reads ``e T(l - 1) / (n - 1)`` of the pivot row, then reads
-  and writes ``e (T(f) + ... + T(l - 1)) / (n - 1)`` of its own rows, e being the bytes of an
-  element. The rows of all leaves move ``e n (n + 1) / 3`` bytes each way. The body of the root
-  divides the pivot row by its first element: it reads and writes ``e T(n - 1) / (n - 1)``.
+* *Bytes.* A leaf with rows f to l - 1 reads ``e T(l - 1) / s`` of the pivot row, then reads and
+  writes ``e (T(f) + ... + T(l - 1)) / s`` of its own rows, e being the bytes of an element. In the
+  mean step of the whole elimination the rows of all leaves move ``e n (n + 1) / 3`` bytes each way.
+  The body of the root divides the pivot row by its first element: it reads and writes ``e T(n - 1)
+  / s``.
 * *Operations.* ``ops_per_element`` per element touched, the pivot row's included.
 * *Initialisation.* Leaves write all bytes of the blocks they cover, the last one also the pivot
   row.
@@ -29,7 +31,7 @@ Scheduling for Multi-core and Parallel Architectures*, Springer 2017, chapters 3
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -63,6 +65,7 @@ def ge(
     ops_per_element: Cost = 2.0,
     init_ops_per_element: Cost = 2.0,
     inner_ops: Cost = 0.0,
+    steps: Count | None = None,
     iterations: Count = 1,
 ) -> Workload:
     """Gaussian elimination: mean steps swept by a spawn tree over rows, regular or irregular.
@@ -87,8 +90,11 @@ def ge(
         Operations per element: 1 multiplication and 1 subtraction; of the initialisation.
     inner_ops : float
         Operations of the body and of the join of a task that divides.
+    steps : int, optional
+        First steps of the elimination that an iteration is the mean of; all by default, which is
+        also the most.
     iterations : int
-        Number of steps; the whole elimination has `size` - 1.
+        Number of steps that are executed; the whole elimination has `size` - 1.
     """
     check_size("ge", data_bytes=3 * size**2 * element_bytes)
     divided = divide_rows(
@@ -101,68 +107,92 @@ def ge(
     )
     bounds = divided.bounds()
     blocks = np.append(np.diff(bounds), 1) * (size * element_bytes)
-    graph = _mean_step(divided.tree(), bounds, blocks, element_bytes, ops_per_element, inner_ops)
+    touched = touched_elements(size, min(steps or size - 1, size - 1))
+    graph = _mean_step(
+        divided.tree(), bounds, blocks, touched, element_bytes, ops_per_element, inner_ops
+    )
     init = _first_touch(divided, bounds, blocks, size * init_ops_per_element)
     return Workload("ge", graph, iterations, init)
 
 
-def touched_elements(size: int) -> Int64Array:
-    """Return the elements T(i) of row i that the elimination touches; shape (size,).
+@dataclass(frozen=True)
+class Touched:
+    """What the first steps of an elimination touch.
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps s.
+    elements : ndarray of int64, shape (size,)
+        Elements T(i) of row i, in all steps together.
+    """
+
+    steps: int
+    elements: Int64Array
+
+
+def touched_elements(size: int, steps: int) -> Touched:
+    """Return the elements that the first steps of an elimination touch.
 
     Parameters
     ----------
     size : int
         Rows and columns of the matrix.
+    steps : int
+        Number of steps, at most `size` - 1.
 
     Examples
     --------
-    >>> touched_elements(4).tolist()
+    >>> touched_elements(4, 3).elements.tolist()
     [0, 4, 7, 9]
+    >>> touched_elements(4, 1).elements.tolist()
+    [0, 4, 4, 4]
     """
-    row = np.arange(size, dtype=np.int64)
-    return row * size - row * (row - 1) // 2
+    row = np.minimum(np.arange(size, dtype=np.int64), steps)
+    return Touched(steps, row * size - row * (row - 1) // 2)
 
 
 def _mean_step(
     tree: SpawnTree,
     bounds: Int64Array,
     blocks: Int64Array,
+    touched: Touched,
     element_bytes: int,
     ops_per_element: float,
     inner_ops: float,
 ) -> TaskGraph:
     """Return the task graph of the mean step."""
-    size = int(bounds[-1])
-    touched = touched_elements(size)
-    before = np.concatenate(([0], np.cumsum(touched)))
+    before = np.concatenate(([0], np.cumsum(touched.elements)))
     elements = np.where(tree.is_leaf, before[tree.last] - before[tree.first], 0)
-    elements[0] += touched[-1]
+    elements[0] += touched.elements[-1]
     inner = np.where(tree.is_leaf, 0.0, inner_ops)
     kind = tree.task_class
     kind[0] = _PIVOT
     return build_graph(
-        elements * (ops_per_element / (size - 1)) + inner,
+        elements * (ops_per_element / touched.steps) + inner,
         join_ops=inner,
         task_class=kind,
         class_names=CLASSES,
         children=tree.children,
-        accessed=_accesses(tree, bounds, element_bytes),
+        accessed=_accesses(tree, bounds, touched, element_bytes),
         block_bytes=blocks,
     )
 
 
-def _accesses(tree: SpawnTree, bounds: Int64Array, element_bytes: int) -> Accesses:
+def _accesses(
+    tree: SpawnTree, bounds: Int64Array, touched: Touched, element_bytes: int
+) -> Accesses:
     """Return the accesses: a leaf's of the pivot row, then of its rows; the root's before all."""
-    steps, pivot_block = bounds[-1] - 1, len(bounds) - 1
-    touched = touched_elements(int(bounds[-1])) * element_bytes
-    before = np.concatenate(([0], np.cumsum(touched))) // steps
+    steps, pivot_block = touched.steps, len(bounds) - 1
+    n_bytes = touched.elements * element_bytes
+    before = np.concatenate(([0], np.cumsum(n_bytes))) // steps
     leaves = tree.leaves
     first, last = tree.first[leaves], tree.last[leaves]
     own = overlaps(first, last, bounds)
     begin = np.maximum(first[own.owner], bounds[own.part])
     moved = before[begin + own.items] - before[begin]
-    pivot_read = touched[last - 1] // steps
-    scaled = touched[-1:] // steps
+    pivot_read = n_bytes[last - 1] // steps
+    scaled = n_bytes[-1:] // steps
     task = np.concatenate(([0], leaves, leaves[own.owner]))
     block = np.concatenate((np.full(1 + len(leaves), pivot_block), own.part))
     read = np.concatenate((scaled, pivot_read, moved))
