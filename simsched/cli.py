@@ -20,6 +20,7 @@ import simsched
 from simsched import cli_names as names
 from simsched.cli_calibrate import calibrate_command
 from simsched.cli_compare import compare_command
+from simsched.cli_doctor import doctor_command
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
@@ -47,6 +48,7 @@ from simsched.cli_output import (
 from simsched.cli_query import query_command
 from simsched.cli_references import references_command
 from simsched.cli_reproduce import reproduce_command
+from simsched.cli_schema import init_command, schema_command
 from simsched.cli_show import show_app
 from simsched.cli_validate import validate_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
@@ -87,8 +89,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=examples(
+        "init my_study",
+        "run my_study/experiment.yaml",
         "list experiments",
-        "run quickstart",
         "run quickstart -w 'heat[rows=4096]' -p cilk -p 'bats[sample_pages=8]'",
         "COMMAND --help",
     )
@@ -473,6 +476,11 @@ app.command(
     ),
 )(compare_command)
 app.command(
+    "doctor",
+    short_help="Examine this installation and this host.",
+    epilog=examples("doctor", "doctor --json"),
+)(doctor_command)
+app.command(
     "export",
     short_help="Write a run or a task graph for other programs.",
     epilog=examples(
@@ -489,6 +497,11 @@ app.command(
         "import ~/.starpu/sampling --set machine=mirage -o mirage.yaml",
     ),
 )(import_command)
+app.command(
+    "init",
+    short_help="Write a commented experiment to start from.",
+    epilog=examples("init", "init my_study", "run my_study/experiment.yaml"),
+)(init_command)
 app.command(
     "measure",
     short_help="Run programs under policies on this host.",
@@ -521,6 +534,11 @@ app.command(
         "reproduce knl_hbm --claim bats_m01 --markdown report.md",
     ),
 )(reproduce_command)
+app.command(
+    "schema",
+    short_help="Print the JSON Schema of a kind of file, for editors.",
+    epilog=examples("schema > experiment.schema.json", "schema machine -o machine.schema.json"),
+)(schema_command)
 app.command(
     "validate",
     short_help="Simulate measured runs and report the error.",

@@ -137,6 +137,14 @@ def kind() -> Iterable[tuple[str, str]]:
 
 
 @_listed
+def file_kind() -> Iterable[tuple[str, str]]:
+    """Return kinds of YAML files."""
+    from simsched.experiment.json_schema import KINDS
+
+    return [(name, "") for name in KINDS]
+
+
+@_listed
 def program() -> Iterable[tuple[str, str]]:
     """Return what StarPU's examples are called here."""
     from simsched.experiment.references import PROGRAMS

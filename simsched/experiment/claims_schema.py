@@ -72,7 +72,7 @@ class Tolerance(Section):
         return f"{100 * (self.relative or 0.0):g} %"
 
 
-def _tolerance(data: object) -> object:
+def tolerance_of(data: object) -> object:
     """Accept ``10 %`` and a number in the unit of the quantity."""
     accepted = "a percentage such as 10 %, or a number in the unit of the quantity"
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", data) if isinstance(data, str) else None
@@ -83,20 +83,20 @@ def _tolerance(data: object) -> object:
     raise ValueError(f"found {data!r}, accepted: {accepted}")
 
 
-def _versus(data: object) -> object:
+def versus_list(data: object) -> object:
     """Accept labels of policies, mappings, and lists of both."""
     entries = data if isinstance(data, list) else [data]
     return [{"policy": item} if isinstance(item, str) else item for item in entries]
 
 
-def _values(data: object) -> object:
+def value_lists(data: object) -> object:
     """Accept one value for a swept key instead of a list."""
     if not isinstance(data, Mapping):
         return data
     return {key: value if isinstance(value, list) else [value] for key, value in data.items()}
 
 
-def _numbers(data: object) -> object:
+def number_list(data: object) -> object:
     """Accept one number instead of a list."""
     return data if isinstance(data, list) else [data]
 
@@ -126,7 +126,7 @@ class Selection(Section):
     machine: Names | None = None
     workload: Names | None = None
     policy: Names | None = None
-    at: Annotated[dict[str, list[Any]], BeforeValidator(_values)] | None = None
+    at: Annotated[dict[str, list[Any]], BeforeValidator(value_lists)] | None = None
     metric: Names | None = None
     per: Names | None = None
     item: int | None = None
@@ -154,7 +154,7 @@ class Term(Selection):
         Its arguments.
     """
 
-    versus: Annotated[list[Selection], BeforeValidator(_versus)] | None = None
+    versus: Annotated[list[Selection], BeforeValidator(versus_list)] | None = None
     as_: Comparison | None = Field(default=None, alias="as")
     over: Over | None = None
     along: Text | None = None
@@ -228,14 +228,14 @@ class Claim(Term):
     not_evaluable: Text | None = None
     cases: Annotated[list[Selection], Field(min_length=1)] | None = None
     terms: dict[str, Term] = Field(default_factory=dict)
-    value: Annotated[list[float], BeforeValidator(_numbers), Field(min_length=1)] | None = None
+    value: Annotated[list[float], BeforeValidator(number_list), Field(min_length=1)] | None = None
     min: float | None = None
     max: float | None = None
     equals: str | None = None
     order: Names | None = None
     trend: Trend | None = None
-    margin: Annotated[Tolerance, BeforeValidator(_tolerance)] | None = None
-    tolerance: Annotated[Tolerance, BeforeValidator(_tolerance)] | None = None
+    margin: Annotated[Tolerance, BeforeValidator(tolerance_of)] | None = None
+    tolerance: Annotated[Tolerance, BeforeValidator(tolerance_of)] | None = None
     tolerance_reason: str = ""
 
     @model_validator(mode="after")

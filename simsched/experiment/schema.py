@@ -32,7 +32,7 @@ Scalar = bool | int | float | str | None
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
 
 
-def _machine(data: object) -> object:
+def machine_entry(data: object) -> object:
     """Accept a bare name for a machine."""
     data = {"name": data} if isinstance(data, str) else data
     if not isinstance(data, Mapping):
@@ -40,14 +40,14 @@ def _machine(data: object) -> object:
     return data
 
 
-def _workload(data: object) -> object:
+def workload_entry(data: object) -> object:
     """Accept ``name`` and ``name[key=value]`` for a workload, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
     gathered = gather(data, ("name", "file", "format", "label", "seed"), "name or file")
     return from_spec("workload", gathered)
 
 
-def _policy(data: object) -> object:
+def policy_entry(data: object) -> object:
     """Accept ``name`` and ``name[key=value]`` for a policy, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
     return from_spec("policy", gather(data, ("name", "label"), "name"))
@@ -113,7 +113,17 @@ class WorkloadEntry(Section):
 
 
 class PolicyEntry(Section):
-    """A policy of an experiment: name, label, parameters (written beside the name)."""
+    """A policy of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        A policy or a preset, also with parameters, such as ``bats[sample_pages=8]``, or a file.
+    label : str, optional
+        What tables call it; by default its name with the parameters.
+    parameters : dict
+        Those that differ from the defaults; written beside the name.
+    """
 
     name: Annotated[str, Field(min_length=1)]
     label: str | None = None
@@ -121,7 +131,15 @@ class PolicyEntry(Section):
 
 
 class Sweep(Section):
-    """Values for dotted keys: every combination (`product`), or in step (`zip`), or both."""
+    """Values for dotted keys: every combination (`product`), or in step (`zip`), or both.
+
+    Parameters
+    ----------
+    product : dict of str to list
+        Values by key, such as ``policies.bats.sample_pages: [4, 8]``; all combinations are run.
+    zip : dict of str to list
+        The same, with lists of equal length: the first values together, then the second ones.
+    """
 
     product: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
     zip: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
@@ -138,7 +156,7 @@ class Sweep(Section):
         return self
 
 
-def _seeds(data: object) -> object:
+def seed_list(data: object) -> object:
     """Turn a number of seeds into the list 0, 1, ..."""
     if isinstance(data, int) and not isinstance(data, bool):
         if not 1 <= data <= 100_000:
@@ -177,22 +195,22 @@ class Experiment(Section):
     name: FileName
     description: str = ""
     machines: Annotated[
-        list[Annotated[MachineEntry, BeforeValidator(_machine)]],
+        list[Annotated[MachineEntry, BeforeValidator(machine_entry)]],
         BeforeValidator(one_or_more),
         Field(min_length=1),
     ]
     workloads: Annotated[
-        list[Annotated[WorkloadEntry, BeforeValidator(_workload)]],
+        list[Annotated[WorkloadEntry, BeforeValidator(workload_entry)]],
         BeforeValidator(one_or_more),
         Field(min_length=1),
     ]
     policies: Annotated[
-        list[Annotated[PolicyEntry, BeforeValidator(_policy)]],
+        list[Annotated[PolicyEntry, BeforeValidator(policy_entry)]],
         BeforeValidator(one_or_more),
         Field(min_length=1),
     ]
     seeds: Annotated[
-        list[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(_seeds), Field(min_length=1)
+        list[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(seed_list), Field(min_length=1)
     ] = Field(default_factory=lambda: [0])
     baseline: str | None = None
     backend: Literal["native", "simpy"] = "native"

@@ -35,7 +35,7 @@ from simsched.yaml_fields import FileName, from_spec, gather, one_or_more
 from simsched.yaml_reader import Document, FieldError, Section, read_named, validate_document
 
 
-def _program(data: object) -> object:
+def program_entry(data: object) -> object:
     """Accept ``name`` and ``name[key=value]`` for a program, and parameters beside its name."""
     data = {"name": data} if isinstance(data, str) else data
     return from_spec("program", gather(data, ("name", "label"), "name"))
@@ -63,7 +63,7 @@ def _is_measurable(name: str) -> bool:
     return True
 
 
-def _counts(data: object) -> object:
+def counts(data: object) -> object:
     """Accept one number instead of a list."""
     return [data] if isinstance(data, int) and not isinstance(data, bool) else one_or_more(data)
 
@@ -129,11 +129,11 @@ class Matrix(Section):
     name: FileName
     description: str = ""
     programs: Annotated[
-        list[Annotated[ProgramEntry, BeforeValidator(_program)]], BeforeValidator(one_or_more)
+        list[Annotated[ProgramEntry, BeforeValidator(program_entry)]], BeforeValidator(one_or_more)
     ]
     policies: Annotated[list[Annotated[str, AfterValidator(_policy)]], BeforeValidator(one_or_more)]
     workers: Annotated[
-        list[Annotated[int, Field(ge=1, le=MAX_WORKERS)]], BeforeValidator(_counts)
+        list[Annotated[int, Field(ge=1, le=MAX_WORKERS)]], BeforeValidator(counts)
     ] = Field(default_factory=list)
     repetitions: Annotated[int, Field(ge=1, le=10_000)] = 5
     warmup: Annotated[int, Field(ge=0, le=1_000)] = 1

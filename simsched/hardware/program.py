@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.docstrings import parameter_texts
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.formats import import_modules
 from simsched.workload.graph import Workload
@@ -134,6 +135,12 @@ def program_parameters(name: str) -> dict[str, Parameter]:
     if name not in names:
         raise ConfigurationError(unknown_name("program", name, names))
     return parameters_of(_programs[name].build)
+
+
+def program_texts(name: str) -> dict[str, str]:
+    """Return what is said about the parameters of a program."""
+    program_names()
+    return parameter_texts(_programs[name].build)
 
 
 def small_params(name: str) -> Mapping[str, Any]:

@@ -8,121 +8,32 @@ alone. See ``docs/adding-a-machine.md``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, model_validator
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.errors import unknown_name
-from simsched.units import (
-    parse_bandwidth,
-    parse_frequency,
-    parse_seconds,
-    parse_size,
-    parse_time,
+from simsched.machine.values import (
+    Bandwidth,
+    Bandwidths,
+    Count,
+    Durations,
+    EffectiveCapacities,
+    Factor,
+    Frequency,
+    Index,
+    Indices,
+    Name,
+    OperationTimes,
+    Share,
+    Size,
+    Sourced,
+    Time,
+    Times,
+    as_list,
+    sizes,
 )
 from simsched.yaml_reader import FieldError, KeyPath, Section
-
-Value = TypeVar("Value")
-
-
-class Sourced(Generic[Value]):
-    """A value and where it comes from, written ``[value, source]``."""
-
-    def __init__(self, value: Value, source: str) -> None:
-        self.value = value
-        self.source = source
-
-    @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source_type: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        """Return the schema that checks the pair, then its parts, then builds the object."""
-        (value_type,) = get_args(source_type)
-        pair = core_schema.tuple_positional_schema(
-            [handler.generate_schema(value_type), core_schema.str_schema(min_length=1)],
-            strict=False,
-        )
-        return core_schema.chain_schema(
-            [
-                core_schema.no_info_plain_validator_function(_check_pair),
-                pair,
-                core_schema.no_info_plain_validator_function(lambda parts: cls(*parts)),
-            ]
-        )
-
-
-def _check_pair(data: object) -> object:
-    if isinstance(data, list) and len(data) == 2 and isinstance(data[1], str) and data[1].strip():
-        return data
-    raise PydanticCustomError(
-        "sourced", "Input should be [value, source]: every value has a source"
-    )
-
-
-def _positive(value: int) -> int:
-    if value <= 0:
-        raise ValueError("found zero, accepted: more than zero")
-    return value
-
-
-Bandwidth = Annotated[float, BeforeValidator(parse_bandwidth)]
-Frequency = Annotated[float, BeforeValidator(parse_frequency)]
-Time = Annotated[int, BeforeValidator(parse_time)]
-OperationTime = Annotated[float, BeforeValidator(parse_seconds)]
-
-
-def _by_size(data: object) -> object:
-    """Return a time, or a mapping of sizes to times, as pairs of them by size."""
-    if not isinstance(data, dict):
-        return [(1, data)]
-    if not data:
-        raise ValueError("found no size, accepted: a time, or a mapping of sizes to times")
-    times: dict[int, object] = {}
-    for text, time in data.items():
-        size = _positive(parse_size(text))
-        if size in times:
-            raise ValueError(f"found {text!r} twice, accepted: each size once")
-        times[size] = time
-    return sorted(times.items())
-
-
-OperationTimes = Annotated[list[tuple[int, OperationTime]], BeforeValidator(_by_size)]
-Size = Annotated[int, BeforeValidator(lambda text: _positive(parse_size(text)))]
-
-
-def _sizes(data: object) -> object:
-    """Return a mapping whose keys are sizes as one whose keys are bytes."""
-    if not isinstance(data, dict):
-        return data
-    found: dict[int, object] = {}
-    for text, value in data.items():
-        try:
-            size = _positive(parse_size(text))
-        except ValueError as error:
-            raise FieldError((text,), str(error)) from error
-        if size in found:
-            raise FieldError((text,), f"found {size} bytes twice, accepted: each size once")
-        found[size] = value
-    return found
-
-
-Durations = Annotated[list[OperationTime], Field(min_length=2, max_length=2)]
-Count = Annotated[int, Field(ge=1, le=65536)]
-Index = Annotated[int, Field(ge=0)]
-Factor = Annotated[float, Field(gt=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
-EffectiveCapacities = Annotated[list[Size], Field(min_length=1, max_length=64)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=64)]
-
-
-def _as_list(data: object) -> object:
-    return data if isinstance(data, list) else [data]
-
-
-Bandwidths = Annotated[list[Bandwidth], BeforeValidator(_as_list), Field(min_length=1)]
-Times = Annotated[list[Time], BeforeValidator(_as_list), Field(min_length=1)]
-Indices = Annotated[list[Index], BeforeValidator(_as_list), Field(min_length=1)]
 
 
 class Source(Section):
@@ -157,7 +68,21 @@ class Source(Section):
 
 
 class Cores(Section):
-    """One kind of core: how fast it computes, alone and with its hardware threads."""
+    """One kind of core: how fast it computes, alone and with its hardware threads.
+
+    Parameters
+    ----------
+    processor : str
+        The kind of processor that the costs of tasks refer to.
+    clock : frequency
+        Cycles per second.
+    ops_per_cycle : float
+        Operations of one busy hardware thread in a cycle; the speed of a core is `clock` times
+        this.
+    smt_throughput : list of float, optional
+        Throughput of the core with 1, 2, ... busy hardware threads, relative to one; as many
+        numbers as the core has threads.
+    """
 
     processor: Name = "cpu"
     clock: Sourced[Frequency]
@@ -175,7 +100,17 @@ class Cores(Section):
 
 
 class Sockets(Section):
-    """Equal sockets: domains in each, and cores of each kind in a domain."""
+    """Equal sockets: domains in each, and cores of each kind in a domain.
+
+    Parameters
+    ----------
+    count : int
+        Number of these sockets.
+    domains : int
+        NUMA domains in each.
+    cores : dict of str to int
+        Cores in each domain, by kind: the keys of `cores` at the top of the file.
+    """
 
     count: Sourced[Count]
     domains: Sourced[Count]
@@ -187,8 +122,14 @@ class Cache(Section):
 
     Parameters
     ----------
-    capacity, bandwidth, latency, shared_by
-        See :class:`simsched.machine.model.CacheLevel`.
+    capacity : size
+        Of each instance.
+    bandwidth : bandwidth
+        Rate at which one core reads what it finds in the cache.
+    latency : time
+        Of what is found, once for every access.
+    shared_by : int
+        Number of consecutive cores that share an instance.
     counted_per_line : number, optional
         How often counters of the processor count a line that misses the level; 1 by default.
     transfer_bandwidth, transfer_latency : bandwidth, time, optional
@@ -227,7 +168,21 @@ class Cache(Section):
 
 
 class SideCache(Section):
-    """A direct-mapped cache in front of a memory node."""
+    """A direct-mapped cache in front of a memory node.
+
+    Parameters
+    ----------
+    capacity : size
+        Size of the cache.
+    granule : size
+        Pieces of memory that are mapped; a divisor of the capacity.
+    bandwidth : bandwidth
+        Shared by what is found and by what is filled after it was not.
+    hit_latency, miss_latency : time
+        Latency of what is found, and of what the node behind has to answer.
+    mapping : {"random", "contiguous"}
+        Whether granules have random physical addresses or consecutive ones.
+    """
 
     capacity: Sourced[Size]
     granule: Sourced[Size]
@@ -249,7 +204,27 @@ class SideCache(Section):
 
 
 class Memory(Section):
-    """Equal memory nodes: one at each domain, at some domains, or one for the whole machine."""
+    """Equal memory nodes: one at each domain, at some domains, or one for the whole machine.
+
+    Parameters
+    ----------
+    kind : {"DRAM", "HBM", "NVM", "GPU"}
+        What it is made of; policies and rules of paths refer to it.
+    at : {"each domain", "machine"}, or list of int
+        One node at each domain, one that is equally far from all, or one at each of these domains.
+    capacity : size
+        What blocks may occupy in each node.
+    bandwidth : bandwidth
+        What the controller sustains.
+    peak_bandwidth : bandwidth, optional
+        What the data sheet says; policies that read data sheets see it.
+    bandwidth_by_flows : list of bandwidths, optional
+        What it sustains with 1, 2, ... accesses at the same time; the last value holds beyond.
+    page : size
+        Size of a page, for migration.
+    cache : mapping, optional
+        A direct-mapped cache in front of each node.
+    """
 
     kind: Literal["DRAM", "HBM", "NVM", "GPU"]
     at: Literal["each domain", "machine"] | Annotated[list[Index], Field(min_length=1)] = (
@@ -334,12 +309,23 @@ class PathRule(Section):
         Hops from the domain to the node.
     socket : {"same", "other"}, optional
         Whether the node is in the domain's own socket.
-    latency, core_cap, node_weight, write_latency, write_core_cap, os_distance, links
-        The values; see :class:`simsched.machine.model.Path`. `os_distance` orders first touch;
-        `links` names links that are ``crossed_by: listed``, as often as a byte crosses each.
+    latency : time, optional
+        Of the first byte of an access. Every path needs one, by some rule.
+    core_cap : bandwidth or list of bandwidths, optional
+        Most that one core draws with 1, 2, ... busy hardware threads. Every path needs it.
+    node_weight : float, optional
+        Load of a byte on the controller: 1, or more where remote bytes cost more.
+    write_latency : time, optional
+        Of the first byte that is written; `latency` by default.
+    write_core_cap : bandwidth or list of bandwidths, optional
+        Most that one core writes; `core_cap` by default.
+    os_distance : int, optional
+        Distance as ``numactl --hardware`` prints it; it orders first touch.
+    links : list of str, optional
+        Names of links that are ``crossed_by: listed``, as often as a byte crosses each.
     """
 
-    to: Annotated[list[Name], BeforeValidator(_as_list), Field(min_length=1)] | None = None
+    to: Annotated[list[Name], BeforeValidator(as_list), Field(min_length=1)] | None = None
     domains: Indices | None = None
     hops: Literal["remote"] | Indices | None = None
     socket: Literal["same", "other"] | None = None
@@ -356,6 +342,33 @@ class Costs(Section):
     """Costs of the task runtime; lists are by distance: same core, same domain, 1 hop, 2 hops, ...
 
     A cost that is left out is zero.
+
+    Parameters
+    ----------
+    spawn_child_first, spawn_parent_first : time, optional
+        Of creating a task that begins at once, or of one that waits while its parent goes on.
+    pop, push : time, optional
+        Of taking a task from the worker's own pool, or of adding one to a pool.
+    steal_probe : time or list of times, optional
+        Of looking into the pool of another worker and finding it empty, by distance.
+    steal : time or list of times, optional
+        Of taking a task from the pool of another worker, by distance.
+    lock_hold : time, optional
+        For how long the lock of a shared pool is held.
+    barrier : time, optional
+        Of the barrier at the end of an iteration.
+    context_switch : time, optional
+        Of taking a task off its core.
+    page_migration : time, optional
+        Of copying one page to another node between iterations.
+    page_fault : time, optional
+        Of handling one fault, where pages follow accesses.
+    page_move : time, optional
+        Of each page that follows an access, besides copying its bytes.
+    hotness_sample : time, optional
+        Of sampling how often one page is accessed.
+    kernel_launch : time, optional
+        Of starting a kernel on a device and waiting for its end.
     """
 
     spawn_child_first: Sourced[Time] | None = None
@@ -395,18 +408,43 @@ class ChangeSpec(Section):
 class MachineFile(Section):
     """A machine file.
 
-    `kernels` has, per task class (``program.class``) and processor kind, the compute time of one
-    operation on an idle core of the first group of that kind, beside what its accesses take: one
-    time, or times by the size of all data of the program.
-
-    `exposures` has, per task class of `kernels`, the part of the waiting for hits in caches that
-    its computation does not hide.
-
-    `timings` has the mean and the deviation of how long tasks last, by measured codelet, bytes of
-    all data of the task, and processor kind.
-
-    `data` says whether tasks access blocks where these are (``in_place``), or compute on copies in
-    the memory of their own processor (``copied``), as on machines with devices.
+    Parameters
+    ----------
+    description : str
+        What the machine is, in one sentence.
+    sources : dict of str to mapping
+        Where values come from; the source of a value begins with one of these keys.
+    cores : dict of str to mapping
+        Kinds of cores.
+    sockets : list of mapping
+        Groups of equal sockets.
+    caches : dict of str to mapping
+        Levels of processor caches, from the core outwards.
+    memory : dict of str to mapping
+        Memory nodes, in the order of the operating system.
+    links : dict of str to mapping
+        Links between domains, with bandwidths of their own.
+    hops : list of lists of int, optional
+        Hops between domains, where they do not follow from the links.
+    data : {"in_place", "copied"}
+        Whether tasks access blocks where these are, or compute on copies in the memory of their own
+        processor, as on machines with devices.
+    paths : dict of str to mapping
+        Rules that give every path from a domain to a node its latency and bandwidth.
+    costs : mapping
+        What the task runtime charges.
+    kernels : dict of str to mapping
+        By task class (``program.class``) and processor kind: the compute time of one operation on
+        an idle core of the first group of that kind, beside what its accesses take; one time, or
+        times by the size of all data of the program.
+    exposures : dict of str to float
+        By task class of `kernels`: the part of the waiting for hits in caches that its computation
+        does not hide.
+    timings : dict of str to mapping
+        By measured codelet, bytes of all data of the task and processor kind: mean and deviation of
+        how long tasks last.
+    changes : list of mapping
+        What happens to cores while a program runs; policies do not see it.
     """
 
     description: Annotated[str, Field(min_length=1)]
@@ -428,7 +466,7 @@ class MachineFile(Section):
         Name,
         Annotated[
             dict[int, Annotated[dict[Name, Sourced[Durations]], Field(min_length=1)]],
-            BeforeValidator(_sizes),
+            BeforeValidator(sizes),
             Field(min_length=1),
         ],
     ] = Field(default_factory=dict)
