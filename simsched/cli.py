@@ -187,7 +187,7 @@ def _options(
     epilog=examples(
         "run quickstart",
         "run my_experiment.yaml --output results/first --quiet",
-        "run quickstart --set seeds=5 --set policies.bats.balancer=no",
+        "run quickstart --set seeds=5 --set policies.bats.balancer=false",
         "run quickstart --machine opteron48 --policy cilk --policy 'laws[steal_take=newest]'",
         "run quickstart --json > results.json",
     ),
@@ -500,7 +500,7 @@ app.command(
 app.command(
     "init",
     short_help="Write a commented experiment to start from.",
-    epilog=examples("init", "init my_study", "run my_study/experiment.yaml"),
+    epilog=examples("init", "init my_study"),
 )(init_command)
 app.command(
     "measure",

@@ -228,9 +228,9 @@ def _counters() -> Iterator[Finding]:
         return
     yield Finding("counters", "task runtime", f"{recording.n_tasks} tasks of a small program")
     counted = ", ".join(sorted(recording.details["processor_events"][0]))
-    error = recording.details["processor_events_error"]
-    if error:
-        yield Finding("counters", "processor", counted or f"none: {error}", "note", without)
+    lacking = recording.details["processor_events_error"]
+    if lacking:
+        yield Finding("counters", "processor", counted or f"none: {lacking}", "note", without)
     else:
         yield Finding("counters", "processor", counted)
     try:

@@ -85,7 +85,7 @@ class _Generator(GenerateJsonSchema):
 
     def chain_schema(self, schema: core_schema.ChainSchema) -> Json:
         """Return a value with its source, the only thing that is checked in steps."""
-        value = self.generate_inner(schema["steps"][1]["items_schema"][0])  # type: ignore[typeddict-item]
+        value = self.generate_inner(schema["steps"][1]["items_schema"][0])
         source = {
             "type": "string",
             "title": "Source",

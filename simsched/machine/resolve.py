@@ -27,6 +27,7 @@ from simsched.machine.model import (
     RuntimeCosts,
 )
 from simsched.machine.topology import default_touch_order, number_threads
+from simsched.machine.values import Sourced
 from simsched.yaml_reader import FieldError, key_path
 
 _PATH_VALUES = (
@@ -368,7 +369,7 @@ def _paths(
     for domain in range(len(hops)):
         row = []
         for index, node in enumerate(nodes):
-            found: dict[str, schema.Sourced[Any]] = {}
+            found: dict[str, Sourced[Any]] = {}
             for rule in file.paths.values():
                 if _selects(rule, domain, entries[index], node, hops, layout.domain_socket):
                     given = {key: getattr(rule, key) for key in _PATH_VALUES}

@@ -31,7 +31,7 @@ from simsched.machine.values import (
     Time,
     Times,
     as_list,
-    sizes,
+    sizes_in_bytes,
 )
 from simsched.yaml_reader import FieldError, KeyPath, Section
 
@@ -466,7 +466,7 @@ class MachineFile(Section):
         Name,
         Annotated[
             dict[int, Annotated[dict[Name, Sourced[Durations]], Field(min_length=1)]],
-            BeforeValidator(sizes),
+            BeforeValidator(sizes_in_bytes),
             Field(min_length=1),
         ],
     ] = Field(default_factory=dict)

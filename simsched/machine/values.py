@@ -91,7 +91,7 @@ def positive_size(text: object) -> int:
 Size = Annotated[int, BeforeValidator(positive_size)]
 
 
-def sizes(data: object) -> object:
+def sizes_in_bytes(data: object) -> object:
     """Return a mapping whose keys are sizes as one whose keys are bytes."""
     if not isinstance(data, dict):
         return data

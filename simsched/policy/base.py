@@ -549,9 +549,8 @@ def _check_parameter(policy: str, name: str, value: Any, f: Any) -> None:
     kind = type(f.default)
     fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
     if not fits or (isinstance(value, bool) and kind is not bool):
-        raise ConfigurationError(
-            f"{where}: found {value!r}, accepted a value of type {kind.__name__}"
-        )
+        accepted = f"a value of type {kind.__name__}{' (true or false)' if kind is bool else ''}"
+        raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
     if kind in (int, float):
         bounds = f"{'-inf' if low is None else low} to {'inf' if high is None else high}"
         if (

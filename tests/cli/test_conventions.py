@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import typer.main
 
 from simsched.api import load_experiment
 from simsched.cli import app
+from simsched.experiment.cells import plan_experiment
 from simsched.experiment.choice import choose
+from simsched.experiment.overrides import apply_assignments
 
 from .conftest import Command
 
@@ -77,6 +80,19 @@ def test_examples_name_what_ships(simsched: Command) -> None:
     for what, name in named:
         plural = {"policy": "policies"}.get(what, f"{what}s")
         assert choose(document, **{plural: [name.strip("'")]})
+
+
+def test_examples_of_run_are_correct(simsched: Command) -> None:
+    found = re.findall(r"(?m)^ +simsched run (quickstart.*)$", help_of(simsched, "run"))
+    assert len(found) > 2
+    for example in found:
+        words = shlex.split(example.partition(" > ")[0])
+        values = dict(pairwise(words))
+        document = load_experiment("quickstart")
+        names = {"machines": [values.get("--machine")], "policies": [values.get("--policy")]}
+        chosen = choose(document, **{k: v for k, v in names.items() if v != [None]})
+        sets = [after for word, after in pairwise(words) if word == "--set"]
+        assert plan_experiment(apply_assignments(document, [*chosen, *sets])).cells
 
 
 def test_the_list_of_commands_is_not_cut_off(simsched: Command) -> None:

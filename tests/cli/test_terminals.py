@@ -118,9 +118,10 @@ def test_colours_on_a_terminal_unless_no_color_is_set(tmp_path: Path) -> None:
     assert ESCAPE in empty.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    [["list", "placements"], pytest.param(["run", "small.yaml", "-q"], marks=pytest.mark.slow)],
+    [["list", "placements"], ["run", "small.yaml", "-q"]],
     ids=" ".join,
 )
 def test_pipes_get_no_escape_sequences_even_where_colours_are_forced(
@@ -157,7 +158,7 @@ def test_an_interrupted_command_says_nothing_on_plain_output(endless: Path) -> N
     "words",
     [
         "list policies",
-        "list policies --json",
+        pytest.param("list policies --json", marks=pytest.mark.slow),
         pytest.param("show policy bats", marks=pytest.mark.slow),
         pytest.param("list machines --markdown", marks=pytest.mark.slow),
     ],
