@@ -64,7 +64,8 @@ def compare_command(
     measured = []
     for cells in sides:
         if not quiet:
-            sys.stderr.write(f"simsched: {cells[0].label}: {len(cells)} seed(s)\n")
+            what = cells[0].label.rpartition(" seed ")[0]
+            sys.stderr.write(f"simsched: {what}: {len(cells)} seed(s)\n")
         measured.append(measure_side(cells))
     found = Difference(*measured)
     if output is not None:
