@@ -23,7 +23,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from simsched.errors import unknown_name
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.policy.registry import policy_info
+from simsched.policy.user_file import is_file_spec
 from simsched.specs import format_spec
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more
 from simsched.yaml_reader import FieldError, Section
@@ -231,10 +233,20 @@ class Experiment(Section):
                 seen.append(label)
         known = labels(self.policies)
         if self.baseline is not None and self.baseline not in known:
+            self._check_policies()  # a misspelt policy is the likely reason
             raise FieldError(("baseline",), unknown_name("policy label", self.baseline, known))
         if len(set(self.seeds)) != len(self.seeds):
             raise FieldError(("seeds",), "found a seed twice, accepted: different seeds")
         return self
+
+    def _check_policies(self) -> None:
+        """Refuse names that no policy has."""
+        for position, entry in enumerate(self.policies):
+            if not is_file_spec(entry.name):
+                try:
+                    policy_info(entry.name)
+                except ConfigurationError as error:
+                    raise FieldError(("policies", position), str(error)) from error
 
 
 def labels(entries: list[Any]) -> list[str]:

@@ -54,7 +54,7 @@ seeds: 3
 # The policy that the others are compared with.
 baseline: cilk
 
-# Columns of the table; misspell one to see all there are.
+# Columns of the table; `simsched query` lists all there are once something has run.
 metrics: [makespan_s, remote_percent, steals, idle_percent, makespan_over_bound]
 
 # More dimensions: every combination of these values is run too. Remove the marks to try it.

@@ -99,6 +99,10 @@ def write(folder: Path, *, lines: dict[str, str] | None = None) -> Path:
         ({"name": "[unclosed"}, r"bad\.yaml:\d: not valid YAML"),
         ({"name": "!!python/object:os.system x"}, r"bad\.yaml:1: .*found the tag.*accepted: plain"),
         ({"baseline": "ckil"}, r"bad\.yaml:5: baseline: .*did you mean 'cilk'"),
+        (
+            {"policies": "[cylk]", "baseline": "cilk"},
+            r"bad\.yaml:4: policies\[0\]: unknown policy 'cylk'; did you mean 'cilk'",
+        ),
     ],
 )
 def test_experiments(refused: Refused, tmp_path: Path, lines: dict[str, str], pattern: str) -> None:
