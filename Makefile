@@ -10,18 +10,24 @@ BIN := .venv/bin
 CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all lint format bench docs-tables validate wheel clean distclean
+.PHONY: help setup run test test-all test-oldest test-matrix lint format bench docs docs-links \
+        docs-tables validate wheel wheel-test clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
 	@echo "make test       run the tests that are not slow"
 	@echo "make test-all   run every test"
+	@echo "make test-oldest  run some tests with the oldest versions of what simsched needs"
+	@echo "make test-matrix  run them all with the oldest and with the newest ones on every Python"
 	@echo "make lint       check style, types, import order and sizes"
 	@echo "make format     let ruff format the code"
 	@echo "make bench      measure the engines"
+	@echo "make docs       make a site of the documentation in build/docs"
+	@echo "make docs-links  check the links that lead outside"
 	@echo "make docs-tables  write docs/machines.md, docs/policies.md and docs/workloads.md"
 	@echo "make validate   measure this host, calibrate a model of it and compare"
 	@echo "make wheel      build a wheel into dist/"
+	@echo "make wheel-test  build source archive and wheel, install and try them without a compiler"
 	@echo "make clean      remove what was built;  make distclean: .venv too"
 	@echo "PYTHON=...      the Python (3.11 or newer) that .venv is made from"
 
@@ -43,6 +49,16 @@ test: setup
 test-all: setup
 	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
+# What depends most on NumPy, pandas, pyarrow, SciPy and the command line's libraries.
+OLDEST_TESTS := tests/engine/test_closed_forms.py tests/machine tests/trace tests/workload/importers \
+  tests/experiment/test_api.py tests/experiment/test_summary.py tests/experiment/test_probes_mapreduce.py \
+  tests/report tests/cli/test_commands.py tests/packaging
+test-oldest: setup
+	@$(BIN)/python tools/matrix.py 3.11-oldest --tests "$(OLDEST_TESTS)"
+
+test-matrix: setup
+	@$(BIN)/python tools/matrix.py
+
 # Every check runs, also after one that failed.
 lint: setup
 	@status=0; \
@@ -61,6 +77,14 @@ format: setup
 bench: setup
 	@$(BIN)/python -m benchmarks
 
+SPHINX := $(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --write-all
+docs: setup
+	@$(SPHINX) --builder html docs build/docs
+	@echo "build/docs/index.html"
+
+docs-links: setup
+	@$(SPHINX) --builder linkcheck docs build/docs-links
+
 docs-tables: setup
 	@for kind in machines policies workloads; do \
 	  $(BIN)/simsched list $$kind --markdown > docs/$$kind.md.new && mv docs/$$kind.md.new docs/$$kind.md || exit 1; \
@@ -77,8 +101,11 @@ wheel: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist
 
+wheel-test: setup
+	@$(BIN)/python -m pytest -q tests/packaging
+
 clean:
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf build dist docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find simsched tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 	find simsched \( -name '*.so' -o -name '.*.so.*' \) -delete
 

@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 BUILD = ROOT / "build" / "inplace"
-EXTRAS = ("dask", "notebook", "test", "dev")
+EXTRAS = os.environ.get("SIMSCHED_EXTRAS", "dask docs notebook test dev").split()
 
 
 def main() -> None:
@@ -76,9 +76,15 @@ def fingerprint(*parts: object) -> str:
 
 
 def requirements(project: dict[str, Any]) -> list[str]:
-    """Return what the build, the package and its extras ask for."""
+    """Return what the build, the package and its extras ask for.
+
+    A wheel is built with a NumPy that makes it fit older ones too; a checkout is built with the
+    NumPy it runs with.
+    """
     extras: dict[str, list[str]] = project["project"]["optional-dependencies"]
-    found = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    needs = project["project"]["dependencies"]
+    build = project["build-system"]["requires"]
+    found = [*(need for need in build if not need.startswith("numpy")), *needs]
     for extra in EXTRAS:
         found += extras[extra]
     return found

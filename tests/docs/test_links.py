@@ -1,0 +1,61 @@
+"""Links between the files of the repository lead somewhere, and paths that pages name exist."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from markdown_it import MarkdownIt
+
+from .blocks import PAGES, ROOT, name_of
+
+ROOMS = "benchmarks|docs|experiments|machines|notebooks|simsched|tests|tools|workloads"
+
+
+def inline(page: Path) -> list:
+    tokens = MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+    return [child for token in tokens for child in token.children or ()]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that a heading gets where Markdown is shown as a page."""
+    tokens = MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8"))
+    titles = [
+        "".join(child.content for child in after.children or ())
+        for token, after in pairwise(tokens)
+        if token.type == "heading_open"
+    ]
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = [token.attrs["href"] for token in inline(page) if token.type == "link_open"]
+    targets += [token.attrs["src"] for token in inline(page) if token.type == "image"]
+    for target in targets:
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = unquote(target).partition("#")
+        found = page.parent / path if path else page
+        assert found.exists(), f"{target}: no such file"
+        assert found.resolve().is_relative_to(ROOT), f"{target}: outside the repository"
+        if anchor:
+            assert anchor in anchors(found), f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_paths_exist(page: Path) -> None:
+    for token in inline(page):
+        if token.type == "code_inline" and re.fullmatch(rf"({ROOMS})/[\w./-]+\.\w+", token.content):
+            assert (ROOT / token.content).exists(), token.content
+
+
+def test_every_page_is_in_the_index() -> None:
+    docs = ROOT / "docs"
+    entries = set(re.findall(r"^[\w/-]+$", (docs / "index.md").read_text(), re.MULTILINE))
+    pages = {path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md")}
+    pages = {page for page in pages if not page.startswith("reference/")} - {"index"}
+    assert {entry for entry in entries if not entry.startswith("reference/")} == pages
