@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -270,7 +271,7 @@ def _preset(name: str, _stamp: float) -> Preset:
 
 def _generator_origin(name: str) -> str:
     """Return a hash of a generator's code, nothing when it is the package's own."""
-    function = find_workload(name).function
+    function = inspect.unwrap(find_workload(name).function)
     return "" if function.__module__.startswith("simsched.") else source_digest(function)
 
 

@@ -36,8 +36,15 @@ import numpy as np
 
 from simsched.errors import ConfigurationError
 from simsched.workload.builder import check_size
-from simsched.workload.dataflow_program import DataflowProgram, group_creation
+from simsched.workload.dataflow_program import (
+    Control,
+    DataflowProgram,
+    Extent,
+    Version,
+    group_creation,
+)
 from simsched.workload.graph import Int64Array, Workload
+from simsched.workload.registry import Cost, Count, Size
 
 GROUP = 4  #: most blocks of a creating task along a dimension
 TOKEN_BYTES = 4
@@ -113,18 +120,24 @@ def stencil_grid(
     )
 
 
-def stencil_workload(
+def grid_sweep(
     name: str,
-    grid: StencilGrid,
-    *,
     in_place: bool,
-    sweeps: int,
-    element_bytes: int,
-    ops_per_element: float | None,
-    copy_ops_per_element: float,
-    global_pieces: int,
-    version: str,
-    control: str,
+    seed: int,  # noqa: ARG001 - nothing is random here
+    *,
+    size_x: Extent = 2**22,
+    size_y: Extent | None = None,
+    size_z: Extent | None = None,
+    block_x: Extent = 2**16,
+    block_y: Extent | None = None,
+    block_z: Extent | None = None,
+    sweeps: Count = 10,
+    element_bytes: Size = 8,
+    ops_per_element: Cost | None = None,
+    copy_ops_per_element: Cost = 2.0,
+    global_pieces: Count = 8,
+    version: Version = "private",
+    control: Control = "parallel",
 ) -> Workload:
     """Return a blocked stencil.
 
@@ -132,22 +145,30 @@ def stencil_workload(
     ----------
     name : str
         Name of the workload.
-    grid : StencilGrid
-        Blocks.
     in_place : bool
         Whether low sides come from the present sweep (seidel) or from the one before (jacobi).
+    seed : int
+        Unused: the workload is not random.
+    size_x, size_y, size_z : int
+        Elements of the matrix along each dimension; leave out `size_z`, or it and `size_y`.
+    block_x, block_y, block_z : int
+        Elements of a block along each dimension.
     sweeps : int
-        Sweeps over the matrix.
+        Sweeps over the matrix (the paper's iterations).
     element_bytes : int
         Bytes of one element.
     ops_per_element, copy_ops_per_element : float
-        Operations per element of a sweep, by default as the description of this module says, and
-        of initial and final tasks.
+        Operations per element of a sweep, by default two per point of the star and one, and of the
+        initial and final copies.
     global_pieces : int
-        Blocks of data into which each block of the global matrix is divided.
-    version, control : str
-        See :mod:`simsched.workload.dataflow_program`.
+        Blocks of data into which each block of the global matrix is divided, so that a policy can
+        interleave it.
+    version : {"private", "shared"}
+        Private buffers, or updates of the global matrix in place.
+    control : {"parallel", "sequential"}
+        Whether tasks create tasks, or the root creates all.
     """
+    grid = stencil_grid(name, (size_x, size_y, size_z), (block_x, block_y, block_z))
     n, dimensions = grid.n_blocks, len(grid.counts)
     check_size(
         name,

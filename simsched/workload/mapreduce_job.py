@@ -28,9 +28,10 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.draws import draw_costs
-from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
+from simsched.workload.builder import accesses, adjacency, build_graph, check_size
+from simsched.workload.draws import draw_costs, stream
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
+from simsched.workload.registry import MIB, Cost, Count, Fraction, Size
 
 MAP, REDUCE = 0, 1  #: kinds of tasks
 PHASES = (2, 3)  #: number of phases by kind
@@ -177,6 +178,67 @@ def _part(shape: JobShape, random: np.random.Generator) -> _Part:
         np.concatenate([np.column_stack(np.broadcast_arrays(*row)) for row in rows]),
         np.concatenate([size, written, written, copied, result]),
     )
+
+
+def single_job(
+    name: str,
+    application: str,
+    seed: int,
+    *,
+    splits: Count = 64,
+    reduces: Count = 16,
+    split_bytes: Size = 64 * MIB,
+    map_output_ratio: Cost = 1.0,
+    output_ratio: Cost = 1.0,
+    map_ops_per_byte: Cost = 4000.0,
+    reduce_ops_per_byte: Cost = 2000.0,
+    task_noise: Cost = 0.1,
+    skew: Cost = 0.1,
+    slowstart: Fraction = 1.0,
+    iterations: Count = 1,
+) -> Workload:
+    """Return a program that is one MapReduce job.
+
+    Parameters
+    ----------
+    name : str
+        Name of the workload.
+    application : str
+        Name of the application.
+    seed : int
+        Seed of noise and skew.
+    splits, reduces : int
+        Number of map and reduce tasks: four waves and one on eight nodes with two slots each.
+    split_bytes : int
+        Bytes of a split, one block of the file system.
+    map_output_ratio, output_ratio : float
+        Bytes of map output over input, and of the result over map output.
+    map_ops_per_byte, reduce_ops_per_byte : float
+        Operations per byte of input of map tasks, and per copied byte of reduce tasks.
+    task_noise, skew : float
+        Standard deviation over mean of the operations of tasks, and of the parts of reduce tasks.
+    slowstart : float
+        Part of the map tasks that have ended when reduce tasks may start; 0.05 in Hadoop. The
+        default lets workers that know of no slots run the job: started early, a reduce task holds
+        its worker while it waits.
+    iterations : int
+        How often the job runs; earlier ones train a scheduler that keeps a history.
+    """
+    check_size(name, tasks=splits + reduces, edges=splits * reduces)
+    shape = JobShape(
+        splits,
+        reduces,
+        split_bytes,
+        map_output_ratio,
+        output_ratio,
+        map_ops_per_byte,
+        reduce_ops_per_byte,
+        task_noise,
+        skew,
+        slowstart,
+    )
+    graph = job_graph([Job(application, "user0", 0, shape)], stream(seed, "tasks"))
+    return Workload(name, graph, iterations)
 
 
 @dataclass(frozen=True, eq=False)

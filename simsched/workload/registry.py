@@ -12,6 +12,8 @@ another package names in its entry-point group ``simsched.workloads``::
   gives the accepted range.
 * Parameters whose names end in ``_bytes`` also accept text such as ``"2 MiB"``.
 * It returns a :class:`~simsched.workload.graph.Workload`, whose `parameters` are filled in here.
+
+Programs that differ in defaults only share a function; each is a :func:`variant` of it.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial, wraps
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import import_modules
+from simsched.formats import import_modules, summary_of
 from simsched.units import parse_size
 from simsched.workload.graph import Workload
 
@@ -139,7 +141,7 @@ class WorkloadGenerator:
     parameters : dict of str to Parameter
         Its parameters in the order of the signature.
     summary : str
-        First line of its docstring.
+        One sentence about it.
     small : dict of str to object
         Parameters of a small instance, for checks that run every generator.
     """
@@ -174,16 +176,62 @@ def generator(
     """
 
     def register(function: Function) -> Function:
-        taken = _registered.get(name)
-        if taken is not None and _place(taken.function) != _place(function):
-            raise ValueError(f"workload {name!r} is registered by {_place(taken.function)} already")
-        summary = (inspect.getdoc(function) or "").partition("\n")[0]
-        _registered[name] = WorkloadGenerator(
-            name, function, parameters_of(function), summary, dict(small or {})
-        )
+        _register(name, function, summary_of(function), small)
         return function
 
     return register
+
+
+def variant(
+    name: str,
+    function: Callable[..., Workload],
+    summary: str,
+    *bound: object,
+    small: Mapping[str, object] | None = None,
+    **defaults: object,
+) -> None:
+    """Register a function that several workloads share, with defaults of its own.
+
+    Parameters
+    ----------
+    name : str
+        What YAML files call it.
+    function : callable
+        Like a generator, but before the seed it takes the name and `bound`.
+    summary : str
+        One sentence that says which program it is.
+    *bound : object
+        What sets it apart and nobody else can choose.
+    small : mapping of str to object, optional
+        As for :func:`generator`.
+    **defaults : object
+        Defaults that differ from those of the function.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`generator`.
+    """
+    made = partial(function, name, *bound, **defaults)
+
+    @wraps(function)
+    def program(seed: int, **parameters: object) -> Workload:
+        return made(seed, **parameters)
+
+    program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
+    _register(name, program, summary, small)
+
+
+def _register(
+    name: str, function: Generator, summary: str, small: Mapping[str, object] | None
+) -> None:
+    """Add a generator to those that are known."""
+    taken = _registered.get(name)
+    if taken is not None and _place(taken.function) != _place(function):
+        raise ValueError(f"workload {name!r} is registered by {_place(taken.function)} already")
+    _registered[name] = WorkloadGenerator(
+        name, function, parameters_of(function), summary, dict(small or {})
+    )
 
 
 def list_workloads() -> list[WorkloadGenerator]:

@@ -1,5 +1,6 @@
 """Generators by name: discovery, parameters and their messages."""
 
+import inspect
 import pickle
 from typing import Annotated, Literal
 
@@ -9,7 +10,14 @@ import pytest
 from simsched.errors import ConfigurationError
 from simsched.workload import TaskGraph, Workload, list_workloads, make_workload, registry
 from simsched.workload.builder import build_graph
-from simsched.workload.registry import Bounds, Size, WorkloadGenerator, find_workload, generator
+from simsched.workload.registry import (
+    Bounds,
+    Size,
+    WorkloadGenerator,
+    find_workload,
+    generator,
+    variant,
+)
 
 NAMES = [item.name for item in list_workloads()]
 
@@ -71,7 +79,36 @@ def test_every_parameter_is_described(name: str) -> None:
         if line.startswith("    ") and not line.startswith("     ") and " : " in line
         for word in line.split(" : ")[0].split(",")
     }
-    assert names == {"seed", *find_workload(name).parameters}
+    assert names == set(inspect.signature(inspect.unwrap(function)).parameters)
+
+
+def shared(name: str, task_class: str, seed: int, *, tasks: int = 3, ops: float = 1.0) -> Workload:
+    """Several programs."""
+    graph = build_graph(np.full(tasks, ops + seed), class_names=(task_class,))
+    return Workload(name, graph)
+
+
+def test_variants_share_a_function(scratch: dict[str, WorkloadGenerator]) -> None:
+    variant("many", shared, "Many tasks.", "small", small={"tasks": 2}, tasks=9)
+    variant("heavy", shared, "Heavy tasks.", "large", ops=100.0)
+    many, heavy = find_workload("many"), find_workload("heavy")
+    assert (many.summary, heavy.summary) == ("Many tasks.", "Heavy tasks.")
+    assert {name: p.default for name, p in many.parameters.items()} == {"tasks": 9, "ops": 1.0}
+    assert {name: p.default for name, p in heavy.parameters.items()} == {"tasks": 3, "ops": 100.0}
+    for name, params, ops in (
+        ("many", {}, [6.0] * 9),
+        ("many", {"ops": 2.0, "tasks": 1}, [7.0]),
+        ("many", many.small, [6.0] * 2),
+        ("heavy", {}, [105.0] * 3),
+    ):
+        workload = make_workload(name, params, seed=5)
+        assert workload.name == name
+        assert workload.graph.ops.tolist() == [ops]
+        assert workload.graph.class_names == ("small" if name == "many" else "large",)
+    with pytest.raises(ConfigurationError, match="unknown parameter of workload many 'task_class'"):
+        make_workload("many", {"task_class": "x"})
+    with pytest.raises(ValueError, match="incorrect arguments"):
+        variant("other", shared, "No such default.", "x", size=1)
 
 
 @pytest.mark.parametrize(

@@ -24,15 +24,14 @@ large-scale networks*, Physical Review E 76, 2007.
 
 from __future__ import annotations
 
-from typing import Annotated
+from simsched.workload.registry import variant
+from simsched.workload.vertex_sweep import label_sweep
 
-from simsched.workload.graph import Workload
-from simsched.workload.registry import MIB, Bounds, Cost, Count, Size, generator
-from simsched.workload.vertex_sweep import Degrees, VertexSweep
-
-
-@generator(
+variant(
     "label_propagation",
+    label_sweep,
+    "Label propagation on a partitioned random graph.",
+    "vote",
     small={
         "vertices": 2048,
         "leaf_bytes": 300_000,
@@ -40,80 +39,7 @@ from simsched.workload.vertex_sweep import Degrees, VertexSweep
         "max_remote_blocks": 4,
         "iterations": 4,
     },
+    skew=0.0,
+    ops_per_edge=8.0,
+    ops_per_vertex=4.0,
 )
-def label_propagation(
-    seed: int,
-    *,
-    vertices: Count = 2**19,
-    degrees: Degrees = "uniform",
-    lowest_degree: Annotated[int, Bounds(0, 10**6)] = 2,
-    highest_degree: Annotated[int, Bounds(1, 10**6)] = 20,
-    degree_exponent: Annotated[float, Bounds(0, 10)] = 2.0,
-    skew: Annotated[float, Bounds(0, 10)] = 0.0,
-    popular_run: Count = 1024,
-    edge_bytes: Size = 180,
-    label_bytes: Size = 8,
-    gather_bytes: Size = 64,
-    leaf_bytes: Size = 2 * MIB,
-    block_bytes: Size = 2 * MIB,
-    max_remote_blocks: Annotated[int, Bounds(1, 4096)] = 15,
-    ops_per_edge: Cost = 8.0,
-    ops_per_vertex: Cost = 4.0,
-    init_ops_per_vertex: Cost = 40.0,
-    iterations: Count = 1,
-) -> Workload:
-    """Label propagation on a partitioned random graph.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of degrees, hotness and edges.
-    vertices : int
-        Number of vertices.
-    degrees : {"uniform", "power_law", "constant"}
-        Distribution of the number of edges per vertex.
-    lowest_degree, highest_degree : int
-        Its range.
-    degree_exponent : float
-        Exponent of the power law; unused otherwise.
-    skew : float
-        Exponent of the popularity of vertices; 0 makes all equally popular.
-    popular_run : int
-        Vertices of consecutive popularity that lie side by side.
-    edge_bytes, label_bytes : int
-        Bytes of an edge object and of a label.
-    gather_bytes : int
-        Bytes moved to read the label at the other end of an edge, a cache line by default.
-    leaf_bytes, block_bytes : int
-        Largest leaf and block, in expected bytes.
-    max_remote_blocks : int
-        Most blocks that a leaf gathers from.
-    ops_per_edge, ops_per_vertex, init_ops_per_vertex : float
-        Operations of a round and of the initialisation.
-    iterations : int
-        Number of iterations.
-    """
-    sweep = VertexSweep(
-        name="label_propagation",
-        leaf_class="vote",
-        degrees=degrees,
-        lowest_degree=lowest_degree,
-        highest_degree=highest_degree,
-        degree_exponent=degree_exponent,
-        skew=skew,
-        popular_run=popular_run,
-        edge_bytes=edge_bytes,
-        state_bytes=label_bytes,
-        gather_bytes=gather_bytes,
-        max_remote_blocks=max_remote_blocks,
-        ops_per_edge=ops_per_edge,
-        ops_per_vertex=ops_per_vertex,
-    )
-    return sweep.workload(
-        seed,
-        vertices,
-        leaf_bytes=leaf_bytes,
-        block_bytes=block_bytes,
-        init_ops_per_vertex=init_ops_per_vertex,
-        iterations=iterations,
-    )
