@@ -47,6 +47,7 @@ from simsched.cli_output import (
 )
 from simsched.cli_query import query_command
 from simsched.cli_references import references_command
+from simsched.cli_report import report_command
 from simsched.cli_reproduce import reproduce_command
 from simsched.cli_schema import init_command, schema_command
 from simsched.cli_show import show_app
@@ -525,6 +526,15 @@ app.command(
         "references makespans.csv --policy dmda", "references makespans.csv --program lu --json"
     ),
 )(references_command)
+app.command(
+    "report",
+    short_help="Write an experiment's report as one HTML file.",
+    epilog=examples(
+        "report quickstart",
+        "report my_experiment.yaml -o my_experiment.html",
+        "report quickstart --set seeds=5 -o five_seeds.html",
+    ),
+)(report_command)
 app.command(
     "reproduce",
     short_help="Check published claims by simulation.",

@@ -254,6 +254,24 @@ class Result:
         assert isinstance(console.file, StringIO)
         return console.file.getvalue().rstrip()
 
+    def report(self, path: str | Path) -> Path:
+        """Write the report: one HTML file with comparison, plots, parameters and how to repeat it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, ending in ``.html``; it is replaced.
+
+        Raises
+        ------
+        SimschedError
+            Another ending, no runs, or the file cannot be written.
+        """
+        from simsched.report.html import write_report
+
+        write_report(self, Path(path))
+        return Path(path)
+
     def __repr__(self) -> str:
         return f"<Result {self.experiment.name}: {_counted(self)}>"
 

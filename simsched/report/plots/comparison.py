@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -56,7 +57,7 @@ def _bars(axes: Axes, title: str, lines: Sequence[Line], colour: Mapping[str, st
         xerr=widths / factor,
         color=[colour[line.policy] for line in lines],
         height=0.7,
-        error_kw={"elinewidth": 1, "capsize": 2},
+        error_kw={"elinewidth": 1, "capsize": 2, "ecolor": mpl.rcParams["text.color"]},
     )
     for place, value, width, line in zip(places, values, widths, lines, strict=True):
         text = f"{value / factor:.3g}"

@@ -1,0 +1,150 @@
+"""The report of an experiment: one file that has everything and loads nothing."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import simsched
+from benchmarks.policies import CentralQueue
+from simsched import Result
+from simsched.cli import main
+from simsched.errors import ConfigurationError
+from simsched.yaml_reader import read_document
+
+EXPERIMENT = """\
+name: small
+description: Stealing <fast> & "slow".
+machines: [amd_4x_opteron8380]
+workloads: [{name: "fork_join[depth=4]", label: forks}]
+policies: [cilk_a, {name: work_sharing, label: "sharing <b>"}]
+seeds: 2
+"""
+VOID = {"meta", "link", "img", "br", "source", "hr", "input"}
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "small.yaml"
+    file.write_text(EXPERIMENT)
+    return file
+
+
+@pytest.fixture
+def result(experiment: Path) -> Result:
+    return simsched.run(experiment, jobs=1)
+
+
+class Page(HTMLParser):
+    """What a page has: tags that are open, addresses, text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.addresses += [
+            value or "" for name, value in attrs if name in ("src", "srcset", "href")
+        ]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def test_a_report_has_everything_and_loads_nothing(result: Result, tmp_path: Path) -> None:
+    page = Page((result.report(tmp_path / "report.html")).read_text("utf-8"))
+    assert page.open == []
+    assert "script" not in page.tags
+    assert all(address.startswith(("data:image/png;base64,", "#")) for address in page.addresses)
+    assert 'Stealing <fast> & "slow".' in page.text
+    assert "sharing <b>" in page.text
+    for row in result.text().splitlines()[3:-1]:
+        for cell in filter(None, re.split(r" {2,}", row.strip())):
+            assert cell in page.text
+    assert "seeds 0, 1" in page.text
+    assert f"simsched {simsched.__version__}" in page.text
+    assert "4 sockets, 4 NUMA domains, 16 cores" in page.text
+    assert "depth=4" in page.text
+    assert "work_sharing" in page.text
+
+
+def test_a_report_says_how_to_repeat_it(result: Result, tmp_path: Path) -> None:
+    text = result.report(tmp_path / "report.html").read_text("utf-8")
+    blocks = re.findall(r"<pre>(name: .*?)</pre>", text, re.DOTALL)
+    assert len(blocks) == 1
+    file = tmp_path / "again.yaml"
+    file.write_text(
+        blocks[0]
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&")
+        .replace("&#34;", '"')
+        .replace("&#39;", "'")
+    )
+    assert read_document(file).data["name"] == "small"
+    again = simsched.run(file, jobs=1, output=tmp_path / "again")
+    assert [row["makespan_s"] for row in again.rows] == [row["makespan_s"] for row in result.rows]
+
+
+def test_what_only_a_program_has_cannot_be_repeated_from_a_file(tmp_path: Path) -> None:
+    found = simsched.run("amd_4x_opteron8380", "fork_join[depth=3]", CentralQueue(), jobs=1)
+    text = found.report(tmp_path / "report.html").read_text("utf-8")
+    assert "run from Python" in text
+    assert "<pre>name:" not in text
+
+
+def test_the_command_writes_the_command(
+    experiment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(experiment), "--quiet", "--set", "seeds=1", "-p", "cilk_a"]) == 0
+    path = Path(capsys.readouterr().out.strip())
+    assert path == Path("results/small/report.html")
+    text = Page(path.read_text("utf-8")).text
+    assert f"simsched report {experiment} --policy cilk_a --set seeds=1" in text
+    assert "1 run;" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["small.yaml", "-o", "report.pdf"], "--output: found 'report.pdf', accepted: a name in"),
+        (["small.yaml", "-o", "nowhere/report.html"], "nowhere"),
+        (["smal.yaml"], "did you mean 'small.yaml'"),
+        (["small.yaml", "-p", "cilk_b"], "unknown policy 'cilk_b'"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_runs(
+    experiment: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    del experiment
+    assert main(["report", *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("results").exists()
+
+
+def test_other_names_are_refused(result: Result, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"accepted: a name in \.html"):
+        result.report(tmp_path / "report.txt")

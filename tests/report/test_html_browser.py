@@ -1,0 +1,80 @@
+"""The report in a real browser: light, dark, and on a telephone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import simsched
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DESKTOP, PHONE = (1280, 1600), (390, 1600)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+
+
+def browse(page: Path, *options: str) -> str:
+    """Let the browser open a page; return what it prints."""
+    assert CHROMIUM is not None
+    words = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    profile = f"--user-data-dir={page.parent / 'profile'}"
+    done = subprocess.run(
+        [*words, profile, *options, page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return done.stdout
+
+
+def picture(page: Path, size: tuple[int, int], *options: str) -> np.ndarray:
+    """Return what the browser shows: height x width x 3, from 0 to 1."""
+    file = page.parent / "shown.png"
+    width, height = size
+    browse(page, f"--window-size={width},{height}", f"--screenshot={file}", *options)
+    return imread(file)[..., :3]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = simsched.run(
+        "amd_4x_opteron8380", "fork_join[depth=4]", ["cilk_a", "work_sharing"], jobs=1, seeds=2
+    )
+    return found.report(tmp_path_factory.mktemp("report") / "report.html")
+
+
+def test_light_and_dark_surroundings(page: Path) -> None:
+    light = picture(page, DESKTOP)
+    dark = picture(page, DESKTOP, "--blink-settings=preferredColorScheme=0")
+    # Paper and ink change places, in the pictures too: nothing of the plots is lost on dark paper.
+    assert light[:, :8].mean() > 0.95
+    assert dark[:, :8].mean() < 0.2
+    for shown, paper in ((light, light[2, 2]), (dark, dark[2, 2])):
+        assert (np.abs(shown - paper).max(axis=2) > 0.3).mean() > 0.02
+
+
+def test_a_telephone_scrolls_down_only(page: Path) -> None:
+    # The page asks itself: it is no wider than the window, wide tables scroll on their own.
+    probe = page.parent / "probe.html"
+    measure = (
+        "<script>document.title = document.documentElement.scrollWidth + ' ' + innerWidth;"
+        "</script></body>"
+    )
+    text = page.read_text("utf-8").replace("</body>", measure)
+    probe.write_text(text.replace("default-src 'none'", "default-src 'unsafe-inline'"), "utf-8")
+    shown = browse(probe, f"--window-size={PHONE[0]},{PHONE[1]}", "--dump-dom")
+    wide, window = shown.split("<title>")[1].split("</title>")[0].split()
+    assert int(wide) <= int(window)
+    assert picture(page, PHONE).shape[1] == PHONE[0]
+
+
+def test_nothing_is_reported_as_wrong(page: Path) -> None:
+    log = page.parent / "profile" / "chrome_debug.log"
+    browse(page, "--enable-logging", "--v=0", "--dump-dom")
+    text = log.read_text("utf-8", "replace") if log.exists() else ""
+    assert "CONSOLE" not in text
