@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO, StringIO
@@ -178,7 +179,7 @@ def _pictures(result: Result) -> Iterator[Picture]:
     for (machine, workload), rows in list(places.items())[:MAX_PICTURES]:
         title = f"{workload} on {machine}"
         if plot_bandwidth(rows, title) is not None:
-            yield _picture(title, lambda rows=rows, title=title: plot_bandwidth(rows, title))
+            yield _picture(title, partial(plot_bandwidth, rows, title))
 
 
 def _picture(title: str, draw: Callable[[], Figure | None]) -> Picture:
