@@ -50,7 +50,7 @@ def report_command(
     from simsched.experiment.choice import choose
     from simsched.experiment.progress import ProgressBar
     from simsched.experiment.runner import Interrupted
-    from simsched.report.html import write_report
+    from simsched.result_report import write_report
 
     if output is not None:
         if output.suffix != ".html":

@@ -267,7 +267,7 @@ class Result:
         SimschedError
             Another ending, no runs, or the file cannot be written.
         """
-        from simsched.report.html import write_report
+        from simsched.result_report import write_report
 
         write_report(self, Path(path))
         return Path(path)
