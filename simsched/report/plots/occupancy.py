@@ -76,25 +76,28 @@ def busy_bars(run: Run, start_s: float | None = None, end_s: float | None = None
         raise ConfigurationError(
             f"time: found {begin * 1e-12} s to {end * 1e-12} s, accepted a time that is not empty"
         )
-    line = timeline(run.trace).intervals
-    kept = line.chosen((line.start_ps < end) & (line.end_ps > begin))
+    line = timeline(run.trace, ordered=False).intervals
+    kept = np.flatnonzero(
+        (line.start_ps < end) & (line.end_ps > begin) & (line.end_ps > line.start_ps)
+    )
     names = _class_names(run)
-    is_task = kept.activity == Activity.TASK
-    classes = _classes(run, names, kept.task.astype(np.int64), kept.iteration)
-    layer = np.where(is_task, classes, len(names)).astype(np.int64)
-    n_tasks = int((is_task & kept.first).sum())
+    task = line.task[kept].astype(np.int64)
+    classes = _classes(run, names, task, line.iteration[kept])
+    layer = np.where(line.activity[kept] == Activity.TASK, classes, len(names))
+    begun = (line.activity == Activity.TASK) & line.first
+    n_tasks = int((begun & (line.start_ps >= begin) & (line.start_ps < end)).sum())
     starts = events["time_ps"][events["kind"] == EventKind.ITERATION_START]
     bars = Bars(
-        kept.worker.astype(np.int64),
-        layer,
-        np.clip(kept.start_ps, begin, end),
-        np.clip(kept.end_ps, begin, end),
+        line.worker[kept].astype(np.int64),
+        layer.astype(np.int64),
+        np.clip(line.start_ps[kept], begin, end),
+        np.clip(line.end_ps[kept], begin, end),
         (*names, RUNTIME),
         n_tasks,
         (begin, end),
         starts[(starts > begin) & (starts < end)].astype(np.int64),
     )
-    return _without_inside(bars, kept.inside)
+    return _without_inside(bars, line.inside[kept])
 
 
 def _class_names(run: Run) -> list[str]:

@@ -157,13 +157,16 @@ class _Rows:
         return np.where(self.follows(row, after), self.time[np.minimum(after, last)], self.end_ps)
 
 
-def timeline(trace: Trace) -> Timeline:
+def timeline(trace: Trace, *, ordered: bool = True) -> Timeline:
     """Return what the workers did.
 
     Parameters
     ----------
     trace : Trace
         Events of a run. Rows that are not in order of time are sorted, and counted.
+    ordered : bool
+        Whether the intervals have to be in their order; otherwise they are in any, with those
+        without length among them, after half the time.
     """
     set_aside: dict[str, int] = {}
     events = trace.events
@@ -179,19 +182,21 @@ def timeline(trace: Trace) -> Timeline:
     parts, opened = _stretches(rows, set_aside)
     others = [_spawns(rows, parts, opened), *_acquisitions(rows), *_other_costs(rows)]
     joined = _joined([parts, *others])
+    if not ordered:
+        return Timeline(joined, rows.end_ps, set_aside)
     joined = joined.chosen(
         (joined.end_ps > joined.start_ps)
         | joined.first
         | joined.last
         | (joined.activity == Activity.STEAL)
     )
-    ordered = joined.chosen(np.lexsort((joined.inside, joined.event)))
-    return Timeline(ordered, rows.end_ps, set_aside)
+    joined = joined.chosen(np.lexsort((joined.inside, joined.event)))
+    return Timeline(joined, rows.end_ps, set_aside)
 
 
 def _relevant(events: dict[str, Any]) -> _Rows:
     """Return the rows that concern workers."""
-    chosen = np.flatnonzero(np.isin(events["kind"], _RELEVANT) & (events["worker"] >= 0))
+    chosen = np.flatnonzero(_among(events["kind"], _RELEVANT) & (events["worker"] >= 0))
     preempted = events["kind"][chosen] == EventKind.PREEMPT
     taken = chosen[preempted & (events["arg1"][chosen] >= 0)]
     event = np.concatenate([chosen, taken])
@@ -199,7 +204,7 @@ def _relevant(events: dict[str, Any]) -> _Rows:
     worker = events["worker"][event].astype(np.int32)
     kind[len(chosen) :] = _TAKEN
     worker[len(chosen) :] = events["arg1"][taken]
-    order = np.lexsort((event, worker))
+    order = _by_worker(worker, event, ordered=not len(taken))
     order = order[~_of_batches(kind[order], worker[order])]
     event = event[order]
     return _Rows(
@@ -215,6 +220,22 @@ def _relevant(events: dict[str, Any]) -> _Rows:
     )
 
 
+def _among(kind: NDArray[Any], kinds: tuple[int, ...]) -> Mask:
+    """Return which rows are of some kinds; in one look each, which `np.isin` is not."""
+    known = np.zeros(max(_TAKEN, *EventKind) + 2, bool)
+    known[list(kinds)] = True  # -1, which is no kind, finds the last entry
+    found: Mask = known[kind]
+    return found
+
+
+def _by_worker(worker: NDArray[np.int32], event: Int64Array, *, ordered: bool) -> Int64Array:
+    """Return the order of rows by worker, then by event."""
+    if ordered and int(worker.max(initial=0)) < 2**15:
+        # Numbers this small are sorted digit by digit, ten times as fast.
+        return np.argsort(worker.astype(np.int16), kind="stable")
+    return np.lexsort((event, worker))
+
+
 def _of_batches(kind: NDArray[np.int32], worker: NDArray[np.int32]) -> Mask:
     """Return the entries that a thief puts into its own pool while it pays for the steal."""
     ready = kind == EventKind.TASK_READY
@@ -225,11 +246,11 @@ def _of_batches(kind: NDArray[np.int32], worker: NDArray[np.int32]) -> Mask:
 
 def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64Array]:
     """Return the stretches in tasks, and the row that opens each."""
-    opening = np.isin(rows.kind, _OPENING)
+    opening = _among(rows.kind, _OPENING)
     opened = np.flatnonzero(opening)
     current = np.maximum.accumulate(np.where(opening, np.arange(len(rows)), 0))
     continued = (rows.kind == EventKind.TASK_READY) & (rows.task == rows.task[current])
-    closing = np.flatnonzero(np.isin(rows.kind, _CLOSING) | (continued & ~opening))
+    closing = np.flatnonzero(_among(rows.kind, _CLOSING) | (continued & ~opening))
     place = np.searchsorted(closing, opened, side="right")
     closed = np.append(closing, len(rows))[place]
     following = np.append(opened, len(rows))[1:]
