@@ -150,8 +150,11 @@ class Plots:
         from simsched.report.plots import speedup
 
         result = self._result
-        extra = parameter_columns(result.rows)
-        rows = [dict(row) | more for row, more in zip(result.rows, extra, strict=True)]
+        columns = parameter_columns([row["policy_parameters"] for row in result.rows])
+        rows = [
+            {**row, **{name: values[index] for name, values in columns.items()}}
+            for index, row in enumerate(result.rows)
+        ]
         return speedup(rows, baseline or result.baseline, ax, x=x, others=result.others)
 
     def makespan(self, *, ax: Axes | None = None) -> Axes:

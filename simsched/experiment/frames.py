@@ -9,8 +9,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from simsched.trace.metrics import SERIES
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -52,30 +50,40 @@ def with_units(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def parameter_columns(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return for each row the policy parameters that are not the same in all, by ``policy.NAME``.
+def parameter_columns(texts: Sequence[str | None]) -> dict[str, list[Any]]:
+    """Return the policy parameters that are not the same in all runs, as columns ``policy.NAME``.
 
     Parameters
     ----------
-    rows : sequence of mapping
-        One per run, with `policy_parameters`.
+    texts : sequence of str or None
+        Column `policy_parameters`: a JSON object per run.
+
+    Examples
+    --------
+    >>> parameter_columns(['{"a": 1, "b": 2}', '{"a": 1, "b": 3}', None])
+    {'policy.a': [1, 1, None], 'policy.b': [2, 3, None]}
     """
-    own = [json.loads(row.get("policy_parameters") or "{}") for row in rows]
-    names = dict.fromkeys(name for each in own for name in each)
+    parsed = {text: json.loads(text or "{}") for text in dict.fromkeys(texts)}
+    names = dict.fromkeys(name for each in parsed.values() for name in each)
     missing = object()
-    varied = [name for name in names if len({repr(each.get(name, missing)) for each in own}) > 1]
-    return [{f"policy.{name}": each.get(name) for name in varied} for each in own]
+    varied = [
+        name
+        for name in names
+        if len({repr(each.get(name, missing)) for each in parsed.values()}) > 1
+    ]
+    return {f"policy.{name}": [parsed[text].get(name) for text in texts] for name in varied}
 
 
 def identities(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return for each row the columns that say which run it is."""
+    parameters = parameter_columns([row.get("policy_parameters") for row in rows])
     return [
         {
             **{key: row[key] for key in IDENTITY if key in row},
             **{key: value for key, value in row.items() if key.startswith("sweep.")},
-            **parameters,
+            **{name: values[index] for name, values in parameters.items()},
         }
-        for row, parameters in zip(rows, parameter_columns(rows), strict=True)
+        for index, row in enumerate(rows)
     ]
 
 
@@ -90,15 +98,26 @@ def runs_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = []
-    for row, identity in zip(rows, identities(rows), strict=True):
-        single = {
-            key: value
-            for key, value in row.items()
-            if key not in identity and not isinstance(value, list | tuple) and key not in SERIES
-        }
-        found.append(identity | single)
-    return with_units(pd.DataFrame(found))
+    single = [{key: row[key] for key in row if not isinstance(row[key], list)} for row in rows]
+    return arranged(pd.DataFrame(single))
+
+
+def arranged(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return runs with what identifies them first and the parameters that differ as columns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per run.
+    """
+    import pandas as pd
+
+    texts = frame["policy_parameters"].tolist() if "policy_parameters" in frame else []
+    parameters = pd.DataFrame(parameter_columns(texts), index=frame.index)
+    first = [name for name in IDENTITY if name in frame]
+    first += [str(name) for name in frame if str(name).startswith("sweep.")]
+    rest = frame.drop(columns=first)
+    return with_units(pd.concat([frame[first], parameters, rest], axis=1))
 
 
 def iterations_frame(rows: Sequence[Row]) -> pd.DataFrame:

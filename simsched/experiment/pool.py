@@ -90,7 +90,9 @@ def available_cores() -> int:
 
 def is_portable(cell: Cell) -> bool:
     """Return whether another process can import the cell's policy class."""
-    return type(cell.policy_model).__module__ != "__main__"
+    cls = type(cell.policy_model)
+    has_file = getattr(sys.modules.get(cls.__module__), "__file__", None) is not None
+    return cls.__module__ != "__main__" and has_file and "<locals>" not in cls.__qualname__
 
 
 class _Worker:

@@ -20,7 +20,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from simsched.errors import ConfigurationError
-from simsched.experiment.frames import runs_frame, with_units
+from simsched.experiment.frames import arranged, with_units
 from simsched.trace.schema import EventKind
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def results(places: Places = STORE) -> pd.DataFrame:
     names = [field.name for field in data.schema if not pa.types.is_list(field.type)]
     with _reading():
         table = data.to_table(columns=names)
-    frame = runs_frame(table.to_pylist())
+    frame = arranged(table.to_pandas(integer_object_nulls=True))
     # Whole numbers stay whole where some experiments do not have them.
     whole = [f.name for f in table.schema if pa.types.is_integer(f.type) and f.name in frame]
     missing = [name for name in whole if table.column(name).null_count]

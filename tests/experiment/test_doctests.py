@@ -11,13 +11,19 @@ import pytest
 @pytest.mark.parametrize(
     "name",
     [
+        "simsched.api",
         "simsched.experiment.claims_judge",
         "simsched.experiment.claims_schema",
         "simsched.experiment.fingerprint",
+        "simsched.experiment.frames",
+        "simsched.experiment.given",
         "simsched.experiment.overrides",
         "simsched.experiment.progress",
+        "simsched.experiment.query",
         "simsched.experiment.summary",
         "simsched.report.claims",
+        "simsched.markup",
+        "simsched.report.plots.common",
         "simsched.report.tables",
     ],
 )

@@ -119,6 +119,19 @@ def test_a_workload_by_name_follows_the_seed_and_an_object_does_not() -> None:
     assert len({cell.workload_source.content for cell in fixed.cells}) == 1
 
 
+def test_several_processes_take_objects_and_local_classes_stay_here() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Local(Mine):
+        """A class that no other process can import."""
+
+    machine = replace(simsched.machines.amd_4x_opteron8380, name="mine")
+    workload = simsched.workloads.fork_join(depth=3)
+    far = simsched.run(machine, workload, ["cilk_a", "work_sharing"], jobs=2)
+    near = simsched.run(machine, workload, ["cilk_a", "work_sharing", Local], jobs=2)
+    assert far.runs["makespan_s"].tolist() == near.runs["makespan_s"].tolist()[:2]
+    assert near.policies[2] == "Local"
+
+
 def test_sweep_makes_every_combination() -> None:
     found = simsched.sweep(Mine(placement="interleave"), take=["oldest", "newest"], patience=[1, 2])
     assert [(p.take, p.patience) for p in found] == [

@@ -14,7 +14,7 @@ from simsched.trace.schema import EventKind
 from simsched.workload.graph import TaskGraph
 
 Int64Array = NDArray[np.int64]
-RUNTIME = "runtime"  #: creating, taking and releasing tasks, and copies
+RUNTIME = "runtime, copies"  #: creating, taking and releasing tasks, copying blocks
 
 
 @dataclass(frozen=True, eq=False)

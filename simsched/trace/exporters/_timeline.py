@@ -200,8 +200,8 @@ def _relevant(events: dict[str, Any]) -> _Rows:
     preempted = events["kind"][chosen] == EventKind.PREEMPT
     taken = chosen[preempted & (events["arg1"][chosen] >= 0)]
     event = np.concatenate([chosen, taken])
-    kind = events["kind"][event].astype(np.int32)
-    worker = events["worker"][event].astype(np.int32)
+    kind = events["kind"][event].astype(np.int32, copy=False)
+    worker = events["worker"][event].astype(np.int32, copy=False)
     kind[len(chosen) :] = _TAKEN
     worker[len(chosen) :] = events["arg1"][taken]
     order = _by_worker(worker, event, ordered=not len(taken))
@@ -209,13 +209,13 @@ def _relevant(events: dict[str, Any]) -> _Rows:
     event = event[order]
     return _Rows(
         event,
-        events["time_ps"][event].astype(np.int64),
+        events["time_ps"][event].astype(np.int64, copy=False),
         kind[order],
         worker[order],
-        events["task"][event].astype(np.int32),
-        events["iteration"][event].astype(np.int32),
-        events["arg0"][event].astype(np.int64),
-        events["arg1"][event].astype(np.int64),
+        events["task"][event].astype(np.int32, copy=False),
+        events["iteration"][event].astype(np.int32, copy=False),
+        events["arg0"][event].astype(np.int64, copy=False),
+        events["arg1"][event].astype(np.int64, copy=False),
         int(events["time_ps"].max()) if len(events["time_ps"]) else 0,
     )
 
