@@ -96,9 +96,9 @@ def has_file(thing: type | Callable[..., Any]) -> bool:
     What was typed into a notebook or at a prompt was not, although shells may have a file of their
     own, or keep a copy of every cell.
     """
-    file = getattr(sys.modules.get(thing.__module__), "__file__", None)
     if thing.__module__ != "__main__":
-        return file is not None
+        return True
+    file = getattr(sys.modules["__main__"], "__file__", None)
     values = vars(thing).values() if isinstance(thing, type) else (thing,)
     functions = [value for value in values if isinstance(value, FunctionType)]
     # Dataclasses make special methods from text.

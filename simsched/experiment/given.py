@@ -207,7 +207,7 @@ def policy_label(policy: Policy) -> str:
     --------
     >>> from simsched.policy import make_policy
     >>> policy_label(make_policy("bats", {"sample_pages": 8, "balancer": False}))
-    'bats[sample_pages=8,balancer=false]'
+    'bats[balancer=false,sample_pages=8]'
     """
     return format_spec(*spec_of(policy))
 
