@@ -16,6 +16,7 @@ from simsched.cli import main
 GUIDE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_session_runs_from_top_to_bottom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
