@@ -11,7 +11,7 @@ CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-all test-oldest test-matrix lint format bench docs docs-links \
-        docs-tables validate wheel wheel-test clean distclean
+        docs-tables validate fuzz fuzz-kernel wheel wheel-test clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
@@ -26,6 +26,8 @@ help:
 	@echo "make docs-links  check the links that lead outside"
 	@echo "make docs-tables  write docs/machines.md, docs/policies.md and docs/workloads.md"
 	@echo "make validate   measure this host, calibrate a model of it and compare"
+	@echo "make fuzz       feed mutated files to every reader (FUZZ_COUNT=100000 FUZZ_SEED=1 FUZZ_READERS=...)"
+	@echo "make fuzz-kernel  feed random arrays to the C kernel, built with sanitizers"
 	@echo "make wheel      build a wheel into dist/"
 	@echo "make wheel-test  build source archive and wheel, install and try them without a compiler"
 	@echo "make clean      remove what was built;  make distclean: .venv too"
@@ -96,6 +98,23 @@ validate: setup
 	@$(BIN)/simsched measure calibration validation -o $(VALIDATION)
 	@$(BIN)/simsched calibrate --runs $(VALIDATION)/calibration -o $(VALIDATION)/host.yaml
 	@$(BIN)/simsched validate $(VALIDATION)/validation -m $(VALIDATION)/host.yaml -o $(VALIDATION)/report
+
+FUZZ_COUNT ?= 100000
+FUZZ_SEED ?= 1
+FUZZ := -m tests.robustness.campaign --count $(FUZZ_COUNT) --seed $(FUZZ_SEED)
+fuzz: setup
+	@nice $(BIN)/python $(FUZZ) $(FUZZ_READERS)
+
+SANITIZED := build/sanitized
+fuzz-kernel: export PATH := $(CURDIR)/$(BIN):$(PATH)
+fuzz-kernel: setup
+	@test -d $(SANITIZED) || meson setup $(SANITIZED) -Db_sanitize=address,undefined -Db_lundef=false \
+	  -Doptimization=1 -Ddebug=true -Dkernel_asserts=true >/dev/null
+	@nice meson compile -C $(SANITIZED) >/dev/null
+	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0,allocator_may_return_null=1 \
+	  UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
+	  SIMSCHED_FUZZ_KERNEL="$$(ls $(CURDIR)/$(SANITIZED)/simsched/engine/native/_kernel*.so)" \
+	  nice python $(FUZZ) binding
 
 wheel: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

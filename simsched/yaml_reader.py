@@ -9,6 +9,7 @@ what was found, what is accepted and, for a misspelt name, the nearest one.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,17 +17,16 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from simsched.errors import ConfigurationError, nearest, unknown_name
+from simsched.limits import YAML_BYTES, YAML_VALUES
 
 Model = TypeVar("Model", bound=BaseModel)
 Key = str | int
 KeyPath = tuple[Key, ...]
 
-MAX_FILE_BYTES = 1 << 20
-MAX_VALUES = 100_000  # after aliases are expanded
 MAX_DEPTH = 50
 MAX_REPORTED = 5
 _TAG = "tag:yaml.org,2002:"
@@ -168,7 +168,7 @@ def read_document(path: Path) -> Document:
     Parameters
     ----------
     path : Path
-        The file, at most 1 MiB, UTF-8.
+        The file, UTF-8, at most `simsched.limits.YAML_BYTES` long.
 
     Raises
     ------
@@ -177,7 +177,9 @@ def read_document(path: Path) -> Document:
     """
     text = _read_text(path)
     try:
-        root = YAML(typ="safe", pure=True).compose(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it
+            root = YAML(typ="safe", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
@@ -230,7 +232,7 @@ def _read_text(path: Path) -> str:
     """Return the text of a file of acceptable size."""
     try:
         with path.open("rb") as stream:
-            raw = stream.read(MAX_FILE_BYTES + 1)
+            raw = stream.read(YAML_BYTES.value + 1)
     except FileNotFoundError:
         close = nearest(path.name, _siblings(path))
         hint = f"; did you mean {close!r}?" if close else ""
@@ -238,10 +240,8 @@ def _read_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise ConfigurationError(f"{path}: cannot be read: {reason or error}") from error
-    if len(raw) > MAX_FILE_BYTES:
-        raise ConfigurationError(
-            f"{path}: file too large, accepted: at most {MAX_FILE_BYTES} bytes"
-        )
+    if len(raw) > YAML_BYTES.value:
+        YAML_BYTES.refuse(None, path)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -264,12 +264,13 @@ class _Builder:
         self.path = path
         self.places: dict[KeyPath, tuple[Path, int]] = {}
         self._yaml = YAML(typ="safe", pure=True)
+        self._most = YAML_VALUES.value
 
     def build(self, node: Node, loc: KeyPath, line: int, above: tuple[int, ...]) -> Any:
         """Return the data of a node; `above` identifies the nodes that contain it."""
         self.places[loc] = (self.path, line)
-        if len(self.places) > MAX_VALUES:
-            self._fail(line, loc, f"too many values, accepted: {MAX_VALUES} with aliases expanded")
+        if len(self.places) > self._most:
+            YAML_VALUES.refuse(None, f"{self.path}:{line}")
         if id(node) in above:
             self._fail(line, loc, "found an alias that contains itself")
         if len(above) >= MAX_DEPTH:

@@ -78,7 +78,7 @@ def tolerance_of(data: object) -> object:
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", data) if isinstance(data, str) else None
     if found:
         return Tolerance(relative=float(found[1]) / 100)
-    if isinstance(data, int | float) and not isinstance(data, bool) and data >= 0:
+    if isinstance(data, int | float) and not isinstance(data, bool) and 0 <= data < 1e300:
         return Tolerance(absolute=float(data))
     raise ValueError(f"found {data!r}, accepted: {accepted}")
 

@@ -70,7 +70,7 @@ def parse_assignment(text: str) -> tuple[str, Any]:
         raise ConfigurationError(f"--set {text}: accepted KEY=VALUE, for instance seeds=5")
     try:
         plain = YAML(typ="safe", pure=True).load(value)
-    except (YAMLError, ValueError) as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         problem = str(error).strip().splitlines()[0]
         raise ConfigurationError(f"--set {text}: the value is not YAML: {problem}") from error
     if plain is not None and not isinstance(plain, bool | int | float | str | list | dict):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from simsched.bounded import read_text
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.machine import load_machine
@@ -104,11 +105,7 @@ def read_references(path: Path) -> list[Reference]:
         A file that cannot be read or holds nothing, a column that is missing, or a value that is
         no positive number; the message names file and line.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "found bytes that are not UTF-8 text"
-        raise ConfigurationError(f"{path}: cannot be read: {reason}") from error
+    text = read_text(path)
     lines = [
         (number, line)
         for number, line in enumerate(text.splitlines(), start=1)
@@ -116,7 +113,7 @@ def read_references(path: Path) -> list[Reference]:
     ]
     if not lines:
         raise ConfigurationError(f"{path}: found no line, accepted a head and rows")
-    rows = list(csv.reader([line for _, line in lines], skipinitialspace=True))
+    rows = [_fields(f"{path}:{number}", line) for number, line in lines]
     head = [name.strip() for name in rows[0]]
     for name in COLUMNS:
         if name not in head:
@@ -137,6 +134,15 @@ def read_references(path: Path) -> list[Reference]:
     if not found:
         raise ConfigurationError(f"{path}: found no row below the head, accepted one or more")
     return found
+
+
+def _fields(where: str, line: str) -> list[str]:
+    """Return the values of a line; text in quotation marks ends with the line."""
+    try:
+        (fields,) = csv.reader([line], skipinitialspace=True, strict=True)
+    except csv.Error as error:
+        raise ConfigurationError(f"{where}: not CSV: {error}") from error
+    return fields
 
 
 def _number(values: dict[str, str], name: str, where: str) -> float:

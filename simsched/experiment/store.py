@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from simsched.atomic import write_text
+from simsched.bounded import read_text
+from simsched.errors import ConfigurationError
 
 FORMAT = 1
 
@@ -35,8 +37,8 @@ class Store:
     def load(self, key: str) -> dict[str, Any] | None:
         """Return a stored row, None when there is none or its file is not one of this format."""
         try:
-            stored = json.loads(self.path(key).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            stored = json.loads(read_text(self.path(key)))
+        except (ConfigurationError, ValueError, RecursionError):
             return None
         if not isinstance(stored, dict) or stored.get("format") != FORMAT:
             return None

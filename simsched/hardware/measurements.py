@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
 
 from simsched.atomic import write_text
+from simsched.bounded import member, read_text
 from simsched.errors import ConfigurationError
 from simsched.trace.recording import Recording, read_recording
+from simsched.yaml_reader import Section, validate
 
 FORMAT = 1
 INDEX = "measurements.json"
@@ -102,7 +106,7 @@ class MeasurementSet:
         ConfigurationError
             The file is missing or is no recording.
         """
-        return read_recording(self.directory / run.file)
+        return read_recording(member(self.directory, run.file))
 
     def cells(self) -> dict[tuple[str, str, int], list[Measurement]]:
         """Return the repetitions of every cell, in the order of their first run."""
@@ -145,47 +149,43 @@ def read_measurements(directory: Path) -> MeasurementSet:
     """
     path = directory / INDEX
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}, accepted: a set of runs") from error
-    except ValueError as error:
+        document = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: no JSON document: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ConfigurationError(f"{path}: format: accepted {FORMAT}")
-    missing = {"name", "about", "warnings", "runs"} - document.keys()
-    if missing:
-        raise ConfigurationError(f"{path}: found no {min(missing)}")
-    runs = tuple(_run(path, number, item) for number, item in enumerate(document["runs"]))
-    warnings = tuple(str(text) for text in document["warnings"])
-    return MeasurementSet(directory, str(document["name"]), runs, document["about"], warnings)
+    index = validate(document, _Index, str(path))
+    runs = tuple(Measurement(**run.model_dump()) for run in index.runs)
+    return MeasurementSet(directory, index.name, runs, index.about, tuple(index.warnings))
 
 
-def _run(path: Path, number: int, item: Any) -> Measurement:
-    """Return one entry of the index."""
-    names = {each.name for each in fields(Measurement)}
-    if not isinstance(item, dict) or item.keys() != names:
-        found = sorted(names ^ set(item)) if isinstance(item, dict) else [type(item).__name__]
-        raise ConfigurationError(
-            f"{path}: run {number}: missing or unknown: {', '.join(map(str, found))}"
-        )
-    try:
-        run = Measurement(
-            file=str(item["file"]),
-            program=str(item["program"]),
-            params=dict(item["params"]),
-            label=str(item["label"]),
-            policy=str(item["policy"]),
-            workers=int(item["workers"]),
-            seed=int(item["seed"]),
-            repetition=int(item["repetition"]),
-            makespan_s=float(item["makespan_s"]),
-            cpu_share=float(item["cpu_share"]),
-        )
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{path}: run {number}: {error}") from error
-    if Path(run.file).is_absolute() or ".." in Path(run.file).parts:
-        where = f"{path}: run {number}: file"
-        raise ConfigurationError(f"{where}: found {run.file!r}, accepted: a file of the set")
-    if not (run.makespan_s > 0 and run.workers > 0):
-        raise ConfigurationError(f"{path}: run {number}: makespan_s and workers: accepted above 0")
-    return run
+def _inside(data: object) -> object:
+    """Refuse the name of a file outside the set."""
+    if isinstance(data, str) and (Path(data).is_absolute() or ".." in Path(data).parts):
+        raise ValueError(f"found {data!r}, accepted: a file of the set")
+    return data
+
+
+class _Run(Section):
+    """One entry of the index, see :class:`Measurement`."""
+
+    file: Annotated[str, BeforeValidator(_inside), Field(min_length=1)]
+    program: str
+    params: dict[str, Any]
+    label: str
+    policy: str
+    workers: Annotated[int, Field(gt=0)]
+    seed: int
+    repetition: int
+    makespan_s: Annotated[float, Field(gt=0)]
+    cpu_share: float
+
+
+class _Index(Section):
+    """The index of a set."""
+
+    format: Literal[1]
+    name: str
+    about: dict[str, Any]
+    warnings: list[str]
+    runs: list[_Run]

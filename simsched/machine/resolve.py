@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 
 from simsched.errors import unknown_name
+from simsched.limits import DOMAINS, WORKERS
 from simsched.machine import schema
 from simsched.machine.model import (
     CacheLevel,
@@ -85,6 +86,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     FieldError
         When values do not fit together; it names the place in the file.
     """
+    _check_amounts(file)
     layout = _lay_out(file)
     n_domains = len(layout.domain_socket)
     graph = _link_graph(file, n_domains)
@@ -162,6 +164,25 @@ def _explain(source: schema.Source) -> str:
     """Return a source as ``kind: reference``."""
     calibration = f"; calibrated on {source.calibrated_on}" if source.calibrated_on else ""
     return f"{source.kind}: {source.reference}{calibration}"
+
+
+def _check_amounts(file: schema.MachineFile) -> None:
+    """Compare cores, domains and memory nodes with the limits before anything is laid out."""
+    domains = cores = 0
+    for block in file.sockets:
+        here = block.count.value * block.domains.value
+        domains += here
+        cores += here * sum(count.value for count in block.cores.values())
+    nodes = 0
+    for memory in file.memory.values():
+        nodes += {"each domain": domains, "machine": 1}.get(str(memory.at)) or len(memory.at)
+    for loc, found, limit in (
+        (("sockets",), domains, DOMAINS),
+        (("sockets",), cores, WORKERS),
+        (("memory",), nodes, DOMAINS),
+    ):
+        if found > limit.value:
+            raise FieldError(loc, limit.message(found))
 
 
 def _lay_out(file: schema.MachineFile) -> _Layout:

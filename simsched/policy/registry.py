@@ -30,6 +30,7 @@ from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.specs import Spec, parse_spec
 
 ENTRY_POINT_GROUP = "simsched.policies"
+MAX_FLOAT = 2**1023  #: whole numbers from there on may be no float
 
 PolicyClass = TypeVar("PolicyClass", bound=type[Policy])
 
@@ -255,6 +256,8 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
             declared[key].default, float
         )
         is_int = isinstance(value, int) and not isinstance(value, bool)
+        if wants_float and is_int and abs(value) >= MAX_FLOAT:
+            raise ConfigurationError(f"policy {name}: parameter {key}: found a number too large")
         values[key] = float(value) if wants_float and is_int else value
     return cls(**values)
 

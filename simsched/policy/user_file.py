@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from simsched.errors import ConfigurationError, unknown_name
+from simsched.limits import POLICY_FILES, policy_files_allowed
 from simsched.policy.base import Policy
 
 _loaded: dict[Path, tuple[int, ModuleType]] = {}
@@ -42,8 +43,12 @@ def load_policy_class(spec: str) -> type[Policy]:
     Raises
     ------
     ConfigurationError
-        When the file is missing or does not run, or the class is not in it.
+        When the file is missing or does not run, the class is not in it, or files are forbidden.
     """
+    if not policy_files_allowed():
+        raise ConfigurationError(
+            f"policy {spec!r}: found a file, accepted the name of a policy ({POLICY_FILES}=no)"
+        )
     path_text, class_name = (spec, "") if spec.endswith(".py") else spec.rsplit(":", 1)
     path = Path(path_text).expanduser().resolve()
     module = _load(path)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from simsched.atomic import atomically, naming, write_atomically
 from simsched.errors import ConfigurationError
+from simsched.limits import TABLE_BYTES
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 from simsched.trace.sink import Events, EventSink
 
@@ -26,6 +27,7 @@ About = Callable[
 ]  #: arguments: as for `InformedSink.begin`
 
 ROW_GROUP = 2**17  #: events
+ROW_BYTES = sum(np.dtype(kind).itemsize for kind in EVENT_COLUMNS.values())
 #: Encoding and compression of each column.
 ENCODING = dict.fromkeys(EVENT_COLUMNS, "DELTA_BINARY_PACKED") | {
     "iteration": "PLAIN",
@@ -184,11 +186,31 @@ def read_events(path: Path) -> Trace:
     ConfigurationError
         The file cannot be read or has other columns.
     """
-    table = read_table(path)
-    for name, kind in EVENT_COLUMNS.items():
-        if name not in table.column_names or str(table.schema.field(name).type) != kind:
-            raise ConfigurationError(f"{path}: column {name}: accepted {kind} values")
+    with _reading(path), pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+        for name, kind in EVENT_COLUMNS.items():
+            if schema.names.count(name) != 1 or str(schema.field(name).type) != kind:
+                raise ConfigurationError(f"{path}: column {name}: accepted {kind} values")
+        # What rows take does not follow from the length of the file: a million may take a byte.
+        TABLE_BYTES.check(file.metadata.num_rows * ROW_BYTES, path)
+        table = file.read(list(EVENT_COLUMNS))
+        table.validate(full=True)
+    for name in EVENT_COLUMNS:
+        if table.column(name).null_count:
+            raise ConfigurationError(f"{path}: column {name}: found rows without a value")
     return Trace({name: table.column(name).to_numpy() for name in EVENT_COLUMNS})
+
+
+def read_metadata(path: Path) -> dict[bytes, bytes]:
+    """Return what is stored with a Parquet file beside its columns.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be read.
+    """
+    with _reading(path):
+        return dict(pq.read_schema(path).metadata or {})
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -229,15 +251,11 @@ def write_table(path: Path, table: pa.Table) -> None:
     write_atomically(path, fill)
 
 
-def read_table(path: Path) -> pa.Table:
-    """Return the table in a Parquet file.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read.
-    """
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn errors of the file and of its format into ours."""
     try:
-        return pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise ConfigurationError(f"{path}: not a readable Parquet file: {error}") from error
+        yield
+    except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigurationError(f"{path}: not a readable Parquet file: {reason}") from error

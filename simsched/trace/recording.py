@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import io
 import json
+import struct
+import zipfile
+import zlib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from simsched.errors import ConfigurationError
-from simsched.trace.parquet import read_events, read_table, write_events
+from simsched.errors import ConfigurationError, SimschedError
+from simsched.limits import TABLE_BYTES, TASKS, WORKERS
+from simsched.trace.parquet import read_events, read_metadata, write_events
 from simsched.trace.schema import Trace
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.yaml_reader import Section, validate
 
 FORMAT = 1
 _RECORDING, _GRAPH, _INIT = b"recording", b"graph", b"init"
 _TUPLES = ("kinds", "class_names", "codelets")
+Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+#: What NumPy and zipfile raise for an archive that is damaged or of another kind.
+_UNREADABLE = (
+    *(KeyError, TypeError, ValueError, AttributeError, IndexError, OSError, EOFError, MemoryError),
+    *(NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,34 +123,89 @@ def read_recording(path: Path) -> Recording:
     ConfigurationError
         The file cannot be read, or is no recording.
     """
-    metadata = read_table(path).schema.metadata or {}
+    metadata = read_metadata(path)
+    if _RECORDING not in metadata:
+        raise ConfigurationError(f"{path}: not a recording: found no description of a run")
+    where = f"{path}: recording"
     try:
-        about = json.loads(metadata[_RECORDING])
-        if about["format"] != FORMAT:
-            raise ConfigurationError(f"{path}: found format {about['format']}, accepted {FORMAT}")
-        workload = None
-        if "workload" in about:
-            workload = Workload(
-                about["workload"]["name"],
-                _unpacked(metadata[_GRAPH]),
-                iterations=about["workload"]["iterations"],
-                init=_unpacked(metadata[_INIT]) if _INIT in metadata else None,
-                parameters=about["workload"]["parameters"],
-            )
-            workload.validate()
-        classes = about["task_class"] if workload is None else workload.graph.task_class
-        return Recording(
-            about["name"],
-            read_events(path),
-            np.asarray(classes, np.int32),
-            tuple(about["class_names"]),
-            tuple(about["worker_names"]),
-            np.asarray(about["worker_core"], np.int32),
-            workload,
-            about["details"],
+        found = json.loads(metadata[_RECORDING])
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{where}: not JSON: {error}") from error
+    about = validate(found, _About, where)
+    WORKERS.check(len(about.worker_names), path)
+    workload = None if about.workload is None else _workload(path, about.workload, metadata)
+    classes = _checked_classes(where, about, workload)
+    return Recording(
+        about.name,
+        read_events(path),
+        classes,
+        tuple(about.class_names),
+        tuple(about.worker_names),
+        np.array(about.worker_core, np.int32),
+        workload,
+        about.details,
+    )
+
+
+class _AboutWorkload(Section):
+    """What is stored of a workload beside its graphs."""
+
+    name: str
+    iterations: int
+    parameters: dict[str, Any]
+
+
+class _About(Section):
+    """What is stored of a recording beside its events and graphs."""
+
+    format: Literal[1]
+    name: str
+    task_class: list[Int32] | None
+    class_names: list[str]
+    worker_names: list[str]
+    worker_core: list[Int32]
+    details: dict[str, Any]
+    workload: _AboutWorkload | None = None
+
+
+def _checked_classes(where: str, about: _About, workload: Workload | None) -> NDArray[np.int32]:
+    """Return the class of each task after comparing what belongs together."""
+    if len(about.worker_core) != len(about.worker_names):
+        raise ConfigurationError(
+            f"{where}: worker_core: found {len(about.worker_core)} values, accepted one for each "
+            f"of the {len(about.worker_names)} workers"
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigurationError(f"{path}: not a recording: {error!r}") from error
+    if workload is not None:
+        classes = workload.graph.task_class
+    elif about.task_class is None:
+        raise ConfigurationError(f"{where}: task_class: found nothing, accepted a class per task")
+    else:
+        classes = np.array(about.task_class, np.int32)
+    TASKS.check(len(classes), where)
+    last = len(about.class_names) - 1
+    if len(classes) and not 0 <= classes.min() <= classes.max() <= last:
+        raise ConfigurationError(
+            f"{where}: task_class: found {classes.min()} to {classes.max()}, accepted 0 to {last}"
+        )
+    return classes
+
+
+def _workload(path: Path, about: _AboutWorkload, metadata: dict[bytes, bytes]) -> Workload:
+    """Return the workload of a recording."""
+    try:
+        result = Workload(
+            about.name,
+            _unpacked(path, metadata[_GRAPH]),
+            iterations=about.iterations,
+            init=_unpacked(path, metadata[_INIT]) if _INIT in metadata else None,
+            parameters=about.parameters,
+        )
+        result.validate()
+    except SimschedError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    except _UNREADABLE as error:
+        raise ConfigurationError(f"{path}: graph of the recording: {error!r}") from error
+    return result
 
 
 def _packed(graph: TaskGraph) -> bytes:
@@ -150,8 +217,10 @@ def _packed(graph: TaskGraph) -> bytes:
     return buffer.getvalue()
 
 
-def _unpacked(data: bytes) -> TaskGraph:
+def _unpacked(path: Path, data: bytes) -> TaskGraph:
     """Return the graph in such an archive."""
+    with zipfile.ZipFile(io.BytesIO(data)) as packed:
+        TABLE_BYTES.check(sum(member.file_size for member in packed.infolist()), path)
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         known = [f.name for f in fields(TaskGraph) if f.name in archive]
         arrays: dict[str, Any] = {name: archive[name] for name in known}

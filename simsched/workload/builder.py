@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simsched.errors import ConfigurationError, GraphError
+from simsched.limits import EDGES, TASKS
 from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph
 
 MAX_INDEX = 2**31 - 1
 MAX_TASKS = 2**28
-MAX_EDGES = 2**32
 MAX_DATA_BYTES = 2**60
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -338,17 +338,15 @@ def check_size(workload: str, *, tasks: int = 0, edges: float = 0, data_bytes: f
     Raises
     ------
     ConfigurationError
-        More than `MAX_TASKS`, `MAX_EDGES` or `MAX_DATA_BYTES`.
+        More tasks or edges than the limits of `simsched.limits`, or more than `MAX_DATA_BYTES`.
     """
-    for what, found, accepted in (
-        ("tasks", tasks, MAX_TASKS),
-        ("edges", edges, MAX_EDGES),
-        ("bytes of data", data_bytes, MAX_DATA_BYTES),
-    ):
-        if found > accepted:
-            raise ConfigurationError(
-                f"workload {workload}: found {found:.4g} {what}, accepted at most {accepted}"
-            )
+    where = f"workload {workload}"
+    TASKS.check(tasks, where)
+    EDGES.check(edges, where)
+    if data_bytes > MAX_DATA_BYTES:
+        raise ConfigurationError(
+            f"{where}: found {data_bytes:.4g} bytes of data, accepted at most {MAX_DATA_BYTES}"
+        )
 
 
 def _group(

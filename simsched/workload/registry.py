@@ -116,7 +116,7 @@ class Parameter:
         if isinstance(value, str) and self.name.endswith("_bytes"):
             value = parse_size(value)
         if self.type is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
+            value = float(value) if abs(value) < 2**1023 else math.inf
         if type(value) is not self.type or (self.choices and value not in self.choices):
             raise ValueError(f"found {value!r}, accepted {self.accepted}")
         if isinstance(value, int | float) and not self._admits(value):
@@ -125,7 +125,8 @@ class Parameter:
 
     def _admits(self, number: float) -> bool:
         """Return whether a number, or a truth value, is finite and within bounds."""
-        return math.isfinite(number) and self.bounds.holds(number)
+        finite = isinstance(number, int) or math.isfinite(number)
+        return finite and self.bounds.holds(number)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def test_rows_can_be_chosen_and_programs_changed(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "found no line"),
+        ("", "found an empty file"),
         (HEAD, "found no row below the head"),
         ("machine,policy,tiles,makespan_ms\nmirage,dmda,3,50\n", ":1: found columns machine"),
         (HEAD + "mirage,dmda,3,50\n", ":2: found 4 values, accepted 5"),

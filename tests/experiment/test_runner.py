@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from simsched.atomic import HOST
@@ -20,7 +21,7 @@ from simsched.experiment.pool import WorkerLostError, _Worker
 from simsched.experiment.runner import Interrupted, Outcome, run_experiment
 from simsched.experiment.store import Store
 from simsched.policy import make_policy
-from simsched.trace.parquet import read_events, read_table
+from simsched.trace.parquet import read_events
 from simsched.yaml_reader import Document
 
 from .conftest import Impatient, deterministic, drastic
@@ -40,7 +41,7 @@ def test_rows_say_everything(small: Document, tmp_path: Path) -> None:
     assert row["makespan_s"] >= row["bound_s"] > 0
     assert row["wall_s"] > 0
     assert 10_000_000 < row["peak_rss_bytes"] < 2**34
-    table = read_table(outcome.parquet)
+    table = pq.read_table(outcome.parquet)
     assert table.num_rows == 4
     assert table.column("key").to_pylist() == [row["key"] for row in outcome.rows]
 

@@ -136,7 +136,7 @@ def test_entries_of_an_index_are_checked(tmp_path: Path) -> None:
     measured = measure_on(host(tmp_path), tmp_path)
     for change, message in (
         ({"file": "../0.parquet"}, "a file of the set"),
-        ({"makespan_s": 0.0}, "above 0"),
+        ({"makespan_s": 0.0}, "greater than 0"),
     ):
         write_measurements(replace(measured, runs=(replace(measured.runs[0], **change),)))
         with pytest.raises(ConfigurationError, match=message):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from simsched.errors import ConfigurationError
-from simsched.trace.parquet import read_events, read_table, write_events, write_rows
+from simsched.trace.parquet import read_events, read_metadata, write_events, write_rows
 from simsched.trace.schema import EVENT_COLUMNS, Trace
 
 
@@ -21,7 +22,7 @@ def test_events_come_back(tmp_path: Path) -> None:
     trace = read_events(tmp_path / "events.parquet")
     for name in EVENT_COLUMNS:
         assert np.array_equal(trace.events[name], some_trace().events[name])
-    metadata = read_table(tmp_path / "events.parquet").schema.metadata
+    metadata = read_metadata(tmp_path / "events.parquet")
     assert metadata[b"run"] == b"one"
     assert b"3=ACQUIRE" in metadata[b"event_kinds"]
 
@@ -29,7 +30,7 @@ def test_events_come_back(tmp_path: Path) -> None:
 def test_rows_with_different_columns_become_one_table(tmp_path: Path) -> None:
     rows = [{"a": 1, "list": [1.0, 2.0]}, {"a": 2, "mixed": "x"}, {"a": 3, "mixed": 4}]
     write_rows(tmp_path / "rows.parquet", rows)
-    assert read_table(tmp_path / "rows.parquet").to_pydict() == {
+    assert pq.read_table(tmp_path / "rows.parquet").to_pydict() == {
         "a": [1, 2, 3],
         "list": [[1.0, 2.0], None, None],
         "mixed": [None, "x", "4"],

@@ -149,6 +149,8 @@ cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     p.home = <const int32_t *>_array(kept, problem, "home", np.int32, (blocks,))
     p.touch_order = <const int32_t *>_array(kept, problem, "touch_order", np.int32, (domains, allowed))
     _length(problem, "replica")
+    if problem.replica.ndim != 2:
+        raise ValueError("Problem.replica: accepted an array with two axes")
     replicas = problem.replica.shape[1]
     p.n_replicas = replicas
     p.replica = <const int32_t *>_array(kept, problem, "replica", np.int32, (blocks, replicas))
@@ -283,8 +285,16 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     return 0
 
 
+cdef bint _is_order(object decision) except? True:
+    """Tell whether a decision of a hook is an acquire order; refuse what is none at all."""
+    if not isinstance(decision, tuple) or len(decision) < 2:  # no bounds are checked below
+        raise ValueError(f"decision: found {decision!r}, accepted a tuple with its kind first")
+    return decision[0] == SSK_DECIDE_ORDER
+
+
 cdef int _fill_decision(ssk_decision_t *d, tuple chosen) except -1:
     """Take over a decision of a hook, but an acquire order; see :data:`simsched.engine.backend.Decision`."""
+    _is_order(chosen)
     memset(d, 0, sizeof(d[0]))
     d.kind, rest = chosen[0], chosen[1:]
     if d.kind == SSK_DECIDE_TRANSFER:

@@ -135,14 +135,14 @@ cdef int _on_timer(void *context, const ssk_decision_t **decisions) noexcept wit
     cdef Py_ssize_t i
     try:
         chosen = backend.hooks.on_timer()
-        if any(decision[0] == SSK_DECIDE_ORDER for decision in chosen):
+        if any(_is_order(decision) for decision in chosen):
             backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
         backend.decisions = _fill_decisions(&answer, [
-            PLACE_OF_ORDER if decision[0] == SSK_DECIDE_ORDER else decision for decision in chosen
+            PLACE_OF_ORDER if _is_order(decision) else decision for decision in chosen
         ])
         place = <ssk_decision_t *>answer.decisions
         for i in range(len(chosen)):
-            if chosen[i][0] == SSK_DECIDE_ORDER:
+            if _is_order(chosen[i]):
                 place[i].kind, place[i].plan = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
         decisions[0] = place
         return answer.n_decisions

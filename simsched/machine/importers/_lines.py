@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from simsched.bounded import member, read_text
 from simsched.errors import ConfigurationError
 
-MAX_BYTES = 64 * 2**20
 MAX_LINKS = 8
+MAX_DIGITS = 18
+_NOT_IN_NAMES = re.compile(r"[\s#/\x00-\x1f\ufffd]")
 
 
 def real_file(path: Path) -> Path:
@@ -24,24 +27,21 @@ def real_file(path: Path) -> Path:
         The file cannot be read, or links lead nowhere or in a circle.
     """
     for _ in range(MAX_LINKS):
+        path = member(path.parent, path.name)
         try:
             with path.open("rb") as file:
                 head = file.read(257)
         except OSError as error:
-            raise unreadable(path, error) from error
+            found = f"cannot be read: {error.strerror or error}"
+            raise ConfigurationError(f"{path}: {found}") from error
         name = head.decode("utf-8", "replace")
-        if not name or len(head) > 256 or any(c.isspace() or c in "#/" for c in name):
+        if len(head) > 256 or not name.strip(".") or _NOT_IN_NAMES.search(name):
             return path
-        target = path.with_name(name)
+        target = path.parent / name
         if not target.is_file():
             raise ConfigurationError(f"{path}:1: found a link to {name!r}, which is no file here")
         path = target
     raise ConfigurationError(f"{path}: found links that lead in a circle")
-
-
-def unreadable(path: Path, error: OSError) -> ConfigurationError:
-    """Return the error for a file that the system does not let us read."""
-    return ConfigurationError(f"{path}: cannot be read: {error.strerror or error}")
 
 
 @dataclass
@@ -64,17 +64,8 @@ class Lines:
 
     @classmethod
     def read(cls, path: Path) -> Lines:
-        """Return the lines of a UTF-8 text file of at most `MAX_BYTES`."""
-        try:
-            if path.stat().st_size > MAX_BYTES:
-                raise ConfigurationError(f"{path}: found more than {MAX_BYTES} bytes")
-            text = path.read_bytes().decode("utf-8")
-        except OSError as error:
-            raise unreadable(path, error) from error
-        except UnicodeDecodeError as error:
-            raise ConfigurationError(f"{path}: found bytes that are not UTF-8 text") from error
-        if not text.strip():
-            raise ConfigurationError(f"{path}: found an empty file")
+        """Return the lines of a UTF-8 text file, gzip or not."""
+        text = read_text(path)
         return cls(path, text.splitlines())
 
     @property
@@ -119,7 +110,7 @@ class Lines:
     def whole(self, what: str) -> int:
         """Return the next line as an integer of at least zero."""
         fields = self.data(what)
-        if len(fields) != 1 or not fields[0].isdecimal():
+        if len(fields) != 1 or not fields[0].isdecimal() or len(fields[0]) > MAX_DIGITS:
             raise self.fail(f"found {' '.join(fields)[:40]!r}, accepted {what}")
         return int(fields[0])
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.machine.importers._lines import Lines, real_file
+from simsched.limits import WORKERS
+from simsched.machine.importers._lines import MAX_DIGITS, Lines, real_file
 
 LABELS = {
     "cpus": "cpus",
@@ -28,7 +29,7 @@ LABELS = {
     "mic devices": "mic",
 }
 DEVICES = ("cuda", "opencl", "mic")  # in the order of their nodes
-_LABEL = re.compile(r"(\d+)\s*#\s*Number of (.+?)\s*")
+_LABEL = re.compile(r"(\d{1,18})\s*#\s*Number of (.+?)\s*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +128,8 @@ def _config(path: Path) -> dict[str, int]:
     for label in ("CPUs", "CUDA devices"):
         if LABELS[label.lower()] not in counts:
             raise lines.fail(f"found no line '... # Number of {label}' up to here")
+    for count in counts.values():
+        WORKERS.check(count, path)
     if counts["cpus"] == 0:
         raise lines.fail("found no CPU, accepted at least one")
     if counts.get("numa", 1) != 1:
@@ -138,11 +141,12 @@ def _config(path: Path) -> dict[str, int]:
 def _matrix(path: Path, n_nodes: int, unit: str) -> NDArray[np.float64]:
     """Return the part of a matrix that belongs to nodes that exist."""
     lines = Lines.read(path)
-    values = np.zeros((n_nodes, n_nodes))
+    rows: list[list[float]] = []
     for source in range(n_nodes):
         fields = lines.data(f"row {source} of {n_nodes}")
         if len(fields) < n_nodes:
             raise lines.fail(f"found {len(fields)} columns, accepted at least {n_nodes}")
+        rows.append([0.0] * n_nodes)
         for destination in range(n_nodes):
             what = f"from node {source} to node {destination} ({unit})"
             text = fields[destination]
@@ -150,8 +154,8 @@ def _matrix(path: Path, n_nodes: int, unit: str) -> NDArray[np.float64]:
                 if lines.number_in(text, what) != 0:
                     raise lines.fail(f"{what}: found {text!r}, accepted 0 on the diagonal")
                 continue
-            values[source, destination] = lines.number_in(text, what, above=True)
-    return values
+            rows[source][destination] = lines.number_in(text, what, above=True)
+    return np.array(rows)
 
 
 def _affinity(path: Path, n_devices: int, n_cpus: int) -> tuple[tuple[int, ...], ...]:
@@ -160,7 +164,7 @@ def _affinity(path: Path, n_devices: int, n_cpus: int) -> tuple[tuple[int, ...],
     rows = []
     for device in range(n_devices):
         fields = lines.data(f"row {device} of {n_devices}")
-        if not all(text.isdecimal() for text in fields):
+        if not all(text.isdecimal() and len(text) <= MAX_DIGITS for text in fields):
             raise lines.fail(f"found {' '.join(fields)[:40]!r}, accepted numbers of cores")
         cores = tuple(int(text) for text in fields[1:])
         if sorted(cores) != list(range(n_cpus)):

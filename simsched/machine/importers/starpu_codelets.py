@@ -273,8 +273,9 @@ def _agree(lines: Lines, fields: list[str]) -> bool:
     mean, dev, total, squares, samples = (
         lines.number_in(text, "sums", least=-math.inf) for text in fields[3:]
     )
-    spread = math.sqrt(max(0.0, squares / samples - (total / samples) ** 2))
+    average = total / samples
+    spread = math.sqrt(max(0.0, squares / samples - average * average))  # infinite if too large
     # The difference of two numbers near mean**2, each exact to 1e-6, is exact to 2e-3 * mean.
-    return math.isclose(total / samples, mean, rel_tol=1e-4) and math.isclose(
+    return math.isclose(average, mean, rel_tol=1e-4) and math.isclose(
         spread, dev, rel_tol=0.05, abs_tol=3e-3 * mean
     )

@@ -44,15 +44,18 @@ class Arrows:
         return Arrows(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
-def steal_arrows(intervals: Intervals) -> Arrows:
+def steal_arrows(intervals: Intervals, n_workers: int) -> Arrows:
     """Return arrows from victims to thieves, for steals from pools that belong to a worker.
 
     Parameters
     ----------
     intervals : Intervals
         What the workers did.
+    n_workers : int
+        Number of workers; steals from others are left out.
     """
-    rows = intervals.chosen((intervals.activity == Activity.STEAL) & (intervals.arg >= 0))
+    from_worker = (intervals.arg >= 0) & (intervals.arg < n_workers)
+    rows = intervals.chosen((intervals.activity == Activity.STEAL) & from_worker)
     return Arrows(
         rows.arg.astype(np.int32),
         rows.start_ps,
@@ -95,7 +98,7 @@ def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) ->
             order = np.argsort(found.target_ps, kind="stable")[:room]
             parts.append(found.chosen(order))
     if not parts:
-        return steal_arrows(intervals.chosen(np.zeros(len(intervals), bool))), total
+        return steal_arrows(intervals, 0), total
     return (
         Arrows(
             **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Arrows)}
@@ -117,7 +120,8 @@ def _of_iteration(graph: TaskGraph, stretches: Intervals, number: int) -> Arrows
     ended = np.full(graph.n_tasks, -1, np.int64)
     began = ended.copy()
     ended[stretches.task[stretches.last]] = np.flatnonzero(stretches.last)
-    began[stretches.task[stretches.first]] = np.flatnonzero(stretches.first)
+    first = stretches.first & ~stretches.lost
+    began[stretches.task[first]] = np.flatnonzero(first)
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
     u, v = ended[source], began[graph.succ]
     known = (u >= 0) & (v >= 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.trace.exporters._source import events_of
+from simsched.trace.exporters._source import detail, events_of
 from simsched.trace.metrics import PS, flow_times, spread
 from simsched.trace.recording import Recording
 
@@ -38,9 +38,9 @@ def node_bandwidth(
     edges = np.linspace(0, max(last, 1), bins + 1)
     if not len(begin):
         return edges.astype(np.int64), {}
-    names = recording.details.get("memory_nodes")
-    leads = np.asarray(recording.details.get("path_node", []), np.int64)
-    if names is None or int(path.max()) >= len(leads):
+    names = detail(recording, "memory_nodes", str)
+    leads = np.array(detail(recording, "path_node", int) or [], np.int64)
+    if names is None or not 0 <= path.min() <= path.max() < len(leads):
         names, node = [ALL_MEMORY], np.zeros(len(path), np.int64)
     else:
         node = leads[path]

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from simsched.engine.run import Run
 from simsched.errors import ConfigurationError
+from simsched.limits import TASKS, WORKERS
 from simsched.machine.model import Machine
 from simsched.trace.metrics import path_nodes
-from simsched.trace.parquet import read_events, read_table
+from simsched.trace.parquet import read_events, read_metadata
 from simsched.trace.recording import Recording, read_recording
 from simsched.trace.schema import NONE, EventKind, Trace
 from simsched.workload.graph import Workload
@@ -130,10 +131,7 @@ def open_recording(path: Path) -> Recording:
     ConfigurationError
         The file cannot be read or contradicts itself.
     """
-    if b"recording" in (read_table(path).schema.metadata or {}):
-        recording = read_recording(path)
-    else:
-        recording = _bare(path)
+    recording = read_recording(path) if b"recording" in read_metadata(path) else _bare(path)
     check_recording(recording, str(path))
     return recording
 
@@ -143,12 +141,14 @@ def _bare(path: Path) -> Recording:
     trace = read_events(path)
     if not len(trace):
         raise ConfigurationError(f"{path}: found no events, accepted at least one")
-    n_workers = int(trace.events["worker"].max()) + 1
-    n_tasks = int(trace.events["task"].max()) + 1
+    n_workers = max(0, int(trace.events["worker"].max()) + 1)
+    n_tasks = max(0, int(trace.events["task"].max()) + 1)
+    WORKERS.check(n_workers, path)
+    TASKS.check(n_tasks, path)
     return Recording(
         path.stem,
         trace,
-        np.zeros(max(0, n_tasks), np.int32),
+        np.zeros(n_tasks, np.int32),
         ("task",),
         tuple(f"worker {i}" for i in range(n_workers)),
         np.full(n_workers, NONE, np.int32),
@@ -205,6 +205,37 @@ def check_recording(recording: Recording, where: str | None = None) -> None:
             raise ConfigurationError(
                 f"{where}: row {row}: {column}: found {int(values[row])}, accepted {accepted}"
             )
+
+
+def detail(recording: Recording, key: str, kind: type) -> list[Any] | None:
+    """Return a list among the details of a recording, None where it has none.
+
+    Parameters
+    ----------
+    recording : Recording
+        Its details may come from a file.
+    key : str
+        Name of the entry.
+    kind : type
+        What the list holds.
+
+    Raises
+    ------
+    ConfigurationError
+        Something else stands there.
+    """
+    found = recording.details.get(key)
+    if found is None:
+        return None
+    if not isinstance(found, list) or any(type(value) is not kind for value in found):
+        raise ConfigurationError(
+            f"recording {recording.name!r}: details: {key}: accepted a list of {kind.__name__}"
+        )
+    if kind is int and any(abs(value) >= 2**31 for value in found):
+        raise ConfigurationError(
+            f"recording {recording.name!r}: details: {key}: accepted numbers below 2**31"
+        )
+    return found
 
 
 def _outside(values: NDArray[np.int64] | NDArray[np.int32], last: int) -> NDArray[np.bool_]:

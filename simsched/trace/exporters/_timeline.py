@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.base import PARENT_FIRST
-from simsched.trace.schema import NONE, EventKind, Trace
+from simsched.trace.schema import NONE, EventKind, Loss, Trace
 
 Int64Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -34,9 +34,10 @@ class Activity(IntEnum):
     POP = 2  #: takes a task from a pool of its own: (group, 0)
     STEAL = 3  #: takes a task from another pool: (victim or -1, distance class)
     RELEASE = 4  #: makes the successors of a task ready: (0, 0)
-    SWITCH = 5  #: leaves a task that has been preempted: (0, 0)
+    SWITCH = 5  #: leaves a task that has been preempted or lost: (0, 0)
     TAKE = 6  #: takes over a task that has been preempted: (0, 0)
     MIGRATE = 7  #: copies a block to another node: (block, node)
+    DUPLICATE = 8  #: takes a task that another worker executes: (that worker, 0)
 
 
 _OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
@@ -52,6 +53,8 @@ _RELEVANT = (
     EventKind.MIGRATE_START,
     EventKind.MIGRATE_END,
     EventKind.SPAWN,
+    EventKind.DUPLICATE,
+    EventKind.FAILURE,
 )
 _TAKEN = 100  #: stands for a preemption on the side of the worker that takes the task
 
@@ -72,8 +75,9 @@ class Intervals:
         When.
     event : ndarray of int64, shape (n,)
         Row of the trace that begins the interval.
-    first, last : ndarray of bool, shape (n,)
-        Whether a stretch begins with the start of its task, and ends with the end of its task.
+    first, last, lost : ndarray of bool, shape (n,)
+        Whether a stretch begins with the start of its task, ends with the end of its task, and ends
+        without result: the worker has lost the task.
     inside : ndarray of bool, shape (n,)
         Whether the interval lies inside a stretch.
     arg, extra : ndarray of int64, shape (n,)
@@ -89,6 +93,7 @@ class Intervals:
     event: Int64Array
     first: Mask
     last: Mask
+    lost: Mask
     inside: Mask
     arg: Int64Array
     extra: Int64Array
@@ -271,9 +276,13 @@ def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64
         rows.worker[accesses] == rows.worker[opened[owner]] if len(opened) else False
     )
     np.add.at(moved, owner[inside], rows.arg1[accesses[inside]])
-    last = sound & (rows.kind_at(opened, closed) == EventKind.TASK_END)
-    first = rows.kind[opened] == EventKind.TASK_START
-    return _made(rows, Activity.TASK, opened, end, extra=moved, first=first, last=last), opened
+    closed_by = rows.kind_at(opened, closed)
+    marks = {
+        "first": rows.kind[opened] == EventKind.TASK_START,
+        "last": sound & (closed_by == EventKind.TASK_END),
+        "lost": sound & (closed_by == EventKind.KILL),
+    }
+    return _made(rows, Activity.TASK, opened, end, extra=moved, **marks), opened
 
 
 def _spawns(rows: _Rows, stretches: Intervals, opened: Int64Array) -> Intervals:
@@ -326,13 +335,15 @@ def _acquisitions(rows: _Rows) -> list[Intervals]:
 
 
 def _other_costs(rows: _Rows) -> list[Intervals]:
-    """Return releases, context switches and copies."""
+    """Return releases, context switches, duplicates and copies."""
     n = len(rows)
     numbers = np.where(rows.kind != EventKind.TASK_READY, np.arange(n), n)
     beyond = np.append(np.minimum.accumulate(numbers[::-1])[::-1], n)  # first row that is no push
     ended = np.flatnonzero(rows.kind == EventKind.TASK_END)
     ended = ended[rows.kind_at(ended, ended + 1) == EventKind.TASK_READY]
-    left = np.flatnonzero(np.isin(rows.kind, (EventKind.PREEMPT, EventKind.KILL)))
+    lost = rows.kind == EventKind.KILL
+    left = np.flatnonzero((rows.kind == EventKind.PREEMPT) | (lost & (rows.arg0 != Loss.FAILED)))
+    again = np.flatnonzero(rows.kind == EventKind.DUPLICATE)
     taken = np.flatnonzero(rows.kind == _TAKEN)
     taken = taken[np.isin(rows.kind_at(taken, taken + 1), _OPENING)]
     copied = np.flatnonzero(rows.kind == EventKind.MIGRATE_START)
@@ -340,6 +351,9 @@ def _other_costs(rows: _Rows) -> list[Intervals]:
     return [
         _made(rows, Activity.RELEASE, ended, rows.time_at(ended, beyond[ended + 1])),
         _made(rows, Activity.SWITCH, left, rows.time_at(left, beyond[left + 1])),
+        _made(
+            rows, Activity.DUPLICATE, again, rows.time_at(again, again + 1), arg=rows.arg0[again]
+        ),
         _made(rows, Activity.TAKE, taken, rows.time_at(taken, taken + 1)),
         _made(
             rows,
@@ -357,7 +371,8 @@ def _made(
 ) -> Intervals:
     """Return intervals that begin at rows; columns that are not given are 0 or False."""
     n = len(row)
-    marks = {name: columns.pop(name, np.zeros(n, bool)) for name in ("first", "last", "inside")}
+    names = ("first", "last", "lost", "inside")
+    marks = {name: columns.pop(name, np.zeros(n, bool)) for name in names}
     numbers = {name: columns.pop(name, np.zeros(n, np.int64)) for name in ("arg", "extra")}
     return Intervals(
         np.full(n, activity, np.int8),

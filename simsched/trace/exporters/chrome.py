@@ -21,7 +21,8 @@ from simsched.errors import ConfigurationError
 from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes
-from simsched.trace.exporters._source import events_of
+from simsched.trace.exporters._moments import moments_of
+from simsched.trace.exporters._source import detail, events_of
 from simsched.trace.exporters._text import Lines, merged, write_pieces
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
 from simsched.trace.exporters.registry import exporter
@@ -31,8 +32,8 @@ from simsched.trace.schema import EventKind
 FORMAT = 1
 RUN_PID = 1  #: process of what belongs to no worker; domains follow
 PS_PER_NS = 1000
-PARTS = {(True, True): "whole", (True, False): "first", (False, False): "middle"}
-PARTS[False, True] = "last"
+PARTS = ("middle", "last", "first", "whole", "lost")
+LOST = 4
 Int64Array = NDArray[np.int64]
 
 
@@ -68,7 +69,7 @@ def export_chrome(
     )
     slices = _Slices(found.intervals.chosen(drawn))
     wanted, total = dependence_arrows(recording, found.intervals, dependences)
-    stolen = steal_arrows(found.intervals)
+    stolen = steal_arrows(found.intervals, recording.n_workers)
     flows = [
         _bound(stolen, slices, same_source=False),
         _bound(wanted, slices, same_source=True),
@@ -203,6 +204,7 @@ def _document(
             )
             for end in (False, True)
         ),
+        _moments(recording, pids),
         _counters(recording, bins),
     ]
     for lines in merged(sources):
@@ -212,7 +214,7 @@ def _document(
 
 def _pids(recording: Recording) -> NDArray[np.int64]:
     """Return the process of each worker."""
-    domain = recording.details.get("worker_domain")
+    domain = detail(recording, "worker_domain", int)
     if domain is None or len(domain) != recording.n_workers:
         domain = [0] * recording.n_workers
     pids: NDArray[np.int64] = np.asarray(domain, np.int64) + RUN_PID + 1
@@ -284,7 +286,7 @@ def _slice_source(slices: _Slices, classes: Classes, pids: NDArray[np.int64]) ->
             _microseconds(slices.end[rows] - start),
             chosen.task.tolist(),
             chosen.iteration.tolist(),
-            zip(chosen.first.tolist(), chosen.last.tolist(), strict=True),
+            np.where(chosen.lost, LOST, 2 * chosen.first + chosen.last).tolist(),
             chosen.arg.tolist(),
             chosen.extra.tolist(),
         )
@@ -316,6 +318,7 @@ _DESCRIPTIONS = {
     Activity.RELEASE: ('"cat":"runtime","name":"release"', ""),
     Activity.SWITCH: ('"cat":"runtime","name":"switch"', ""),
     Activity.TAKE: ('"cat":"runtime","name":"take"', ""),
+    Activity.DUPLICATE: ('"cat":"runtime","name":"duplicate"', ',"executed_by":{arg}'),
     Activity.MIGRATE: ('"cat":"migration","name":"copy"', ',"block":{arg},"node":{extra}'),
 }
 
@@ -340,6 +343,27 @@ def _flow_source(
             f'{top},"id":{identity},"pid":{pid},"tid":{tid},"ts":{ts!r}}}'
             for identity, pid, tid, ts in zip(*columns, strict=True)
         ]
+
+    return Lines(time, lines)
+
+
+def _moments(recording: Recording, pids: NDArray[np.int64]) -> Lines:
+    """Return decisions of the policy and changes of conditions as instants."""
+    found = moments_of(recording)
+    time = _round_ns(found.time_ps)
+    everywhere = f'"s":"p","pid":{RUN_PID},"tid":{recording.n_workers + 1}'
+
+    def lines(rows: Int64Array) -> list[str]:
+        texts = []
+        for row, ts in zip(rows.tolist(), _microseconds(time[rows]), strict=True):
+            worker = int(found.worker[row])
+            own = f'"s":"t","pid":{pids[worker]},"tid":{worker + 1}'
+            texts.append(
+                f'{{"ph":"i","cat":"moment","name":"{found.name(row)}",'
+                f'{everywhere if worker < 0 else own},"ts":{ts!r},'
+                f'"args":{json.dumps(found.about(row))}}}'
+            )
+        return texts
 
     return Lines(time, lines)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError
 from simsched.trace.exporters._source import events_of
@@ -15,12 +18,22 @@ from simsched.workload.importers import to_networkx
 from simsched.workload.importers.graphml import write_networkx
 
 
+def _moments(
+    events: dict[str, Any], rows: NDArray[np.bool_], kind: EventKind
+) -> Iterator[tuple[int, int, int]]:
+    """Yield task, time and worker of the events of a kind."""
+    found = np.flatnonzero(rows & (events["kind"] == kind))
+    columns = (events[name][found].tolist() for name in ("task", "time_ps", "worker"))
+    return zip(*columns, strict=True)
+
+
 @exporter("graphml", suffixes=(".graphml",))
 def export_graphml(recording: Recording, path: Path, *, iteration: int | None = None) -> list[str]:
     """GraphML: the task graph with start, end and worker of every task in one iteration.
 
     Nodes get ``start_ps``, ``end_ps`` and ``worker`` (a name) beside the attributes of
     :func:`~simsched.workload.importers.to_networkx`; ``worker`` is the one that ended the task.
+    Of a task that was started several times the start is that on this worker, if there is one.
 
     Parameters
     ----------
@@ -59,15 +72,15 @@ def export_graphml(recording: Recording, path: Path, *, iteration: int | None = 
     for stage, number in stages.items():
         prefix = "init" if stage == "init" else ""
         rows = events["iteration"] == number
-        for kind, key in ((EventKind.TASK_START, "start_ps"), (EventKind.TASK_END, "end_ps")):
-            found = np.flatnonzero(rows & (events["kind"] == kind))
-            for task, time, worker in zip(
-                *(events[name][found].tolist() for name in ("task", "time_ps", "worker")),
-                strict=True,
-            ):
-                node = graph.nodes[f"{prefix}{task}" if prefix else task]
-                node[key] = time
-                node["worker"] = recording.worker_names[worker]
+        starts: dict[int, dict[int, int]] = {}  # of several executions of a task one ends it
+        for task, time, worker in _moments(events, rows, EventKind.TASK_START):
+            starts.setdefault(task, {})[worker] = time
+        for task, by_worker in starts.items():
+            graph.nodes[f"{prefix}{task}" if prefix else task]["start_ps"] = min(by_worker.values())
+        for task, time, worker in _moments(events, rows, EventKind.TASK_END):
+            node = graph.nodes[f"{prefix}{task}" if prefix else task]
+            node["start_ps"] = starts.get(task, {}).get(worker, node.get("start_ps", time))
+            node["end_ps"], node["worker"] = time, recording.worker_names[worker]
     graph.graph["times_of_iteration"] = chosen
     write_networkx(graph, path)
     left = len(accepted) - 1

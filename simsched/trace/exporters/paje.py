@@ -17,6 +17,7 @@ from simsched.errors import ConfigurationError
 from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes
+from simsched.trace.exporters._moments import MOMENTS, moments_of
 from simsched.trace.exporters._text import Lines, merged, write_pieces
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
 from simsched.trace.exporters.registry import exporter
@@ -75,6 +76,15 @@ DEFINITIONS = (
         "Key string",
     ),
     ("PajeSetVariable", "Time date", "Type string", "Container string", "Value double"),
+    ("PajeDefineEventType", "Alias string", "Type string", "Name string", "Color color"),
+    (
+        "PajeNewEvent",
+        "Time date",
+        "Type string",
+        "Container string",
+        "Value string",
+        "Details string",
+    ),
 )
 (
     CONTAINER_TYPE,
@@ -89,6 +99,8 @@ DEFINITIONS = (
     START_LINK,
     END_LINK,
     SET_VARIABLE,
+    EVENT_TYPE,
+    NEW_EVENT,
 ) = range(len(DEFINITIONS))
 RUNTIME = {
     Activity.SPAWN: "spawn",
@@ -98,6 +110,7 @@ RUNTIME = {
     Activity.SWITCH: "switch",
     Activity.TAKE: "take",
     Activity.MIGRATE: "copy",
+    Activity.DUPLICATE: "duplicate",
 }
 Int64Array = NDArray[np.int64]
 
@@ -130,7 +143,7 @@ def export_paje(
             raise ConfigurationError(f"paje: {option}: found {value}, accepted {least} or more")
     found = timeline(recording.trace)
     wanted, total = dependence_arrows(recording, found.intervals, dependences)
-    stolen = steal_arrows(found.intervals)
+    stolen = steal_arrows(found.intervals, recording.n_workers)
     n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))
     remarks = [f"{count} {what}" for what, count in found.set_aside.items()]
     if len(wanted) < total:
@@ -163,6 +176,7 @@ def _document(
     for kind, arrows in zip("SD", links, strict=True):
         sources += _links(arrows, kind, number)
         number += len(arrows)
+    sources.append(_moments(recording))
     sources += [_variable(edges, rates, index) for index, rates in enumerate(series.values())]
     for lines in merged(sources):
         yield "".join(lines)
@@ -195,6 +209,8 @@ def _header(class_names: tuple[str, ...]) -> str:
         f'{CONTAINER_TYPE} N M "memory node"',
         f'{STATE_TYPE} S W "activity"',
         f'{VARIABLE_TYPE} B N "bandwidth in B/s" "0.2 0.4 0.8"',
+        f'{EVENT_TYPE} EW W "moment" "0.8 0.1 0.1"',
+        f'{EVENT_TYPE} EM M "moment of the machine" "0.8 0.1 0.1"',
         f'{LINK_TYPE} LS M W W "steal"',
         f'{LINK_TYPE} LD M W W "dependence"',
         f'{ENTITY_VALUE} I S "idle" "0.9 0.9 0.9"',
@@ -202,6 +218,10 @@ def _header(class_names: tuple[str, ...]) -> str:
         f'{ENTITY_VALUE} VD LD "dependence" "0.3 0.3 0.3"',
     ]
     lines += [f'{ENTITY_VALUE} R{a} S "{name}" "0.4 0.4 0.4"' for a, name in RUNTIME.items()]
+    for kind in MOMENTS:
+        name = kind.name.lower().replace("_", " ")
+        for where in "WM":
+            lines.append(f'{ENTITY_VALUE} E{where}{kind:d} E{where} "{name}" "0.8 0.1 0.1"')
     for number, name in enumerate(class_names):
         hue = (number * 0.618) % 1.0  # neighbours far apart
         color = " ".join(f"{part:.3f}" for part in colorsys.hsv_to_rgb(hue, 0.6, 0.85))
@@ -283,6 +303,23 @@ def _links(arrows: Arrows, kind: str, first: int) -> list[Lines]:
         lines(START_LINK, arrows.source_worker, arrows.source_ps),
         lines(END_LINK, arrows.target_worker, arrows.target_ps),
     ]
+
+
+def _moments(recording: Recording) -> Lines:
+    """Return decisions of the policy and changes of conditions as events."""
+    found = moments_of(recording)
+
+    def write(chosen: Int64Array) -> list[str]:
+        texts = []
+        for row, time in zip(chosen.tolist(), found.time_ps[chosen].tolist(), strict=True):
+            worker, kind = int(found.worker[row]), int(found.kind[row])
+            where, container = ("M", "M") if worker < 0 else ("W", f"W{worker}")
+            about = " ".join(f"{key}={value}" for key, value in found.about(row).items())
+            place = f"{_seconds(time)} E{where} {container} E{where}{kind}"
+            texts.append(f"{NEW_EVENT} {place} {_quoted(about)}\n")
+        return texts
+
+    return Lines(found.time_ps, write)
 
 
 def _variable(edges: Int64Array, rates: Int64Array, node: int) -> Lines:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from simsched.bounded import read_text
 from simsched.errors import TraceError
-from simsched.trace.importers._rows import open_text
 from simsched.workload.importers._source import shown
 
 BETWEEN = re.compile(r"[\s,]*")
@@ -41,7 +39,7 @@ class ChromeFile:
         self.path = path
         self.members: dict[str, Any] = {}
         self.truncated = False
-        self._text = _read(path)
+        self._text = read_text(path, TraceError)
         self._decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -127,20 +125,3 @@ class ChromeFile:
 def _refuse(constant: str) -> None:
     """Refuse what JSON does not have."""
     raise ValueError(f"found {constant}, accepted numbers that JSON has")
-
-
-def _read(path: Path) -> str:
-    """Return the text of a file."""
-    stream, _ = open_text(path)
-    try:
-        with stream:
-            text = stream.read()
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise TraceError(f"{path}: found damaged or truncated gzip data ({error})") from error
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path}: found bytes that are not UTF-8 text ({error})") from error
-    except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if not text.strip():
-        raise TraceError(f"{path}: found an empty file")
-    return text

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from simsched.bounded import GZIP_MAGIC
 from simsched.errors import TraceError, nearest
-from simsched.workload.importers._source import GZIP_MAGIC
+from simsched.limits import TEXT_BYTES
 
 CHUNK_ROWS = 100_000
 LINE = "line"  #: name of the column that holds line numbers
@@ -69,12 +70,22 @@ class SetAside:
 
 
 class _Watched(io.RawIOBase):
-    """A binary file that remembers how many lines went through and how they ended."""
+    """A binary file of limited length that remembers how its last line ended.
 
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-        self.lines = 0
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    inner : file
+        Gives its bytes, decompressed.
+    raw : file
+        What is closed at the end.
+    """
+
+    def __init__(self, path: Path, inner: Any, raw: Any) -> None:
+        self.path, self.inner, self.raw = path, inner, raw
         self.last = b"\n"
+        self.left = TEXT_BYTES.value
 
     def readable(self) -> bool:
         return True
@@ -83,9 +94,15 @@ class _Watched(io.RawIOBase):
         data = self.inner.read(len(buffer))
         buffer[: len(data)] = data
         if data:
-            self.lines += data.count(b"\n")
             self.last = data[-1:]
+        self.left -= len(data)
+        if self.left < 0:
+            TEXT_BYTES.refuse(None, self.path, TraceError)
         return len(data)
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
 
 
 def open_text(path: Path) -> tuple[io.TextIOWrapper, _Watched]:
@@ -102,7 +119,8 @@ def open_text(path: Path) -> tuple[io.TextIOWrapper, _Watched]:
         file.seek(0)
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
-    watched = _Watched(gzip.GzipFile(fileobj=file) if magic == GZIP_MAGIC else file)
+    inner = gzip.GzipFile(fileobj=file) if magic == GZIP_MAGIC else file
+    watched = _Watched(path, inner, file)
     return io.TextIOWrapper(
         io.BufferedReader(watched, 1 << 20), encoding="utf-8-sig", newline=""
     ), watched

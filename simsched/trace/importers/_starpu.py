@@ -46,6 +46,7 @@ OPTIONAL = (
 )
 PS_PER_MS = 1e9
 LATEST_MS = 2**53 / PS_PER_MS
+NO_TIME = f"is not a time in milliseconds below {LATEST_MS:.0f}"
 MAIN_MEMORY = "cpu"
 WORKER_KIND = re.compile(r"(?:\d+_)?([A-Za-z]+)")
 
@@ -101,8 +102,8 @@ def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     >>> sorted(["0_CPU10", "0_CPU9"], key=natural)
     ['0_CPU9', '0_CPU10']
     """
-    parts = re.split(r"(\d+)", text)
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts if p)
+    parts = [(p.lstrip("0") if p.isdecimal() else None, p) for p in re.split(r"(\d+)", text) if p]
+    return tuple((1, 0, p) if number is None else (0, len(number), number) for number, p in parts)
 
 
 def starpu_recording(trace: StarpuTrace) -> Recording:
@@ -179,12 +180,12 @@ def _executed(trace: StarpuTrace) -> pd.DataFrame:
             trace,
             rows,
             ~(rows[name].abs() < LATEST_MS).to_numpy(bool),
-            f"{column} is not a time in milliseconds",
+            f"{column} {NO_TIME}",
         )
     for column, name in (("SubmitTime", "submit_ms"), ("ReadyTime", "ready_ms")):
         rows[name] = numbers(rows[column])
         bad = ((rows[column] != "") & ~(rows[name].abs() < LATEST_MS)).to_numpy(bool)
-        rows = _without(trace, rows, bad, f"{column} is not a time in milliseconds")
+        rows = _without(trace, rows, bad, f"{column} {NO_TIME}")
     rows = _without(trace, rows, (rows["JobId"] == "").to_numpy(bool), "the task has no JobId")
     rows = _without(
         trace, rows, (rows["WorkerId"] == "").to_numpy(bool), "the task has no WorkerId"
@@ -207,6 +208,8 @@ def _without(
     trace: StarpuTrace, rows: pd.DataFrame, wrong: NDArray[np.bool_], reason: str
 ) -> pd.DataFrame:
     """Return the rows that are right; the others are set aside."""
+    if not wrong.any():
+        return rows
     trace.aside.rows(trace.path, rows[LINE].to_numpy()[wrong], reason)
     return rows[~wrong]
 

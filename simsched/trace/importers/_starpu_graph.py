@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from simsched.errors import TraceError
+from simsched.limits import EDGES
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import SetAside
 from simsched.workload.builder import Accesses, accesses
 from simsched.workload.graph import FloatArray
 
-MAX_EDGES = 50_000_000
 SPEED = 1e9  #: operations per second that turn measured durations into operations
 ARCHITECTURE = re.compile(r"[a-z]+")
 MODE = re.compile(r"[RWSXC]+(-mpi)?")
@@ -50,7 +50,7 @@ def contract(
     Raises
     ------
     TraceError
-        A cycle through tasks that are not kept, or more than `MAX_EDGES` edges.
+        A cycle through tasks that are not kept, or more edges than `simsched.limits.EDGES`.
     """
     before: dict[str, list[str]] = {}
     sources: set[str] = set()
@@ -58,21 +58,36 @@ def contract(
         before.setdefault(second, []).append(first)
         sources.add(first)
     loose = sum(name not in present and name not in before for name in sources)
-    reach: dict[str, frozenset[int]] = {}
+    reach = _Reach(source)
     edges: set[tuple[int, int]] = set()
+    most = EDGES.value
     for name, number in kept.items():
         for task in _reaching(name, before, kept, reach, source):
             edges.add((task, number))
-        if len(edges) > MAX_EDGES:
-            raise TraceError(f"{source}: found more than {MAX_EDGES} dependencies")
+        if len(edges) > most:
+            EDGES.refuse(None, source, TraceError)
     return sorted(edges), loose
+
+
+class _Reach(dict[str, frozenset[int]]):
+    """Kept tasks that come before each task that is not kept; limited as edges are."""
+
+    def __init__(self, source: Path) -> None:
+        self.source, self.room = source, EDGES.value
+
+    def keep(self, name: str, tasks: frozenset[int]) -> None:
+        """Remember the tasks before a task."""
+        self.room -= len(tasks)
+        if self.room < 0:
+            EDGES.refuse(None, self.source, TraceError)
+        self[name] = tasks
 
 
 def _reaching(
     name: str,
     before: dict[str, list[str]],
     kept: dict[str, int],
-    reach: dict[str, frozenset[int]],
+    reach: _Reach,
     source: Path,
 ) -> frozenset[int]:
     """Return the kept tasks that come before a task, with nothing kept between."""
@@ -94,7 +109,7 @@ def _reaching(
             found |= reach[predecessor] if number is None else {number}
         result = frozenset(found)
         if top != name:
-            reach[top] = result
+            reach.keep(top, result)
         stack.pop()
         active.discard(top)
     return result

@@ -21,17 +21,20 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
-from simsched.errors import TraceError
+from simsched.errors import ConfigurationError, TraceError
+from simsched.limits import TASKS, WORKERS
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
 from simsched.trace.importers._rows import open_text
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 from simsched.workload.importers._source import shown
+from simsched.yaml_reader import Section, validate
 
 PS_PER_US = 10**6
 UNITS = ("ms", "ns")
@@ -43,6 +46,7 @@ NEGATIVE = "X with a dur below 0"
 NO_BEGIN = "E without its B"
 NEVER_ENDED = "B without its E"
 OVERLAPPING = "slice that begins inside another one of its thread and ends after it"
+LOST = "execution of a task that was lost"
 INCOMPLETE = "slice of a task whose beginning or end is not in the file"
 Thread = tuple[Any, Any]
 Row = tuple[int, int, int, int, int, int, int]
@@ -232,10 +236,10 @@ def _picoseconds(event: dict[str, Any], key: str, where: str) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, str, Decimal)):
             raise InvalidOperation
         number = Decimal(value)
-        if not number.is_finite() or abs(number) >= LIMIT_PS:
+        if not number.is_finite() or number.copy_abs() >= LIMIT_PS:
             raise InvalidOperation
         return int((number * PS_PER_US).to_integral_value())
-    except InvalidOperation:
+    except ArithmeticError:
         accepted = "accepted a number of microseconds"
         raise TraceError(f"{where}: {key}: found {shown(value)}, {accepted}") from None
 
@@ -402,18 +406,37 @@ def _trace(rows: list[Row], path: Path) -> Trace:
     return Trace({name: columns[name][order].astype(d) for name, d in EVENT_COLUMNS.items()})
 
 
+class _About(Section):
+    """What our exporter writes about a recording."""
+
+    format: Literal[1]
+    name: str
+    worker_names: list[str]
+    worker_core: list[Annotated[int, Field(ge=NONE, lt=2**31)]]
+    class_names: list[str]
+    tasks: Annotated[int, Field(ge=0)]
+    initialisation_tasks: Annotated[int, Field(ge=0)]
+    end_ps: int
+    remarks: list[str]
+    details: dict[str, Any]
+
+
 def _own(found: _Found, about: dict[str, Any]) -> Recording:
     """Return the recording of a file that our exporter has written."""
-    where = f"{found.path}: otherData: simsched"
     try:
-        if about["format"] != 1:
-            raise TraceError(f"{where}: format: found {about['format']}, accepted 1")
-        workers, classes = list(map(str, about["worker_names"])), list(about["class_names"])
-        n_tasks, n_init = int(about["tasks"]), int(about["initialisation_tasks"])
-        cores = np.array(about["worker_core"], np.int32)
-        details, name = dict(about["details"]), str(about["name"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise TraceError(f"{where}: {error!r}") from error
+        told = validate(about, _About, f"{found.path}: otherData: simsched")
+    except ConfigurationError as error:
+        raise TraceError(str(error)) from error
+    workers, classes = told.worker_names, told.class_names
+    n_tasks, n_init = told.tasks, told.initialisation_tasks
+    TASKS.check(n_tasks + n_init, found.path, TraceError)
+    WORKERS.check(len(workers), found.path, TraceError)
+    cores = np.array(told.worker_core, np.int32)
+    if len(cores) != len(workers):
+        raise TraceError(
+            f"{found.path}: otherData: simsched: worker_core: found {len(cores)} values, accepted "
+            f"one for each of the {len(workers)} workers"
+        )
     task_class = np.full(n_tasks + n_init, NONE, np.int32)
     index = {label: i for i, label in enumerate(classes)}
     parts: dict[tuple[int, int], list[_Slice]] = {}
@@ -436,14 +459,23 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
     if unknown:
         found.notes.append(f"{found.path}: {unknown} tasks are not in the file; given class 0")
     return Recording(
-        name,
+        told.name,
         _trace(rows, found.path),
         np.maximum(task_class, 0),
         tuple(classes),
         tuple(workers),
         cores,
-        details={**details, **found.details()},
+        details={**_plain(told.details), **found.details()},
     )
+
+
+def _plain(data: Any) -> Any:
+    """Return plain data with numbers as JSON has them instead of the exact ones of times."""
+    if isinstance(data, dict):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_plain(value) for value in data]
+    return float(data) if isinstance(data, Decimal) else data
 
 
 def _read_own(
@@ -482,8 +514,12 @@ def _whole(found: _Found, piece: _Slice, key: str, most: int) -> int:
 
 
 def _whole_tasks(found: _Found, parts: dict[tuple[int, int], list[_Slice]]) -> Iterator[_Slice]:
-    """Yield the slices of tasks that have both a beginning and an end."""
-    for pieces in parts.values():
+    """Yield the slices of tasks that have both a beginning and an end, executions lost aside."""
+    for every in parts.values():
+        pieces = [piece for piece in every if piece.args.get("part") != "lost"]
+        for piece in every:
+            if piece.args.get("part") == "lost":
+                found.set_aside(LOST, piece.event)
         if sum(s.first for s in pieces) == 1 and sum(s.last for s in pieces) == 1:
             yield from pieces
             continue

@@ -34,6 +34,7 @@ from simsched.units import PS_PER_S, parse_frequency
 from simsched.workload.importers import import_measured
 from simsched.workload.importers._source import read_head
 
+LIMIT_PS = 2**62
 INNER = "inner tasks: the file does not say when they were active"
 OVERLAP = "leaves that start before an earlier one on the same core has ended"
 
@@ -71,6 +72,10 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     # Whole cycles up to 2**53, so differences are exact.
     end = measured.end_cycles[leaves] - measured.spawn_start_cycles
     ps = PS_PER_S / hertz
+    span = float(measured.end_cycles.max()) - measured.spawn_start_cycles
+    if not span * ps < LIMIT_PS:
+        lasts = f"found a run of {span / hertz:g} s at this clock"
+        raise TraceError(f"{path}: {lasts}, accepted less than {LIMIT_PS // PS_PER_S} s")
     start_ps = np.rint((end - measured.exec_cycles[leaves]) * ps).astype(np.int64)
     end_ps = np.rint(end * ps).astype(np.int64)
     worker = measured.task_core[leaves].astype(np.int64)
@@ -81,7 +86,6 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     counts = {INNER: workload.graph.n_tasks - len(leaves), OVERLAP: int(wrong.sum())}
     aside = {reason: count for reason, count in counts.items() if count}
     n_tasks = workload.graph.n_tasks
-    span = float(measured.end_cycles.max()) - measured.spawn_start_cycles
     return Recording(
         name=workload.name,
         trace=make_trace(

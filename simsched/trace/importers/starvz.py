@@ -39,6 +39,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from simsched.bounded import member
 from simsched.errors import TraceError
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import LINE, SetAside, numbers, read_rows
@@ -82,6 +83,7 @@ def find(directory: Path, name: str) -> Path | None:
     """
     for candidate in (directory / name, directory / f"{name}.gz"):
         if candidate.is_file():
+            member(directory, candidate.name, TraceError)
             return candidate
     return None
 
@@ -188,6 +190,7 @@ def _add_states(trace: StarpuTrace, states: pd.DataFrame, path: Path | None) -> 
     """Name the workers after their states, add up other states, compare the times of tasks."""
     ran = states[states["JobId"] != ""]
     tasks = trace.rows[trace.rows["WorkerId"] != ""]
+    tasks = tasks.drop_duplicates("JobId")  # of jobs given twice every pair would be joined
     joined = tasks.merge(ran, on="JobId", how="inner", suffixes=("", "_state"))
     rank = joined["MPIRank"].where(joined["MPIRank"] != "", "0")
     pairs = zip(rank, joined["WorkerId"], joined["ResourceId"], strict=True)

@@ -37,6 +37,8 @@ from simsched.workload.importers._json import Value, read_json
 from simsched.workload.importers._source import read_head
 
 STARTS = ("executedAt", "earliest")
+LIMIT_PS = 2**61  #: the sum of a start and a run time still fits a trace
+ACCEPTED = f"accepted less than {LIMIT_PS // PS_PER_S} s, which a trace can hold"
 NO_START = "tasks without executedAt"
 BAD_START = "tasks whose executedAt is no ISO 8601 time"
 NO_MACHINE = "tasks that name no machine or several"
@@ -74,13 +76,13 @@ def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Reco
     graph = workload.graph
     speed = workload.parameters["reference_speed"]
     assert isinstance(speed, float)
-    length = np.rint(graph.ops[0] / speed * PS_PER_S).astype(np.int64)
     top = read_json(path)
     runs, machines, stated = _execution(top)
+    length = _lengths(graph.ops[0] / speed, runs)
     aside: dict[str, int] = {}
     names = _machine_of(runs, machines, aside)
     inferred = starts == "earliest"
-    start = earliest_starts(graph, length) if inferred else _stated_starts(runs, aside)
+    start = earliest_starts(graph, length, path) if inferred else _stated_starts(runs, aside)
     placed = np.flatnonzero((start >= 0) & np.array([n is not None for n in names]))
     if not len(placed):
         raise TraceError(
@@ -108,6 +110,15 @@ def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Reco
             "warnings": _warnings(path, aside, workers, machines, inferred),
         },
     )
+
+
+def _lengths(seconds: NDArray[np.float64], runs: list[Value]) -> NDArray[np.int64]:
+    """Return run times in picoseconds."""
+    long = np.flatnonzero(seconds * PS_PER_S >= LIMIT_PS)
+    if len(long):
+        run, found = runs[long[0]], seconds[long[0]]
+        raise TraceError(f"{run.where}: found a run time of {found:g} s, {ACCEPTED}")
+    return np.rint(seconds * PS_PER_S).astype(np.int64)
 
 
 def _execution(top: Value) -> tuple[list[Value], dict[str, float | None], float | None]:
@@ -171,12 +182,17 @@ def _stated_starts(runs: list[Value], aside: dict[str, int]) -> NDArray[np.int64
         first = min(times.values())
         for task, time in times.items():
             since = time - first
-            us = (since.days * 86400 + since.seconds) * 10**6 + since.microseconds
-            starts[task] = us * 10**6
+            ps = ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 10**6
+            if ps >= LIMIT_PS:
+                found = f"executedAt: found a start {since} after the first one"
+                raise TraceError(f"{runs[task].where}: {found}, {ACCEPTED}")
+            starts[task] = ps
     return starts
 
 
-def earliest_starts(graph: TaskGraph, length_ps: NDArray[np.int64]) -> NDArray[np.int64]:
+def earliest_starts(
+    graph: TaskGraph, length_ps: NDArray[np.int64], source: Path | str = "graph"
+) -> NDArray[np.int64]:
     """Return when each task can start if it waits for its predecessors only.
 
     Parameters
@@ -185,18 +201,29 @@ def earliest_starts(graph: TaskGraph, length_ps: NDArray[np.int64]) -> NDArray[n
         A graph of dataflow edges.
     length_ps : ndarray of int64, shape (n_tasks,)
         How long each task lasts.
+    source : Path or str
+        Where the graph comes from, for messages.
+
+    Raises
+    ------
+    TraceError
+        A task ends later than a trace can hold.
     """
-    start = np.zeros(graph.n_tasks, dtype=np.int64)
+    start, length = [0] * graph.n_tasks, length_ps.tolist()
     missing = graph.in_degree.copy()
     ready = np.flatnonzero(missing == 0).tolist()
     while ready:
         task = ready.pop()
+        end = start[task] + length[task]
+        if end >= LIMIT_PS:
+            found = f"found run times of {end // PS_PER_S} s one after the other"
+            raise TraceError(f"{source}: {found}, {ACCEPTED}")
         for successor in graph.succ[graph.succ_ptr[task] : graph.succ_ptr[task + 1]].tolist():
-            start[successor] = max(start[successor], start[task] + length_ps[task])
+            start[successor] = max(start[successor], end)
             missing[successor] -= 1
             if missing[successor] == 0:
                 ready.append(successor)
-    return start
+    return np.array(start, dtype=np.int64)
 
 
 def _lanes(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import zlib
 from pathlib import Path
 
+from simsched import bounded
+from simsched.bounded import GZIP_MAGIC
 from simsched.errors import GraphError
 
-GZIP_MAGIC = b"\x1f\x8b"
 HEAD_BYTES = 65536
 
 
@@ -19,31 +19,14 @@ def read_text(path: Path) -> str:
     Parameters
     ----------
     path : Path
-        The file. Compression is recognised by content, not by name.
+        The file.
 
     Raises
     ------
     GraphError
-        The file cannot be read, is empty, is not valid UTF-8 or its compressed data end early.
+        As :func:`simsched.bounded.read_text`.
     """
-    try:
-        data = path.read_bytes()
-        if data.startswith(GZIP_MAGIC):
-            data = gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise GraphError(f"{path}: found damaged or truncated gzip data ({error})") from error
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise GraphError(
-            f"{path}:{line}: found byte 0x{data[error.start]:02x}, accepted UTF-8 text"
-        ) from error
-    if not text.strip():
-        raise GraphError(f"{path}: found an empty file")
-    return text
+    return bounded.read_text(path, GraphError)
 
 
 def read_head(path: Path) -> bytes:

@@ -126,6 +126,8 @@ class _Reader(nx.GraphMLReader):
 
 def _parse(path: Path, text: str) -> nx.Graph[Any]:
     """Return the only graph of a GraphML document."""
+    if "<!ENTITY" in text:  # entities of entities take any amount of memory
+        raise GraphError(f"{path}: found an entity declaration, accepted GraphML without any")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # keys without a type are strings

@@ -221,6 +221,7 @@ def _parents(table: _Table) -> Int64Array:
     """Return the row of each task's parent, -1 for none, after checking numbers row by row."""
     task, parent = table["task"], table["parent"]
     table.refuse(task == 0, "task", "1 or more; 0 stands for no task")
+    table.refuse(table["cpu_id"] >= 2**31, "cpu_id", "a number below 2**31")
     again = np.concatenate(([False], task[1:] == task[:-1]))
     table.refuse(again, "task", "a number that no other row has")
     row = np.minimum(np.searchsorted(task, parent), len(task) - 1)

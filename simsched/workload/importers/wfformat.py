@@ -262,10 +262,10 @@ def _joint_file(
 
 def _size(value: Value, unit: str) -> int:
     """Return a file size in bytes."""
-    size = math.ceil(value.number() * UNITS[unit])
-    if size > MAX_FILE_BYTES:
+    size = value.number() * UNITS[unit]
+    if size > MAX_FILE_BYTES:  # before it is rounded: it may be infinite
         raise value.error(f"a file of at most {MAX_FILE_BYTES} bytes")
-    return size
+    return math.ceil(size)
 
 
 def _speeds(parent: Value, key: str) -> list[float]:

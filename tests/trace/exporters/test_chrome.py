@@ -31,6 +31,7 @@ REQUIRED = {
     "X": {"name": str, "cat": str, "ts": float, "dur": float, "args": dict},
     "s": {"name": str, "cat": str, "ts": float, "id": int},
     "f": {"name": str, "cat": str, "ts": float, "id": int, "bp": str},
+    "i": {"name": str, "cat": str, "ts": float, "s": str, "args": dict},
     "C": {"name": str, "ts": float, "args": dict},
 }
 
@@ -56,6 +57,7 @@ def violations(document: dict[str, Any]) -> list[str]:
             f"{number}: {key}" for key, kind in required.items() if type(event.get(key)) is not kind
         ]
         found += [f"{number}: {key}" for key in ("pid", "tid") if type(event[key]) is not int]
+    found += [f"scope of {e['name']}" for e in events if e["ph"] == "i" and e["s"] not in "tpg"]
     timed = [e for e in events if "ts" in e]
     found += [f"{a['ts']} before {b['ts']}" for a, b in pairwise(timed) if a["ts"] > b["ts"]]
     found += nesting_violations([e for e in events if e["ph"] == "X"])

@@ -42,6 +42,7 @@ class Paje:
     variables: dict[str, list[tuple[float, float]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    moments: list[str] = field(default_factory=list)
     now: float = 0.0
 
     def read(self, path: Path) -> Paje:
@@ -119,6 +120,14 @@ class Paje:
         self.fits(row, "state")
         assert self.values[row["Value"]] == row["Type"]
         self.states[row["Container"]].append((self.now, row["Value"]))
+
+    def DefineEventType(self, row: dict[str, str]) -> None:  # noqa: N802
+        self.define(row, "event")
+
+    def NewEvent(self, row: dict[str, str]) -> None:  # noqa: N802
+        self.fits(row, "event")
+        assert self.values[row["Value"]] == row["Type"]
+        self.moments.append(row["Value"])
 
     def SetVariable(self, row: dict[str, str]) -> None:  # noqa: N802
         self.fits(row, "variable")

@@ -14,6 +14,8 @@ from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 from .runs import hides_a_cost, random_run
 
 SEEDS = st.integers(0, 10**6)
+#: What workers pay for getting to a task and for leaving it.
+PAID = (Activity.POP, Activity.STEAL, Activity.SWITCH, Activity.TAKE, Activity.DUPLICATE)
 
 
 def sums(found: Timeline, n_workers: int, *activities: Activity) -> np.ndarray:
@@ -43,7 +45,7 @@ def check_counters(run: Run) -> None:
     found, n = timeline(run.trace), len(run.worker_thread)
     assert found.set_aside == {}
     spawn = sums(found, n, Activity.SPAWN, Activity.RELEASE)
-    acquire = sums(found, n, Activity.POP, Activity.STEAL, Activity.SWITCH, Activity.TAKE)
+    acquire = sums(found, n, *PAID)
     assert sums(found, n, Activity.MIGRATE).tolist() == run.summary.worker_migrate_ps.tolist()
     if hides_a_cost(run):
         moved = busy(found, n) - run.summary.worker_busy_ps

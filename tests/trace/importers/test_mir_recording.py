@@ -82,6 +82,16 @@ def test_wrong_rows_are_refused(write):
         import_recording(write("c.csv", "task,parent\n1,0\n"))
 
 
+def test_numbers_that_a_recording_cannot_hold_are_refused(write):
+    path = write("slow.csv", HEADER + "".join(ROWS))
+    with pytest.raises(TraceError, match=r"slow\.csv: found a run of 1\.7e\+09 s at this clock"):
+        import_recording(path, clock="0.000001 Hz")
+    bad = ROWS[2].replace(",0,4,", ",0,4294967296,")
+    path = write("core.csv", HEADER + ROWS[0] + ROWS[1] + bad)
+    with pytest.raises(GraphError, match=r"core\.csv:4: .*'cpu_id': found 4294967296, accepted"):
+        import_recording(path, clock="1 GHz")
+
+
 @pytest.mark.validation
 def test_the_published_run(measured_data):
     path = measured_data / "mir_fib_opteron48" / "task-stats.csv.gz"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gzip
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -451,3 +452,26 @@ def test_the_published_lu(measured_data):
     assert busy.sum() == round(graph.ops.sum() * 1e3)
     both = import_recording(measured_data / "starvz_lu" / "rec.tasks.csv.gz")
     assert both.trace.events["time_ps"].tolist() == recording.trace.events["time_ps"].tolist()
+
+
+def test_jobs_with_numbers_of_any_length_are_ordered(task, as_csv, write):
+    names = ["0_9", "0_10", f"0_{'9' * 5000}", f"0_1{'0' * 5000}"]
+    rows = [task(name, worker, 1.0, 2.0) for worker, name in enumerate(reversed(names))]
+    recording = import_recording(write("rec.tasks.csv", as_csv(rows)))
+    worker = recording.trace.events["worker"][recording.trace.events["kind"] == 5]
+    task_of = recording.trace.events["task"][recording.trace.events["kind"] == 5]
+    # Workers are numbered from the last name to the first; tasks in the order of their names.
+    assert dict(zip(task_of.tolist(), worker.tolist(), strict=True)) == {0: 3, 1: 2, 2: 1, 3: 0}
+
+
+def test_jobs_given_many_times_do_not_multiply(task, as_csv, write):
+    write("t/rec.tasks.csv", as_csv([task("0_1", 0, 1.0, 2.0)] * 3000))
+    state = "State,0_CPU0,Worker State,1.0,2.0,1,1,gemm,0,0_1,beef,1\n"
+    header = "Nature,ResourceId,Type,Start,End,Duration,Depth,Value,Size,JobId,Footprint,Order\n"
+    path = write("t/paje.worker_state.csv", header + state * 3000).parent
+    tracemalloc.start()
+    recording = import_recording(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert recording.details["set_aside"] == {"the row repeats another one": 2999}
+    assert peak < 100e6  # nine million pairs would take more

@@ -123,3 +123,16 @@ def test_published_instances_state_no_starts(measured_data):
     span_s = int(recording.trace.events["time_ps"].max()) / 1e12
     assert span_s == pytest.approx(91.37, abs=0.01)
     assert span_s < recording.details["stated_makespan_s"]
+
+
+def test_times_that_a_trace_cannot_hold_are_refused(write):
+    early, late = "2024-01-01T00:00:00Z", "2024-06-01T00:00:00Z"
+    path = write("far.json", instance([run("a", early), run("b", late)]))
+    with pytest.raises(TraceError, match=r"tasks\[1\]: executedAt: found a start 152 days, "):
+        import_recording(path)
+    path = write("long.json", instance([run("a", early, 1e7)]))
+    with pytest.raises(TraceError, match=r"tasks\[0\]: found a run time of 1e\+07 s"):
+        import_recording(path)
+    chain = [run(f"t{i}", None, 1e6) for i in range(5)]
+    with pytest.raises(TraceError, match=r"chain\.json: found run times of \d+ s one after"):
+        import_recording(write("chain.json", instance(chain)), starts="earliest")

@@ -1,0 +1,91 @@
+"""Reading whole files without taking more memory than the limits allow."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from simsched.errors import ConfigurationError, SimschedError
+from simsched.limits import TEXT_BYTES
+
+GZIP_MAGIC = b"\x1f\x8b"
+_PIECE = 1 << 20
+
+
+def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> str:
+    """Return the text of a UTF-8 file, decompressed if it is gzip.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Compression is recognised by content, not by name.
+    error : type
+        What is raised.
+
+    Raises
+    ------
+    SimschedError
+        Of type `error`: the file cannot be read, is damaged, holds nothing but blanks or more than
+        `simsched.limits.TEXT_BYTES` after decompression, or is not UTF-8; the message names the
+        line.
+    """
+    try:
+        data = _read_bytes(path, error)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        found = f"damaged or truncated gzip data ({problem})"
+        raise error(f"{path}: found {found}") from problem
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else None
+        raise error(f"{path}: cannot be read: {reason or problem}") from problem
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        found = f"byte 0x{data[problem.start]:02x}"
+        raise error(f"{path}:{line}: found {found}, accepted UTF-8 text") from problem
+    if not text.strip():
+        raise error(f"{path}: found an empty file")
+    return text
+
+
+def member(folder: Path, name: str, error: type[SimschedError] = ConfigurationError) -> Path:
+    """Return a file of a directory that somebody else has made.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory.
+    name : str
+        Path of the file from there; it need not exist.
+    error : type
+        What is raised.
+
+    Raises
+    ------
+    SimschedError
+        Of type `error`: the name or a symbolic link leads out of the directory.
+    """
+    path = folder / name
+    try:
+        found = path.resolve()
+    except (OSError, ValueError, RuntimeError) as problem:
+        raise error(f"{folder}: cannot be read: {name!r}: {problem}") from problem
+    if not found.is_relative_to(folder.resolve()):
+        raise error(f"{path}: found a link to {found}, accepted a file of {folder}")
+    return path
+
+
+def _read_bytes(path: Path, error: type[SimschedError]) -> bytes:
+    """Return what a file holds, decompressed if it is gzip."""
+    most, found, pieces = TEXT_BYTES.value, 0, []
+    with path.open("rb") as raw:
+        packed = raw.read(2) == GZIP_MAGIC
+        raw.seek(0)
+        stream = gzip.GzipFile(fileobj=raw) if packed else raw
+        while piece := stream.read(_PIECE):
+            found += len(piece)
+            if found > most:
+                TEXT_BYTES.refuse(None, path, error)
+            pieces.append(piece)
+    return b"".join(pieces)

@@ -1,0 +1,342 @@
+"""Every reader of files, with inputs to start from.
+
+A reader takes the directory in which the files of an input lie and reads them as a command would.
+It returns or raises; what it returns is used as far as every command uses it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from tests.robustness import binding, tables
+from tests.robustness.mutate import Files, mutated
+
+SEEDS = Path(__file__).with_name("seeds")
+LONG_RUN_S = 1.0  # of a simulation with random arguments
+Vary = Callable[[Random, list[Files]], Files]
+
+
+class Hang(BaseException):
+    """An input takes too long; no reader may catch it."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One reader.
+
+    Parameters
+    ----------
+    name : str
+        Also the folder of its inputs.
+    read : callable
+        Takes the directory with the files of an input.
+    seeds : callable
+        Returns inputs that are accepted, most of them.
+    vary : callable
+        Takes a generator and the pool of inputs, returns a new one.
+    """
+
+    name: str
+    read: Callable[[Path], object]
+    seeds: Callable[[], list[Files]]
+    vary: Vary
+
+
+READERS: dict[str, Reader] = {}
+
+
+def load(folder: Path) -> list[Files]:
+    """Return the inputs in a folder: files, and folders of the files of one input."""
+    found = []
+    for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if entry.is_file():
+            found.append({entry.name: entry.read_bytes()})
+        else:
+            parts = sorted(path for path in entry.rglob("*") if path.is_file())
+            found.append({path.relative_to(entry).as_posix(): path.read_bytes() for path in parts})
+    return found
+
+
+def write(folder: Path, files: Files) -> None:
+    """Write the files of an input."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def _json_or_bytes(is_json: bool) -> Vary:
+    return lambda rng, pool: mutated(rng, pool, is_json=is_json)
+
+
+def reader(
+    name: str,
+    *,
+    is_json: bool = False,
+    seeds: Callable[[], list[Files]] | None = None,
+    vary: Vary | None = None,
+) -> Callable[[Callable[[Path], object]], Callable[[Path], object]]:
+    """Register the decorated function as what reads the inputs of a name."""
+
+    def register(read: Callable[[Path], object]) -> Callable[[Path], object]:
+        READERS[name] = Reader(
+            name,
+            read,
+            seeds or (lambda: load(SEEDS / name)),
+            vary or _json_or_bytes(is_json),
+        )
+        return read
+
+    return register
+
+
+def _only(folder: Path) -> Path:
+    """Return the one file of an input."""
+    return min(path for path in folder.iterdir())
+
+
+@reader("yaml")
+def read_plain_yaml(folder: Path) -> object:
+    from simsched.yaml_reader import read_document
+
+    return read_document(_only(folder))
+
+
+@reader("machine")
+def read_machine(folder: Path) -> object:
+    from simsched.machine import check_machine
+
+    return check_machine(folder / "m.yaml")  # loads it, too
+
+
+@reader("experiment")
+def read_experiment(folder: Path) -> object:
+    from simsched.experiment.cells import plan_experiment
+    from simsched.yaml_reader import read_document
+
+    return plan_experiment(read_document(_only(folder)))
+
+
+@reader("claims")
+def read_claims(folder: Path) -> object:
+    from simsched.experiment.claims import load_family
+    from simsched.yaml_reader import read_document
+
+    return load_family(read_document(_only(folder)))
+
+
+@reader("measurement")
+def read_measurement(folder: Path) -> object:
+    from simsched.hardware.measure import number_of_runs
+    from simsched.hardware.measure_schema import load_matrix
+
+    return number_of_runs(load_matrix(_only(folder)))
+
+
+@reader("preset")
+def read_preset(folder: Path) -> object:
+    from simsched.workload.presets import load_preset
+
+    return load_preset(_only(folder))
+
+
+def _recording(path: Path, format: str, **options: object) -> object:  # noqa: A002 (as users know)
+    """Import a trace as the command does, its summary included."""
+    from simsched.cli_import import _content, _summary
+    from simsched.trace.exporters._source import check_recording
+    from simsched.trace.importers import import_recording
+
+    recording = import_recording(path, format, **options)
+    check_recording(recording)
+    return _summary(_content(path, recording))
+
+
+@reader("wfformat", is_json=True)
+def read_wfformat(folder: Path) -> object:
+    from simsched.workload.importers import import_workload
+
+    return import_workload(_only(folder), "wfformat")
+
+
+@reader("wfformat_run", is_json=True)
+def read_wfformat_run(folder: Path) -> object:
+    from simsched.errors import TraceError
+
+    try:
+        return _recording(_only(folder), "wfformat")
+    except TraceError:
+        return _recording(_only(folder), "wfformat", starts="earliest")
+
+
+def _own_graph(write_graph: str) -> Files:
+    """Return a small task graph in a format of ours."""
+    from simsched.workload import importers
+    from simsched.workload.registry import make_workload
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "own"
+        getattr(importers, write_graph)(make_workload("fork_join", {"depth": 2}), path)
+        return {"own": path.read_bytes()}
+
+
+OPTIONS = {"cost": "w", "cost_unit": "us", "edge_bytes": "size", "task_class": "k"}
+
+
+def _graph(folder: Path, format: str) -> object:  # noqa: A002 (as users know)
+    from simsched.workload.importers import import_workload
+
+    path = _only(folder)
+    given = OPTIONS if b"simsched_format" not in path.read_bytes() else {}
+    return import_workload(path, format, **given)
+
+
+@reader("dot", seeds=lambda: [*load(SEEDS / "dot"), _own_graph("write_dot")])
+def read_dot(folder: Path) -> object:
+    return _graph(folder, "dot")
+
+
+@reader("graphml", seeds=lambda: [*load(SEEDS / "graphml"), _own_graph("write_graphml")])
+def read_graphml(folder: Path) -> object:
+    return _graph(folder, "graphml")
+
+
+@reader("mir")
+def read_mir(folder: Path) -> object:
+    return _recording(_only(folder), "mir", clock="2.1 GHz")
+
+
+@reader("tasks_rec")
+def read_tasks_rec(folder: Path) -> object:
+    return _recording(folder / "tasks.rec", "tasks_rec")
+
+
+@reader("starvz_csv")
+def read_starvz_csv(folder: Path) -> object:
+    return _recording(_only(folder), "starvz")
+
+
+@reader("starvz")
+def read_starvz(folder: Path) -> object:
+    return _recording(folder, "starvz")
+
+
+@reader(
+    "chrome",
+    is_json=True,
+    seeds=lambda: [*load(SEEDS / "chrome"), {"own.json": tables.own_chrome()}],
+)
+def read_chrome(folder: Path) -> object:
+    return _recording(_only(folder), "chrome")
+
+
+@reader("sampling")
+def read_sampling_as_machine(folder: Path) -> object:
+    from simsched.machine import load_machine
+    from simsched.machine.importers import machine_yaml, read_sampling
+
+    found = read_sampling(folder)
+    text = machine_yaml(found.bus, found.costs)
+    if len(text) < 5000:  # reading YAML takes longer than everything else
+        (folder / "machine.yaml").write_text(text)
+        return load_machine(folder / "machine.yaml")
+    return text
+
+
+@reader("references")
+def read_references_file(folder: Path) -> object:
+    from simsched.experiment.references import read_references
+
+    return read_references(_only(folder))
+
+
+@reader("store", is_json=True)
+def read_store(folder: Path) -> object:
+    from simsched.experiment.store import Store
+
+    return Store(folder).load("k")
+
+
+@reader("measurements", is_json=True)
+def read_measurement_set(folder: Path) -> object:
+    from simsched.hardware.measurements import read_measurements, specs
+
+    found = read_measurements(folder)
+    found.cells()
+    return specs(found.runs)
+
+
+@reader("events", seeds=tables.event_seeds, vary=tables.varied_events)
+def read_event_file(folder: Path) -> object:
+    from simsched.trace.exporters import open_recording
+
+    return open_recording(_only(folder))
+
+
+@reader("recording", seeds=tables.recording_seeds, vary=tables.varied_recording)
+def read_recording_file(folder: Path) -> object:
+    from simsched.trace.exporters import open_recording
+
+    recording = open_recording(_only(folder))
+    recording.details.setdefault("format", "")
+    recording.details.setdefault("set_aside", {})
+    return recording
+
+
+@reader("export", seeds=tables.recording_seeds, vary=tables.varied_recording)
+def export_recording_file(folder: Path) -> object:
+    """Exporters are given what recordings hold."""
+    from simsched.trace.exporters import export_recording, open_recording
+
+    recording = open_recording(_only(folder))
+    (folder / "out").mkdir()
+    for name in ("run.json", "run.paje", "run.parquet"):
+        export_recording(recording, folder / "out" / name)
+    if recording.workload is not None:
+        export_recording(recording, folder / "out" / "run.graphml")
+    return None
+
+
+SPECS = b"bats[sample_pages=8]\ncilk_a\nhats[threads=2,variance=sample]\n"
+
+
+@reader("specs", seeds=lambda: [{"specs": SPECS}])
+def read_specs(folder: Path) -> object:
+    """Policies and values as the command line has them, one in each line."""
+    from simsched.errors import SimschedError
+    from simsched.experiment.overrides import parse_assignment
+    from simsched.policy.registry import make_policy, parse_policy_spec
+
+    refused: SimschedError | None = None
+    for line in _only(folder).read_bytes().decode("utf-8", "replace").splitlines()[:5]:
+        for text, parse in ((line, parse_policy_spec), (f"a={line}", parse_assignment)):
+            try:
+                found = parse(text)
+                if parse is parse_policy_spec and ".py" not in text:
+                    make_policy(found.name, found.params)
+            except SimschedError as error:
+                refused = error
+    if refused is not None:
+        raise refused
+    return None
+
+
+@reader("binding", seeds=binding.seeds, vary=binding.vary)
+def run_binding(folder: Path) -> object:
+    """The binding of the C kernel, which reads no file but is treated as if."""
+    signal.setitimer(signal.ITIMER_PROF, LONG_RUN_S)
+    try:
+        return binding.run_case(int(_only(folder).read_bytes()))
+    except Hang:
+        return None  # a long run may be asked for; the kernel has looked at signals
+
+
+@cache
+def seeds_of(name: str) -> list[Files]:
+    """Return the inputs that a reader starts from: seeds, and what once went wrong."""
+    return [*READERS[name].seeds(), *load(SEEDS.with_name("inputs") / name)]

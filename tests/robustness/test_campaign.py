@@ -1,0 +1,58 @@
+"""What once went wrong, and some hundred mutated inputs of every reader of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from simsched.errors import SimschedError
+from tests.robustness.campaign import attempt, feed
+from tests.robustness.mutate import mutated
+from tests.robustness.readers import READERS, SEEDS, load
+
+INPUTS = Path(__file__).with_name("inputs")
+KEPT = [(name, number) for name in READERS for number in range(len(load(INPUTS / name)))]
+SLOW = {
+    "claims",
+    "experiment",
+    "export",
+    "machine",
+    "sampling",
+    "starvz",
+    "starvz_csv",
+    "tasks_rec",
+}  # some 10 ms an input
+
+
+@pytest.mark.parametrize(("name", "number"), KEPT)
+def test_what_went_wrong_once_is_accepted_or_refused(name, number, tmp_path):
+    _, error = attempt(name, load(INPUTS / name)[number], tmp_path)
+    assert error is None or isinstance(error, SimschedError)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_mutated_inputs_are_accepted_or_refused(name, tmp_path):
+    result = feed(name, 40 if name in SLOW else 200, 2026, tmp_path)
+    assert result.counts == {}
+    assert result.accepted > 0  # mutations that nobody accepts would test only the first check
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_more_mutated_inputs_are_accepted_or_refused(name, tmp_path):
+    result = feed(name, 2000, 7, tmp_path)
+    assert result.counts == {}
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if (SEEDS / name).is_dir()])
+def test_most_seeds_are_accepted(name, tmp_path):
+    outcomes = [attempt(name, files, tmp_path)[1] for files in READERS[name].seeds()]
+    assert sum(error is None for error in outcomes) >= len(outcomes) / 2
+
+
+def test_a_seed_gives_the_same_inputs_again():
+    pool = load(SEEDS / "chrome")
+    first, again = ([mutated(Random(3), pool, is_json=True)] for _ in "ab")
+    assert first == again
