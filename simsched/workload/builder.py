@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simsched.errors import ConfigurationError, GraphError
 from simsched.limits import EDGES, TASKS
-from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph
+from simsched.workload.graph import BoolArray, FloatArray, Int32Array, Int64Array, TaskGraph
 
 MAX_INDEX = 2**31 - 1
 MAX_TASKS = 2**28
@@ -231,6 +231,7 @@ def build_graph(
     priority: ArrayLike | None = None,
     access_share: ArrayLike | None = None,
     access_after: ArrayLike | None = None,
+    access_final: ArrayLike | None = None,
     codelets: Sequence[str] | None = None,
 ) -> TaskGraph:
     """Return a task graph; what is not given is zero, empty, one kind or one class.
@@ -263,6 +264,8 @@ def build_graph(
         Urgency, larger first; the same for all by default.
     access_share, access_after : array_like, shape (n_accesses,), optional
         Parts of the operations, and tasks to be waited for, in the order of `accessed`.
+    access_final : array_like of bool, shape (n_accesses,), optional
+        Accesses after which nobody writes to their block, as the program says; not given by default.
     codelets : sequence of str, optional
         Measured codelet of each class, none by default.
 
@@ -301,8 +304,29 @@ def build_graph(
         priority=None if priority is None else _filled(priority, n_tasks, np.int32),
         access_share=None if access_share is None else np.array(access_share, np.float64),
         access_after=None if access_after is None else np.array(access_after, np.int32),
+        access_final=None if access_final is None else np.array(access_final, np.bool_),
         codelets=None if codelets is None else tuple(codelets),
     )
+
+
+def last_writes(accessed: Accesses) -> BoolArray:
+    """Return which accesses are the last ones, in the order of tasks, that write to their block.
+
+    Parameters
+    ----------
+    accessed : Accesses
+        Accesses of all tasks.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_accesses,)
+        One true entry for each block that is written.
+    """
+    writes = np.flatnonzero(accessed.written_bytes > 0)[::-1]
+    _, place = np.unique(accessed.block[writes], return_index=True)
+    is_last = np.zeros(len(accessed.block), dtype=np.bool_)
+    is_last[writes[place]] = True
+    return is_last
 
 
 def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:

@@ -86,6 +86,11 @@ class TaskGraph:
         A task that must have ended before the access begins, -1 for none: a task that has begun
         waits there, and its worker with it. Programs that start consumers early have such accesses:
         a reduce task copies the output of map tasks one after the other as these end.
+    access_final : ndarray of bool, shape (n_accesses,), optional
+        Accesses after which, as the program tells its runtime, nobody writes to the block any more.
+        Where data are copied, the block is brought back to the host's memory when the copy is in
+        nobody's way. None when the program says nothing (an array without a true entry becomes
+        None).
     codelets : tuple of str, optional
         Measured codelet of each class, in the order of `class_names`: on a machine with timings,
         tasks last as long as these were measured to. None: operations are as given.
@@ -114,10 +119,11 @@ class TaskGraph:
     priority: Int32Array | None = None
     access_share: FloatArray | None = None
     access_after: Int32Array | None = None
+    access_final: BoolArray | None = None
     codelets: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("detached", "priority"):
+        for name in ("detached", "priority", "access_final"):
             values = getattr(self, name)
             if isinstance(values, np.ndarray) and not values.any():
                 object.__setattr__(self, name, None)

@@ -78,6 +78,8 @@ def _check_shapes(graph: TaskGraph) -> None:
         expected["access_share"] = (graph.access_block.shape, np.float64)
     if graph.access_after is not None:
         expected["access_after"] = (graph.access_block.shape, np.int32)
+    if graph.access_final is not None:
+        expected["access_final"] = (graph.access_block.shape, np.bool_)
     for name, (shape, dtype) in expected.items():
         array = getattr(graph, name)
         if array.dtype != dtype:
@@ -175,6 +177,12 @@ def _check_accesses(graph: TaskGraph) -> None:
         _check_shares(graph, graph.access_share)
     if graph.access_after is not None:
         _check_awaited(graph, graph.access_after)
+    if graph.access_final is not None:
+        access = _first(graph.access_final & (graph.written_bytes == 0))
+        if access is not None:
+            raise GraphError(
+                f"access {access}: access_final: found true, accepted false where nothing is written"
+            )
 
 
 def _check_awaited(graph: TaskGraph, after: NDArray[np.int32]) -> None:

@@ -216,6 +216,8 @@ cdef int _fill_graph(ssk_graph_t *g, object graph, list kept) except -1:
         g.access_share = <const double *>_array(kept, graph, "access_share", np.float64, accesses)
     if graph.access_after is not None:
         g.access_after = <const int32_t *>_array(kept, graph, "access_after", np.int32, accesses)
+    if graph.access_final is not None:
+        g.access_final = <const uint8_t *>_array(kept, graph, "access_final", np.bool_, accesses)
     if graph.priority is not None:
         g.priority = <const int32_t *>_array(kept, graph, "priority", np.int32, (n,))
     return 0

@@ -156,6 +156,7 @@ cdef extern from "ssk.h" nogil:
         const double *exposure
         const double *access_share
         const int32_t *access_after
+        const uint8_t *access_final
         const int32_t *priority
         int32_t unchanged
 

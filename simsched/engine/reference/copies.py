@@ -30,7 +30,7 @@ class Copy:
 
 @dataclass(order=True)
 class Want:
-    """A block that is wanted on a node. `rank`: (1, -priority) of a prefetch, (0, 0) of others."""
+    """A block that is wanted on a node. `rank`: (1, -priority) of a prefetch, or one of the others."""
 
     rank: tuple[int, int]
     number: int
@@ -39,7 +39,7 @@ class Want:
     is_copy: bool = field(compare=False)  # not only room
 
 
-URGENT = (0, 0)
+URGENT, BRING_BACK = (0, 0), (2, 0)
 
 
 class Lanes:
@@ -174,6 +174,11 @@ class Copies:
             self._claims[block, node] -= 1
             if self._claims[block, node] == 0:
                 self._claimed_bytes[node] -= int(self._problem.block_bytes[block])
+        host = self._host(NONE)
+        if graph.access_final is not None and host != NONE:
+            span = slice(first, last)
+            for block in graph.access_block[span][graph.access_final[span]].tolist():
+                self._want(block, host, is_copy=True, rank=BRING_BACK)
         self._admit(node)
         self.start()
 
@@ -255,7 +260,7 @@ class Copies:
         """Ask for a block, or only for room for it, if it is not there and not asked for."""
         place = (block, node)
         known = self._wanted_at.get(place)
-        if known is not None and rank == URGENT != known.rank and self._added is None:
+        if known is not None and rank[0] < known.rank[0] and self._added is None:
             self._wanted.remove(known)
             self._add(Want(rank, self._n_wants, block, node, known.is_copy))
         elif node not in self.valid[block] and not self._is_coming(place):

@@ -28,7 +28,8 @@ and there are neither blocks nor an initialisation.
 
 With ``costs: measured`` it is the program of StarPU (``cholesky_implicit``), for machines with
 timings of its codelets: updates of a step are created column by column, and the matrix lies in
-memory when the program starts, so there is no initialisation.
+memory when the program starts, so there is no initialisation. It says of each tile when nobody will
+write to it any more (:attr:`~simsched.workload.graph.TaskGraph.access_final`).
 
 References
 ----------
@@ -52,6 +53,7 @@ from simsched.workload.builder import (
     build_graph,
     check_size,
     first_touch_loop,
+    last_writes,
 )
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
@@ -105,14 +107,16 @@ def cholesky(
         graph = build_graph(ops, task_class=tasks.kind, class_names=CLASSES, successors=successors)
         return Workload("cholesky", graph, iterations)
     blocks = np.full(tiles * (tiles + 1) // 2, tile_bytes, dtype=np.int64)
+    accessed = _accesses(tasks, tile_bytes)
     graph = build_graph(
         cubes * float(tile_size) ** 3,
         task_class=tasks.kind,
         class_names=CLASSES,
         successors=successors,
-        accessed=_accesses(tasks, tile_bytes),
+        accessed=accessed,
         block_bytes=blocks,
         priority=_priorities(tasks, tiles),
+        access_final=last_writes(accessed) if is_measured else None,
         codelets=CODELETS if is_measured else None,
     )
     if is_measured:

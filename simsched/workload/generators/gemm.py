@@ -11,7 +11,8 @@ columns and h rows and panels of length z.
 * *Initialisation.* One independent task per block writes it.
 
 With ``costs: measured`` it is StarPU's program (``sgemm``, ``dgemm``) for machines with timings of
-its codelet, and the matrices lie in memory when the program starts: there is no initialisation.
+its codelet, and the matrices lie in memory when the program starts: there is no initialisation. It
+says of each tile when nobody will write to it any more.
 
 References
 ----------
@@ -24,7 +25,13 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from simsched.workload.builder import accesses, build_graph, check_size, first_touch_loop
+from simsched.workload.builder import (
+    accesses,
+    build_graph,
+    check_size,
+    first_touch_loop,
+    last_writes,
+)
 from simsched.workload.generators.lu import ELEMENT_BYTES
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
@@ -77,11 +84,13 @@ def gemm(
     touched = np.stack([every % tiles_y, tiles_y + every // tiles_y, own], axis=1)
     read = np.tile([panel_bytes, panel_bytes, tile_bytes * accumulate], n_tasks)
     written = np.tile([0, 0, tile_bytes], n_tasks)
+    accessed = accesses(np.repeat(every, 3), touched.ravel(), read, written, n_tasks)
     graph = build_graph(
         np.full(n_tasks, 2.0 * tile_size**2 * depth),
         class_names=("gemm",),
-        accessed=accesses(np.repeat(every, 3), touched.ravel(), read, written, n_tasks),
+        accessed=accessed,
         block_bytes=blocks,
+        access_final=last_writes(accessed) if costs == "measured" else None,
         codelets=(f"starpu_{precision[0]}gemm_gemm",) if costs == "measured" else None,
     )
     if costs == "measured":

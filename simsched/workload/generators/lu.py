@@ -21,7 +21,8 @@ Tasks are numbered in this order.
 * *Initialisation.* One independent task per block writes it.
 
 With ``costs: measured`` it is StarPU's program (``lu_implicit``) for machines with timings of its
-codelets, and the matrix lies in memory when the program starts: there is no initialisation.
+codelets, and the matrix lies in memory when the program starts: there is no initialisation. It says
+of each tile when nobody will write to it any more.
 
 References
 ----------
@@ -42,6 +43,7 @@ from simsched.workload.builder import (
     build_graph,
     check_size,
     first_touch_loop,
+    last_writes,
 )
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
@@ -102,16 +104,18 @@ def lu(
     blocks = np.full(tiles * tiles, tile_bytes, dtype=np.int64)
     letter = precision[0]
     next_row, next_column = row <= step + 1, column <= step + 1
+    accessed = accesses(
+        task, rows * tiles + columns, tile_bytes, np.where(is_own, tile_bytes, 0), n_tasks
+    )
     graph = build_graph(
         np.array([2.0 / 3.0, 1.0, 1.0, 2.0])[kind] * float(tile_size) ** 3,
         task_class=kind,
         class_names=CLASSES,
         successors=adjacency(writer[has_writer], task[has_writer], n_tasks),
-        accessed=accesses(
-            task, rows * tiles + columns, tile_bytes, np.where(is_own, tile_bytes, 0), n_tasks
-        ),
+        accessed=accessed,
         block_bytes=blocks,
         priority=(next_row & next_column).astype(np.int32),
+        access_final=last_writes(accessed) if costs == "measured" else None,
         codelets=[f"starpu_{letter}lu_lu_model_{name}" for name in CLASSES]
         if costs == "measured"
         else None,

@@ -10,8 +10,8 @@ loses nothing. All attributes are numbers or strings, as GraphML needs:
   ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
   ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces; where a stage
   has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``;
-  has detached children also ``detached`` (0 or 1), where it says so of its accesses also
-  ``access_share`` and ``access_after``, one number for each, the body's first;
+  where it says so of its accesses also ``access_share``, ``access_after`` and ``access_final`` (0
+  or 1), one number for each, the body's first;
 * edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
   the node.
 
@@ -242,6 +242,7 @@ def _read_stage(
         ],
         access_share=_read_numbers(tasks, "access_share", float),
         access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),
+        access_final=_read_numbers(tasks, "access_final", int),
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
@@ -308,7 +309,11 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
         columns["occupancy"] = graph.occupancy.tolist()
     if graph.priority is not None:
         columns["priority"] = graph.priority.tolist()
-    for key, values in (("access_share", graph.access_share), ("access_after", graph.access_after)):
+    for key, values in (
+        ("access_share", graph.access_share),
+        ("access_after", graph.access_after),
+        ("access_final", None if graph.access_final is None else graph.access_final.astype(int)),
+    ):
         if values is not None:
             texts = [repr(value) for value in values.tolist()]
             spans = zip(graph.access_ptr[:-1].tolist(), graph.access_ptr[1:].tolist(), strict=True)

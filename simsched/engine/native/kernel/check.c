@@ -274,6 +274,8 @@ int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_
         CHECK_RANGE(graph->access_share, graph->n_accesses, 0.0, 1.0);
     if (graph->access_after != NULL)
         CHECK_RANGE(graph->access_after, graph->n_accesses, SSK_NONE, graph->n_tasks - 1);
+    if (graph->access_final != NULL)
+        CHECK_RANGE(graph->access_final, graph->n_accesses, 0, 1);
     if (graph->access_after != NULL && problem->copies_data)
         return flawed(flaw, "access_after", SSK_NONE);
     CHECK_PTR(graph->child_ptr, graph->n_tasks, graph->n_children);

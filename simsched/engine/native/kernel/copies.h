@@ -2,8 +2,8 @@
  * Copies of blocks in the memories of processors and devices; docs/semantics.md, "Copied data".
  *
  * Where a machine copies data, a worker computes on blocks that are valid on its own node. What is not is wanted there
- * and copied: first what is urgent, then prefetches by the priority of their tasks, each in the order in which it was
- * wanted. Between every two nodes there is a lane in each direction that carries out one copy at a time; lane
+ * and copied: first what is urgent, then prefetches by the priority of their tasks, then what is brought back to the
+ * host, each in the order in which it was wanted. Between every two nodes there is a lane in each direction that carries out one copy at a time; lane
  * source * n_nodes + target has the flows and timers of entity n_workers + lane. Some lanes exclude each other.
  *
  * Invariants: home[b] is among the nodes on which b is valid, unless there are none; is_wanted says what is in wanted,
@@ -23,11 +23,12 @@ typedef struct {
 } ssk_copy_t;
 
 enum { SSK_WANTED_ROOM = 1, SSK_WANTED_COPY = 2 };
+enum { SSK_URGENT, SSK_PREFETCH, SSK_BRING_BACK }; /* rising ranks of what is wanted */
 
 typedef struct {
     int64_t place;
-    int32_t priority; /* of the task for which it is prefetched */
-    bool is_urgent;
+    int32_t rank;
+    int32_t priority; /* of the task for which it is prefetched, 0 with other ranks */
 } ssk_want_t;
 
 typedef struct {
@@ -65,9 +66,7 @@ typedef struct {
 /* Whether something that becomes wanted now is served before `other`, which has been wanted earlier. */
 static inline bool ssk_want_precedes(const ssk_want_t *want, const ssk_want_t *other)
 {
-    if (want->is_urgent || other->is_urgent)
-        return want->is_urgent && !other->is_urgent;
-    return want->priority > other->priority;
+    return want->rank != other->rank ? want->rank < other->rank : want->priority > other->priority;
 }
 
 int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)

@@ -83,18 +83,18 @@ static int insert_wanted(ssk_sim_t *sim, ssk_want_t want)
     return insert(sim, &copies->wanted, &copies->n_wanted, &copies->wanted_capacity, want);
 }
 
-/* Makes a prefetch that is wanted already urgent. */
-static int hasten(ssk_sim_t *sim, int64_t place)
+/* Moves what is wanted already to a lower rank. */
+static int hasten(ssk_sim_t *sim, ssk_want_t wanted)
 {
     ssk_copies_t *copies = &sim->copies;
     size_t at = 0;
-    while (copies->wanted[at].place != place)
+    while (copies->wanted[at].place != wanted.place)
         at++;
-    if (copies->wanted[at].is_urgent)
+    if (copies->wanted[at].rank <= wanted.rank)
         return SSK_OK;
     copies->n_wanted--;
     memmove(&copies->wanted[at], &copies->wanted[at + 1], (copies->n_wanted - at) * sizeof(*copies->wanted));
-    return insert_wanted(sim, (ssk_want_t){place, 0, true});
+    return insert_wanted(sim, wanted);
 }
 
 /* Asks for a block, or only for room for it, if it is not there and not asked for. */
@@ -102,8 +102,8 @@ static int want(ssk_sim_t *sim, int what, ssk_want_t wanted)
 {
     ssk_copies_t *copies = &sim->copies;
     int32_t block = (int32_t)(wanted.place / copies->n_nodes), node = (int32_t)(wanted.place % copies->n_nodes);
-    if (copies->is_wanted[wanted.place] && wanted.is_urgent && !copies->is_serving)
-        return hasten(sim, wanted.place);
+    if (copies->is_wanted[wanted.place] && !copies->is_serving)
+        return hasten(sim, wanted);
     if (is_valid(copies, block, node) || is_coming(copies, wanted.place))
         return SSK_OK;
     copies->is_wanted[wanted.place] = (uint8_t)what;
@@ -156,7 +156,7 @@ static int make_room(ssk_sim_t *sim, int64_t size, int32_t node, bool *has_room_
         if (idle == SSK_NONE || is_saving || host == SSK_NONE)
             return SSK_OK;
         copies->saving[node] = idle;
-        return want(sim, SSK_WANTED_COPY, (ssk_want_t){place_of(copies, idle, host), 0, true});
+        return want(sim, SSK_WANTED_COPY, (ssk_want_t){place_of(copies, idle, host), SSK_URGENT, 0});
     }
     *has_room_ret = true;
     return SSK_OK;
@@ -392,7 +392,7 @@ static int claim(ssk_sim_t *sim, int32_t worker)
         if (is_valid(copies, block, node))
             continue;
         int what = reads && copies->valid[block] != 0 ? SSK_WANTED_COPY : SSK_WANTED_ROOM;
-        int status = want(sim, what, (ssk_want_t){place, 0, true});
+        int status = want(sim, what, (ssk_want_t){place, SSK_URGENT, 0});
         if (status == SSK_OK)
             status = await(sim, worker, place);
         if (status != SSK_OK)
@@ -489,28 +489,43 @@ int ssk_gathered(ssk_sim_t *sim, int32_t worker)
     return status == SSK_OK ? ssk_compute(sim, worker) : status;
 }
 
+/* Asks for a block that nobody writes any more on the host. */
+static int bring_back(ssk_sim_t *sim, int32_t block)
+{
+    int32_t host = host_for(sim, SSK_NONE);
+    if (host == SSK_NONE)
+        return SSK_OK;
+    return want(sim, SSK_WANTED_COPY, (ssk_want_t){place_of(&sim->copies, block, host), SSK_BRING_BACK, 0});
+}
+
 int ssk_give_back(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
     ssk_copies_t *copies = &sim->copies;
     int32_t node = sim->problem.worker_node[worker];
+    const uint8_t *is_final = sim->graph.access_final;
     bool reads, writes;
+    int status = SSK_OK;
     for (int64_t i = w->claimed; i < w->access_end; i++) {
         int32_t block = sim->graph.access_block[i];
         if (first_of_block(sim, w->claimed, w->access_end, i, &reads, &writes) &&
             --copies->claims[place_of(copies, block, node)] == 0)
             copies->claimed_bytes[node] -= sim->problem.block_bytes[block];
     }
+    for (int64_t i = w->claimed; i < w->access_end && is_final != NULL && status == SSK_OK; i++)
+        if (is_final[i])
+            status = bring_back(sim, sim->graph.access_block[i]);
     w->claimed = w->access_end;
-    int status = admit(sim, node);
+    if (status == SSK_OK)
+        status = admit(sim, node);
     return status == SSK_OK ? start(sim) : status;
 }
 
 int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker)
 {
     const ssk_copies_t *copies = &sim->copies;
-    bool is_urgent = group == 0;
-    bool by_priority = !is_urgent && sim->plan.group_prefetches[group] == SSK_BY_PRIORITY && sim->graph.priority != NULL;
+    int32_t rank = group == 0 ? SSK_URGENT : SSK_PREFETCH;
+    bool by_priority = rank == SSK_PREFETCH && sim->plan.group_prefetches[group] == SSK_BY_PRIORITY && sim->graph.priority != NULL;
     int32_t priority = by_priority ? sim->graph.priority[task] : 0;
     int32_t node = sim->problem.worker_node[worker];
     int64_t first = sim->graph.access_ptr[task], last = sim->graph.join_access[task];
@@ -519,7 +534,7 @@ int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker)
     for (int64_t i = first; i < last && status == SSK_OK; i++) {
         int32_t block = sim->graph.access_block[i];
         if (first_of_block(sim, first, last, i, &reads, &writes) && reads && sim->copies.valid[block] != 0)
-            status = want(sim, SSK_WANTED_COPY, (ssk_want_t){place_of(copies, block, node), priority, is_urgent});
+            status = want(sim, SSK_WANTED_COPY, (ssk_want_t){place_of(copies, block, node), rank, priority});
     }
     return status == SSK_OK ? start(sim) : status;
 }

@@ -195,7 +195,8 @@ static bool is_present_graph(const ssk_sim_t *sim, const ssk_graph_t *graph)
            g->creation_ops == graph->creation_ops && g->arrival_ps == graph->arrival_ps &&
            g->detached == graph->detached && g->occupancy == graph->occupancy &&
            g->exposure == graph->exposure && g->access_share == graph->access_share &&
-           g->access_after == graph->access_after && g->priority == graph->priority;
+           g->access_after == graph->access_after && g->access_final == graph->access_final &&
+           g->priority == graph->priority;
 }
 
 int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last)

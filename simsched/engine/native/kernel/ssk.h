@@ -312,6 +312,7 @@ typedef struct {
     const double *exposure; /* part of what the core waits for hits in each task; NULL: 1 */
     const double *access_share; /* n_accesses; NULL: operations are divided by bytes */
     const int32_t *access_after; /* n_accesses: task that must have ended before, SSK_NONE; NULL when there is none */
+    const uint8_t *access_final; /* n_accesses; 1: nobody writes to the block afterwards; NULL when there is none */
     const int32_t *priority; /* of prefetches; NULL when all have the same */
     int32_t unchanged; /* 1: these are the arrays of the iteration before, and what they hold is still the same */
 } ssk_graph_t;
