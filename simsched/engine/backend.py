@@ -37,6 +37,7 @@ class Hooks(Protocol):
     wants_on_start: bool
     wants_on_idle: bool
     wants_on_finish: bool
+    wants_on_landing: bool
     wants_on_timer: bool
 
     def attach(self, state: EngineState) -> None:
@@ -59,6 +60,9 @@ class Hooks(Protocol):
 
     def on_finish(self, task: int, worker: int) -> list[Decision] | None:
         """Observe the end of a task; return transfers, carried out in order."""
+
+    def on_landing(self, group: int, instance: int) -> list[Decision] | None:
+        """Observe that a delayed transfer to a pool has landed; return transfers."""
 
     def on_timer(self) -> list[Decision]:
         """Return decisions, carried out in order."""

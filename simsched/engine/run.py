@@ -114,6 +114,7 @@ class _PolicyHooks:
         self.wants_on_start = policy.overrides("on_start")
         self.wants_on_idle = policy.overrides("on_idle")
         self.wants_on_finish = self._finishes or account is not None
+        self.wants_on_landing = policy.overrides("on_landing")
         self.wants_on_timer = policy.overrides("on_timer")
 
     def attach(self, state: EngineState) -> None:
@@ -169,6 +170,12 @@ class _PolicyHooks:
             return None
         return [_as_numbers(decision, "on_finish") for decision in decisions]
 
+    def on_landing(self, group: int, instance: int) -> list[Decision] | None:
+        decisions = self._policy.on_landing(self._view, self._state, group, instance)
+        if not decisions:
+            return None
+        return [_as_numbers(decision, "on_landing") for decision in decisions]
+
     def on_timer(self) -> list[Decision]:
         decisions = self._policy.on_timer(self._view, self._state)
         if self._view.machine.copies_data and any(isinstance(d, Exchange) for d in decisions):
@@ -187,6 +194,7 @@ ACCEPTED = {
     "on_ready": "a Pool, then Transfers",
     "on_start": "Transfers",
     "on_finish": "Transfers",
+    "on_landing": "Transfers",
     "on_idle": "Preempt, Duplicate or Transfer",
     "on_timer": "Preempt, Duplicate, Kill, Transfer, Exchange or AcquireOrder",
 }  #: decisions of each hook

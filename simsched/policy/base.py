@@ -10,7 +10,7 @@ decisions:
 2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an
 :class:`Update`; :meth:`Policy.divide` says how much divisible work each part of the program gets.
 3. Fine hooks (`on_spawn`, `on_ready`, `on_acquire`, `on_start`, `on_idle`, `on_finish`,
-`on_timer`), called only when a class overrides them.
+`on_landing`, `on_timer`), called only when a class overrides them.
 
 Rules
 -----
@@ -512,6 +512,15 @@ class Policy:
         """Observe the end of a task; return transfers to carry out, in this order.
 
         The task has given back what it occupied; its successors have not been released yet.
+        """
+        return None
+
+    def on_landing(
+        self, view: View, state: Any, group: int, instance: int
+    ) -> tuple[Transfer, ...] | None:
+        """Observe that a transfer with a delay has landed in a pool; return transfers to carry out.
+
+        One without entries lands too: that is how a policy is called at a time of its choice.
         """
         return None
 

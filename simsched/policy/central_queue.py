@@ -21,8 +21,11 @@ class CentralQueue(QueuedRuntime):
 
     Notes
     -----
-    *eager* takes tasks in the order in which they became ready, *prio* the most urgent one. Data
-    are fetched when a worker has taken the task; nothing is known of durations.
+    *eager* takes tasks in the order in which they became ready, *prio* the most urgent one. A push
+    calls the first device whose worker sleeps; if there is none it calls all cores that sleep: in
+    StarPU's simulation a core that has been called once never counts as woken by the next call,
+    which therefore goes on to others. Data are fetched when a worker has taken the task; nothing is
+    known of durations.
 
     References
     ----------
@@ -39,6 +42,14 @@ class CentralQueue(QueuedRuntime):
         """Put the task behind the others."""
         state.queues.push(task, state.priority[task] if self.sorted_queue else 0)
         return state.order[0]
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
+        able = [w for w in state.order if state.can_run(w)(task)]
+        for worker in able:
+            if state.is_device[worker] and state.is_waiting[worker] and not state.is_coming[worker]:
+                return [worker]
+        return [w for w in able if not state.is_device[w]]
 
     def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
         """Take the first task that the worker can execute."""
@@ -86,6 +97,10 @@ class RandomWorker(QueuedRuntime):
             left -= weight
         state.queues[chosen].push(task)
         return chosen
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the worker whose queue it is."""
+        return [owner]
 
     def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
         """Take the first task of the worker's queue."""

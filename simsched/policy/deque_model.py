@@ -194,6 +194,10 @@ class DequeModel(QueuedRuntime):
         queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
         return worker
 
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the worker that has been chosen."""
+        return [owner]
+
     def best_worker(
         self, view: View, state: RuntimeState, task: int, now: float
     ) -> tuple[int, float]:

@@ -51,10 +51,11 @@ class QueueStealing(QueuedRuntime):
     -----
     A task joins the queue of the worker that has made it ready, provided that it can execute it;
     otherwise, and when the main program submits it, workers get such tasks in turn, beginning
-    with the second one. Owners and thieves take the most urgent task, of equal ones that which came
-    first, of those that they can execute. The victim is the first worker with a queue that is not
-    empty which got a task when it asked last; if it holds nothing that the thief can execute, the
-    thief has asked in vain. Data are fetched when a worker has taken the task.
+    with the second one. Owners and thieves take the most urgent task that they can execute; of
+    equal ones owners take the one that came first, thieves the one that came last. A push calls all
+    workers that sleep. The victim is the first worker with a queue that is not empty which got a
+    task when it asked last; if it holds nothing that the thief can execute, the thief has asked in
+    vain. Data are fetched when a worker has taken the task.
 
     Nearest are workers of the own core, then of the own domain, then of others by their distance;
     of equal ones the lower. The original goes through the tree of the machine's topology in the
@@ -99,7 +100,7 @@ class QueueStealing(QueuedRuntime):
         if task is None:
             victim = self._victim(queues, worker)
             if victim is not None:
-                task = queues.tasks[victim].pop(state.can_run(worker))
+                task = queues.tasks[victim].pop(state.can_run(worker), newest=True)
         queues.is_busy[worker] = task is not None
         return task
 

@@ -4,14 +4,17 @@ The task runtime of a machine with devices does two things that a plan cannot sa
 its queues for the task that suits a worker, and a worker that drives a device asks for its next
 task while the present one runs, so that the data of one are fetched while the other computes.
 :class:`QueuedRuntime` keeps ready tasks in pools from which no worker takes and transfers them to
-the pools of workers; what its queues are, and which task a worker gets, is up to subclasses.
+the pools of workers; what its queues are, whom a new task is announced to, and which task a worker
+gets, is up to subclasses. Transfers of nothing between pools that are always empty are the
+runtime's clock: they land when a task has been pushed or a worker has come round.
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +23,7 @@ from simsched.errors import ModelError
 from simsched.policy.base import (
     PARENT_FIRST,
     AcquireStep,
+    Counters,
     Placement,
     Plan,
     Pool,
@@ -32,8 +36,10 @@ from simsched.policy.placement import PlacedPolicy, host_nodes
 from simsched.policy.schedules import worker_costs
 from simsched.workload.graph import TaskGraph
 
-OWN, QUEUED, CLAIMED = 0, 1, 2  #: pools of what workers have been given, may get, and will get
-AT_ONCE_S = 1e-12  #: the shortest time after which a worker without a task can get one
+#: pools of what workers have been given, may get, and will get, and of what is being pushed;
+#: pools that are always empty
+OWN, QUEUED, CLAIMED, PUSHED, CALLS = 0, 1, 2, 3, 4
+TICK_S = 1e-12  #: who is to come first is this much earlier
 
 
 class TaskQueue:
@@ -51,13 +57,22 @@ class TaskQueue:
         insort(self._entries, (-priority, self._n_pushed, task))
         self._n_pushed += 1
 
-    def pop(self, accepts: Callable[[int], bool] | None = None) -> int | None:
-        """Remove and return the first task that is accepted; None when there is none."""
-        for place, (_, _, task) in enumerate(self._entries):
+    def pop(
+        self, accepts: Callable[[int], bool] | None = None, *, newest: bool = False
+    ) -> int | None:
+        """Remove and return the first task that is accepted; None when there is none.
+
+        With `newest` the one that came last of those that are as urgent.
+        """
+        found = None
+        for place, (urgency, _, task) in enumerate(self._entries):
+            if found is not None and urgency != self._entries[found][0]:
+                break
             if accepts is None or accepts(task):
-                del self._entries[place]
-                return task
-        return None
+                found = place
+                if not newest:
+                    break
+        return None if found is None else self._entries.pop(found)[2]
 
     def pop_smallest(self, measure: Callable[[int], int]) -> int | None:
         """Remove and return the task that measures least among the most urgent ones.
@@ -94,7 +109,17 @@ class RuntimeState:
     held : list of int
         Tasks of each worker that it has asked for and not finished.
     is_waiting : list of bool
-        Whether a worker has asked for a task in vain since it was last given one.
+        Whether a worker has asked for a task in vain and sleeps until it is called.
+    is_coming : list of bool
+        Whether a worker is on its way to ask for a task.
+    is_called : list of bool
+        Whether a worker on its way has been called: it asks once more if it finds nothing.
+    n_pushing : list of int
+        Tasks that a worker has made ready since it ended one, until it comes round.
+    of_program : tuple of float and int
+        When the program has begun to push tasks, and how many since then.
+    pushes : list of (float, int, int, int)
+        A heap of pushes: when each is done, its number, the task, and the worker or -1.
     place : dict of int to (int, int)
         Pool (group, instance) in which each queued task is.
     claims : dict of int to int
@@ -116,12 +141,22 @@ class RuntimeState:
         self.graph = view.workload.graph
         self.held = [0] * n
         self.is_waiting = [False] * n
-        self.n_waiting = 0
-        for worker in self.order:
-            self.let_wait(worker)
+        self.is_coming = [False] * n
+        self.is_called = [False] * n
+        self.n_pushing = [0] * n
+        self.of_program = (0.0, 0)
+        self.pushes: list[tuple[float, int, int, int]] = []
+        self.n_pushes = 0
         self.place: dict[int, tuple[int, int]] = {}
         self.claims: dict[int, int] = {}
         self.queues: Any = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Let all workers sleep, as they do when an iteration begins."""
+        for worker in self.order:
+            self.is_waiting[worker], self.is_coming[worker] = True, False
+            self.is_called[worker], self.n_pushing[worker] = False, 0
 
     def load(self, view: View, graph: TaskGraph) -> None:
         """Take over the graph that is executed next."""
@@ -144,18 +179,27 @@ class RuntimeState:
         cost_s = self.cost_s[worker]
         return lambda task: cost_s[task] != float("inf")
 
-    def let_wait(self, worker: int) -> None:
-        """Note that a worker has asked in vain."""
-        self.n_waiting += not self.is_waiting[worker]
-        self.is_waiting[worker] = True
+    def push(self, task: int, worker: int, now: float, push_s: float) -> float:
+        """Note a push by a worker, -1 for the program; return when it is done, in seconds."""
+        if worker >= 0:
+            self.n_pushing[worker] += 1
+            n_pushing = self.n_pushing[worker]
+        else:
+            since, n_pushing = self.of_program
+            n_pushing = n_pushing + 1 if since == now else 1
+            self.of_program = now, n_pushing
+        at = now + n_pushing * push_s
+        heappush(self.pushes, (at, self.n_pushes, task, worker))
+        self.n_pushes += 1
+        self.place[task] = PUSHED, self.order[0]
+        return at
 
-    def give(self, worker: int, task: int, delay_s: float) -> Transfer:
+    def give(self, worker: int, task: int) -> Transfer:
         """Return the transfer of a task to a worker, and note it."""
-        self.n_waiting -= self.is_waiting[worker]
         self.is_waiting[worker] = False
         self.held[worker] += 1
         self.claims.pop(task, None)
-        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_s, task=task)
+        return Transfer(*self.place.pop(task), OWN, worker, 1, 0.0, task=task)
 
     def claim(self, worker: int, task: int) -> None:
         """Let the data of a queued task be fetched for a worker that will get it."""
@@ -182,21 +226,40 @@ class QueuedRuntime(PlacedPolicy):
         waiting with its data, while the first one computes.
     cores_per_device : int
         Cores of the host that drive each device and execute no tasks; one core always stays.
+    push_s : float
+        What it costs a worker to push a task that it has made ready, in seconds.
+    look_s : float
+        How long a worker that has been called, or has ended a task, looks after the copies of one
+        memory before it asks for a task, in seconds; cores look after one memory, workers of
+        devices after the device's and the host's.
 
     Notes
     -----
-    A worker asks for a task when it has none. One of a device with a pipeline of 2 also asks as
-    soon as its only task has begun to compute. Who asks in vain is asked again, in the order of the
-    workers, whenever a task becomes ready; workers of devices come first. The one whose task has
-    ended asks when all that it has made ready is queued. A task that a worker has been given enters
-    its pool, which fetches the data; a worker without a task gets one after a picosecond.
+    A worker that has ended a task pushes what that has made ready, one after the other, then comes
+    round and asks for a task. One of a device with a pipeline of 2 also asks when its only task has
+    begun to compute. Who asks in vain sleeps until a push calls it; whom a task is announced to is
+    up to subclasses. So a core that makes one task ready asks before those that the push has
+    called; if it makes several ready, others are faster. Of those that ask at the same time the one
+    that has been called first comes first. A task that a worker has been given enters its pool,
+    which fetches the data.
+
+    The two costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task`` and,
+    for each memory node, in ``_starpu_datawizard_progress``. They are negligible as such, but
+    decide who gets a task.
 
     Where data are copied, all of them are in the first memory of the host at the start: programs
     register what they have allocated. Elsewhere `placement` says where they are.
+
+    References
+    ----------
+    StarPU 1.4, src/core/sched_policy.c, src/core/workers.c (``starpu_wake_worker_relax_light``),
+    src/datawizard/datawizard.c, src/drivers/cuda/driver_cuda.c and src/drivers/cpu/driver_cpu.c.
     """
 
     device_pipeline: int = param(2, low=1, high=2)
     cores_per_device: int = param(1, low=0)
+    push_s: float = param(1e-6, low=0.0)
+    look_s: float = param(1e-6, low=0.0)
 
     #: Whether data are fetched for the worker in whose queue a task is.
     fetches_queued: ClassVar[bool] = False
@@ -234,6 +297,8 @@ class QueuedRuntime(PlacedPolicy):
                     prefetches_by_priority=self.knows_priorities(),
                 ),
                 PoolGroup("claimed", prefetches=True, prefetches_by_priority=False),
+                PoolGroup("pushed"),
+                PoolGroup("calls"),  # always empty
             ),
             spawn_order=PARENT_FIRST,
             active_workers=active,
@@ -258,6 +323,10 @@ class QueuedRuntime(PlacedPolicy):
         """Take the task that a worker gets out of the queues; None when there is none for it."""
         raise NotImplementedError
 
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return whom the push of a task into a worker's queue calls, in order; by default all."""
+        return state.order
+
     def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a task begins to compute."""
 
@@ -267,51 +336,91 @@ class QueuedRuntime(PlacedPolicy):
     # -------------------------------------------------------------------------------------------
     # hooks
 
+    def on_iteration(self, view: View, state: RuntimeState, counters: Counters) -> None:
+        """Begin anew with workers that sleep."""
+        state.begin()
+
     def on_ready(
         self, view: View, state: RuntimeState, task: int, worker: int
     ) -> tuple[Pool | Transfer, ...]:
-        """Queue the task, then let waiting workers ask, but not the one that ends a task."""
-        state.place[task] = QUEUED, self.enqueue(view, state, task, worker)
+        """Let the push of the task begin."""
+        now = now_s(view)
+        at = state.push(task, worker, now, self.push_s)
         pool = Pool(*state.place[task])
-        if state.n_waiting == 0:
-            return (pool,)
-        waiting = [w for w in state.order if state.is_waiting[w] and w != worker]
-        return pool, *self._ask(view, state, waiting)
+        return pool, Transfer(CALLS, pool.instance, *state.place[task], 1, max(TICK_S, at - now))
 
     def on_start(
         self, view: View, state: RuntimeState, task: int, worker: int
     ) -> tuple[Transfer, ...]:
-        """Let the worker of a device ask for its next task."""
+        """Let the worker of a device come round for its next task."""
         self.note_start(view, state, task, worker)
-        depth = self.device_pipeline if state.is_device[worker] else 1
-        return self._ask(view, state, [worker] if state.held[worker] < depth else [])
+        if not state.is_device[worker] or state.held[worker] >= self.device_pipeline:
+            return ()
+        return self._come_round(view, state, worker, self._pushed_s(view, state, worker))
 
     def on_idle(self, view: View, state: RuntimeState, worker: int) -> Transfer | None:
-        """Let a worker without a task ask for one."""
-        if state.held[worker] > 0:  # what it has been given has not come yet
+        """Let a worker that has ended a task come round for another one."""
+        if state.held[worker] > 0 or state.is_waiting[worker] or state.is_coming[worker]:
             return None
-        task = self.choose(view, state, worker)
-        if task is None:
-            state.let_wait(worker)
-            return None
-        return state.give(worker, task, AT_ONCE_S)  # claims follow with the next transfers
+        at = self._pushed_s(view, state, worker) - TICK_S  # before those that its last push calls
+        return self._come_round(view, state, worker, at)[0]
+
+    def on_landing(
+        self, view: View, state: RuntimeState, group: int, instance: int
+    ) -> tuple[Transfer, ...]:
+        """Queue what has been pushed by now, or let a worker that has come round ask for a task."""
+        if group == CALLS:
+            return self._ask(view, state, instance)
+        given: list[Transfer] = []
+        while state.pushes and state.pushes[0][0] < now_s(view) + TICK_S:
+            _, _, task, pusher = heappop(state.pushes)
+            owner = self.enqueue(view, state, task, pusher)
+            given.append(Transfer(*state.place[task], QUEUED, owner, 1, 0.0, task=task))
+            state.place[task] = QUEUED, owner
+            given += state.take_claims()
+            for worker in self.announced_to(state, task, owner):
+                if state.is_coming[worker]:
+                    state.is_called[worker] = True
+                elif state.is_waiting[worker]:
+                    given += self._come_round(view, state, worker, now_s(view))
+        return tuple(given)
 
     def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
-        """Note that a worker has one task less."""
+        """Note that a worker has one task less; it does not sleep now."""
         state.held[worker] -= 1
+        state.n_pushing[worker] = 0
+        state.is_waiting[worker] = False
         self.note_end(view, state, task, worker)
 
-    def _ask(self, view: View, state: RuntimeState, workers: Iterable[int]) -> tuple[Transfer, ...]:
-        """Let workers ask for a task, one after the other."""
-        given = state.take_claims()
-        for worker in workers:
-            task = self.choose(view, state, worker)
-            given += state.take_claims()
-            if task is None:
-                state.let_wait(worker)
-            else:
-                given.append(state.give(worker, task, 0.0))
-        return tuple(given)
+    def _pushed_s(self, view: View, state: RuntimeState, worker: int) -> float:
+        """Return when a worker has pushed what it has made ready, in seconds."""
+        n_pushing, state.n_pushing[worker] = state.n_pushing[worker], 0
+        return now_s(view) + n_pushing * self.push_s
+
+    def _come_round(
+        self, view: View, state: RuntimeState, worker: int, at: float
+    ) -> tuple[Transfer, ...]:
+        """Let a worker look after copies from a time on, in seconds, and then ask for a task."""
+        if state.is_coming[worker]:
+            return ()
+        state.is_coming[worker], state.is_called[worker] = True, False
+        n_memories = 2 if state.is_device[worker] else 1
+        delay_s = max(TICK_S, at - now_s(view) + n_memories * self.look_s)
+        return (Transfer(CALLS, worker, CALLS, worker, 1, delay_s),)
+
+    def _ask(self, view: View, state: RuntimeState, worker: int) -> tuple[Transfer, ...]:
+        """Let a worker ask for a task; without one it sleeps unless it has been called."""
+        state.is_coming[worker] = False
+        if state.held[worker] >= (self.device_pipeline if state.is_device[worker] else 1):
+            return ()
+        task = self.choose(view, state, worker)
+        claims = state.take_claims()
+        if task is not None:
+            return *claims, state.give(worker, task)
+        if state.is_called[worker]:
+            return *claims, *self._come_round(view, state, worker, now_s(view))
+        state.is_waiting[worker] = True
+        return tuple(claims)
 
 
 def now_s(view: View) -> float:

@@ -265,7 +265,7 @@ def build_graph(
     access_share, access_after : array_like, shape (n_accesses,), optional
         Parts of the operations, and tasks to be waited for, in the order of `accessed`.
     access_final : array_like of bool, shape (n_accesses,), optional
-        Accesses after which nobody writes to their block, as the program says; not given by default.
+        Accesses after which nobody writes to their block, as the program says; none by default.
     codelets : sequence of str, optional
         Measured codelet of each class, none by default.
 

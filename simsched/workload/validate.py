@@ -181,7 +181,8 @@ def _check_accesses(graph: TaskGraph) -> None:
         access = _first(graph.access_final & (graph.written_bytes == 0))
         if access is not None:
             raise GraphError(
-                f"access {access}: access_final: found true, accepted false where nothing is written"
+                f"access {access}: access_final: found true, "
+                "accepted false where nothing is written"
             )
 
 

@@ -262,6 +262,41 @@ def test_the_only_copy_is_saved_before_it_makes_room() -> None:
     assert moved == [(0, 1), (0, 0), (1, 1)]
 
 
+def final(workload: Workload, *last: int) -> Workload:
+    """Return the program that says of some accesses, by number, that they are the last writes."""
+    is_final = np.isin(np.arange(workload.graph.n_accesses), last)
+    return replace(workload, graph=replace(workload.graph, access_final=is_final))
+
+
+def test_what_nobody_writes_any_more_is_brought_back() -> None:
+    # Task 0 writes block 0 on the first device, then task 1 computes there for 250 us. The copy to
+    # the host begins when 0 has ended and takes longer. Task 2 reads the block on the host.
+    tasks = [[(0, 0, MB)], [(1, 0, MB)], [(0, MB, 0)]]
+    workload = program(tasks, [(0, 1), (1, 2)])
+    assigned = _Assigned([FIRST, FIRST, HOST])
+    silent, told = (both(device_machine(), w, assigned) for w in (workload, final(workload, 0)))
+    step = 1e6 / 4e9
+    assert silent.makespan_s == pytest.approx(2 * step + COPY_S + 1e-3, rel=1e-9)
+    assert told.makespan_s == pytest.approx(step + COPY_S + 1e-3, rel=1e-9)
+    assert told.summary.migrations == 1
+    # What has been written on the host is there.
+    at_home = both(device_machine(), final(program([[(0, 0, MB)]]), 0), _Assigned([HOST]))
+    assert at_home.summary.migrations == 0
+
+
+def test_what_is_brought_back_is_in_nobodys_way() -> None:
+    # Blocks 0 and 1 are to be brought back from the first device when 1 has ended; the host then
+    # wants block 2 from there. Block 0, whose task has ended first, is on its way by then; block 1
+    # comes after block 2.
+    tasks = [[(0, 0, MB), (2, 0, MB)], [(1, 0, MB)], [(2, MB, 0)], [(1, MB, 0)]]
+    workload = final(program(tasks, [(0, 1), (1, 2), (1, 3)]), 0, 2)
+    run = both(device_machine(), workload, _Assigned([FIRST, FIRST, HOST, HOST + 1]))
+    assert run.trace is not None
+    events = run.trace.events
+    blocks = events["arg0"][events["kind"] == EventKind.MIGRATE_END].tolist()
+    assert blocks == [0, 2, 1]
+
+
 def test_what_cannot_work_is_said() -> None:
     small = device_machine(capacity_bytes=15 * MB)
     for backend in ("native", "simpy"):

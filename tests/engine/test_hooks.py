@@ -18,6 +18,8 @@ from simsched.policy.base import (
     AcquireStep,
     Plan,
     Policy,
+    Pool,
+    PoolGroup,
     Transfer,
     View,
 )
@@ -199,3 +201,60 @@ def test_transfers_to_nowhere_are_refused_when_a_body_begins(backend: str) -> No
 
     with pytest.raises(PolicyError, match="on_start: no pool with group 0, instance 9"):
         run(backend, Astray(answers=lambda child: None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clocked(CentralQueue):
+    """Nobody takes a task before the policy's own clock has struck three times."""
+
+    def start(self, view: View) -> Any:
+        return {"struck": 0}
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        groups = PoolGroup("worker"), PoolGroup("queued")
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),), pool_groups=groups, roots="first"
+        )
+
+    def on_ready(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Pool | Transfer, ...]:
+        tick = (Transfer(1, 1, 1, 0, 1, 2e-9),) if task == 0 else ()
+        return Pool(1, 0), *tick
+
+    def on_landing(
+        self, view: View, state: Any, group: int, instance: int
+    ) -> tuple[Transfer, ...] | None:
+        assert view.state is not None
+        seen.append((view.state.now_ps(), group, instance))
+        state["struck"] += 1
+        if state["struck"] < 3:
+            return (Transfer(1, 1, 1, 0, 1, 2e-9),)
+        return (Transfer(1, 0, 0, 1, 5, 0.0),)
+
+
+def test_transfers_of_nothing_are_a_clock(backend: str) -> None:
+    # Pool 1 of the second group is empty: its transfers bring nothing after 2, 4 and 6 ns, although
+    # nothing else is pending. Then all tasks go to worker 1 at once, of which nothing is told.
+    seen.clear()
+    machine = make_machine(domains=1, cores_per_domain=2)
+    workload = Workload("independent", build_graph(np.full(3, 1000.0)))
+    result = simulate(machine, workload, Clocked(), backend=backend, events=True)
+    assert seen == [(2000, 1, 0), (4000, 1, 0), (6000, 1, 0)]
+    starts = column(result, EventKind.TASK_START, "time_ps", "task", "worker")
+    assert [start[1:] for start in starts] == [(0, 1), (1, 1), (2, 1)]
+    assert starts[0][0] == 6000
+
+
+def test_transfers_to_nowhere_are_refused_at_a_landing(backend: str) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Lost(Clocked):
+        def on_landing(
+            self, view: View, state: Any, group: int, instance: int
+        ) -> tuple[Transfer, ...] | None:
+            return (Transfer(0, 9, 0, 0, 1, 0.0),)
+
+    machine = make_machine(domains=1, cores_per_domain=2)
+    workload = Workload("independent", build_graph(np.full(3, 1000.0)))
+    with pytest.raises(PolicyError, match="on_landing: no pool with group 0, instance 9"):
+        simulate(machine, workload, Lost(), backend=backend)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.backend import PREEMPT
+from simsched.engine.backend import PREEMPT, TRANSFER
 from simsched.engine.native import NativeBackend, build_config, version
 from simsched.engine.plans import ResolvedPlan, resolve_plan
 from simsched.engine.problem import Problem, make_problem
@@ -25,7 +25,10 @@ from simsched.policy.base import AcquireStep, Placement, Plan, View
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
-HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start")
+HOOKS = (
+    *("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start"),
+    "on_landing",
+)
 STEALING = Plan(acquire=(AcquireStep("worker"), AcquireStep("worker", "anywhere", "oldest")))
 
 
@@ -200,7 +203,11 @@ def test_exceptions_of_hooks_come_out_unchanged(hook: str, error: BaseException)
     graph = small_graph()
     problem, plan = prepare(graph)
     problem = replace(problem, timer_period_ps=10)
-    backend = NativeBackend(problem, Hooks(**{hook: fail}), events=True)
+    hooks = {hook: fail}
+    if hook == "on_landing":
+        delayed = (TRANSFER, 0, 0, 0, 0, 1, 100, 0, -1)
+        hooks["on_ready"] = lambda *_: (-1, 0, [delayed])
+    backend = NativeBackend(problem, Hooks(**hooks), events=True)
     with pytest.raises(type(error)) as caught:
         backend.run_iteration(1, graph, plan, last=True)
     assert caught.value is error

@@ -37,7 +37,10 @@ from simsched.policy.base import (
 from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
 from simsched.workload.graph import TaskGraph, Workload
 
-HOOKS = ("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start")
+HOOKS = (
+    *("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start"),
+    "on_landing",
+)
 COST_PS = (0, 0, 1, 7, 100, 1000)
 
 
@@ -143,6 +146,10 @@ class RandomHooks:
 
     def on_finish(self, task: int, worker: int) -> list[Decision] | None:
         self._look("finish", task, worker)
+        return self._transfers() or None
+
+    def on_landing(self, group: int, instance: int) -> list[Decision] | None:
+        self._look("landing", group, instance)
         return self._transfers() or None
 
     def on_timer(self) -> list[Decision]:

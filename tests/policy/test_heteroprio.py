@@ -20,25 +20,29 @@ from tests.policy.test_runtime_queues import (
 
 
 def test_workers_take_the_newest_tasks_ahead() -> None:
-    # 0, 1 and 2 go to the waiting device and cores. When 0 starts, 3, 4 and 5 are there, as many as
-    # workers: the device takes 5 and 4 and will execute 4 first. At its start one task is left for
-    # three workers: nothing more is taken; then 5, then 3.
+    # The device takes 5 and 4 and executes 4 first, a core takes 3 and 2. Two tasks are left, less
+    # than there are workers: the other core takes only 1, and 0 is left for who comes next.
     result = run(alone("heteroprio"), graph([4.0] * 6))
     starts = of_kind(result, EventKind.TASK_START)
-    assert [task for task, worker, _ in starts if worker == DEVICE] == [0, 4, 5, 3]
-    assert workers_of(result)[1:3] == [CORE_0, CORE_1]
+    assert [task for task, worker, _ in starts if worker == DEVICE] == [4, 5, 0]
+    assert workers_of(result)[1:4] == [CORE_1, CORE_0, CORE_0]
 
 
 @pytest.mark.parametrize(
-    ("name", "last_worker", "end_ms"), [("heteroprio", DEVICE, 6.0), ("eager", CORE_1, 8.0)]
+    ("name", "workers", "end_ms"),
+    [
+        # The device takes the newer task, 1, and has ended it when 0 ends on a core. Two tasks for
+        # one device are less than the factor of 4 that a core is slower.
+        ("heteroprio", [CORE_0, DEVICE, DEVICE, DEVICE], 6.0),
+        # The device takes 0. When that has ended the device takes 2 and the idle core 3.
+        ("eager", [DEVICE, CORE_0, DEVICE, CORE_1], 5.0),
+    ],
 )
 def test_slow_workers_leave_a_short_bucket_to_the_device(
-    name: str, last_worker: int, end_ms: float
+    name: str, workers: list[int], end_ms: float
 ) -> None:
-    # 0 takes 1 ms on the device, 1 takes 4 ms on a core, then 2 and 3 come. The device gets 2. One
-    # task for one device is less than the factor of 4 that a core is slower.
-    result = run(alone(name), graph([4.0] * 4, edges=((1, 2), (1, 3))))
-    assert workers_of(result) == [DEVICE, CORE_0, DEVICE, last_worker]
+    result = run(alone(name), graph([4.0] * 4, edges=((0, 2), (0, 3))))
+    assert workers_of(result) == workers
     assert result.makespan_s == pytest.approx(end_ms * 1e-3, rel=1e-8)
 
 

@@ -81,7 +81,7 @@ def workers_of(result: Run) -> list[int]:
 
 def alone(name: str, **params: Any) -> Policy:
     """Return a policy that lets both cores execute tasks."""
-    return make_policy(name, {"cores_per_device": 0, **params})
+    return make_policy(name, {"cores_per_device": 0, "push_s": 0.0, "look_s": 0.0, **params})
 
 
 def test_dm_gives_each_task_to_the_worker_that_ends_it_first() -> None:
@@ -126,7 +126,7 @@ def test_the_dm_family_takes_tasks_in_different_orders(
     name: str, order: list[int], ends_ms: list[float]
 ) -> None:
     tasks = graph(
-        [NOWHERE] * 3, reads=[[0], [1], [0]], priority=[0, 7, 3], device_ms=[1.0, 1.0, 1.0]
+        [NOWHERE] * 3, reads=[[0], [1], [0]], priority=[9, 7, 3], device_ms=[1.0, 1.0, 1.0]
     )
     ends = of_kind(run(alone(name), tasks), EventKind.TASK_END)
     assert [task for task, _, _ in ends] == order
@@ -134,9 +134,9 @@ def test_the_dm_family_takes_tasks_in_different_orders(
 
 
 def test_dmdas_takes_the_ready_one_of_the_most_urgent() -> None:
-    # 1 and 2 are as urgent; the data of 2 are there. Task 3, whose data are there too, is not.
+    # After 0, 1 and 2 are as urgent, and the data of 2 are there; so are those of 3, the least one.
     tasks = graph(
-        [NOWHERE] * 4, reads=[[0], [1], [0], [0]], priority=[0, 7, 7, 3], device_ms=[1.0] * 4
+        [NOWHERE] * 4, reads=[[0], [1], [0], [0]], priority=[9, 7, 7, 3], device_ms=[1.0] * 4
     )
     ends = of_kind(run(alone("dmdas"), tasks), EventKind.TASK_END)
     assert [task for task, _, _ in ends] == [0, 2, 1, 3]
@@ -169,7 +169,7 @@ def test_eager_skips_what_a_worker_cannot_execute() -> None:
     assert workers_of(result) == [DEVICE, DEVICE, DEVICE, CORE_0, CORE_1]
 
 
-@pytest.mark.parametrize(("name", "order"), [("eager", [0, 1, 2, 3]), ("prio", [0, 2, 3, 1])])
+@pytest.mark.parametrize(("name", "order"), [("eager", [0, 1, 2, 3]), ("prio", [2, 3, 0, 1])])
 def test_prio_takes_the_most_urgent_task(name: str, order: list[int]) -> None:
     tasks = graph([NOWHERE] * 4, priority=[1, 1, 5, 5], device_ms=[1.0] * 4)
     result = run(alone(name, device_pipeline=1), tasks)
@@ -190,10 +190,11 @@ def fan(n: int) -> TaskGraph:
 
 @pytest.mark.parametrize("name", ["ws", "lws"])
 def test_thieves_take_from_the_worker_that_makes_tasks_ready(name: str) -> None:
-    # The first task of nobody goes to the second worker. Its successors join its queue; the two
-    # others, who wait, steal 1 and 2 as they come, and 3 is left for the owner.
+    # The first task of nobody goes to the second worker. Its successors join its queue, one after
+    # the other. The two others, called by the first one, come when the second one is there, and
+    # steal what came last; the third one is left for the owner.
     result = on_cores(make_policy(name), fan(3))
-    assert workers_of(result) == [1, 0, 2, 1]
+    assert workers_of(result) == [1, 2, 0, 1]
 
 
 def test_tasks_of_nobody_go_to_workers_in_turn() -> None:
@@ -204,8 +205,36 @@ def test_tasks_of_nobody_go_to_workers_in_turn() -> None:
 
 def test_owners_and_thieves_take_the_most_urgent_task() -> None:
     tasks = build_graph(np.full(5, 1000.0), priority=[0, 1, 3, 2, 3])
-    starts = of_kind(on_cores(make_policy("ws"), tasks, cores=1), EventKind.TASK_START)
-    assert [task for task, _, _ in starts] == [0, 2, 4, 3, 1]
+    policy = make_policy("ws", {"push_s": 0.0})
+    starts = of_kind(on_cores(policy, tasks, cores=1), EventKind.TASK_START)
+    assert [task for task, _, _ in starts] == [2, 4, 3, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("n", "workers"),
+    [
+        # The core that ends 0 is back 2 us later; the device, called after 1 us, looks after two
+        # memories and comes after 3.
+        (1, [CORE_0, CORE_0]),
+        # The device comes after 3 us and takes 1. The push of 2, after 2 us, finds it on its way
+        # and calls the other core, which comes after 3 us too. 3 is left for who ends 0.
+        (3, [CORE_0, DEVICE, CORE_1, CORE_0]),
+    ],
+)
+def test_who_ends_a_task_comes_round_when_all_is_pushed(n: int, workers: list[int]) -> None:
+    tasks = graph(
+        [4.0] * (n + 1),
+        edges=tuple((0, i) for i in range(1, n + 1)),
+        device_ms=[NOWHERE] + [1.0] * n,
+    )
+    assert workers_of(run(alone("eager", push_s=1e-6, look_s=1e-6), tasks)) == workers
+
+
+def test_a_push_calls_one_device_or_all_cores() -> None:
+    # 0 goes to the device; so does 1, because it asks for a second one before that is pushed. Then
+    # nothing else sleeps but the cores, which are called for 2: the first of them gets it.
+    result = run(alone("eager", push_s=10e-6, look_s=1e-6), graph([4.0] * 3))
+    assert workers_of(result) == [DEVICE, DEVICE, CORE_0]
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 13.33])

@@ -125,6 +125,18 @@ cdef int _on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *a
         return -1
 
 
+cdef int _on_landing(void *context, int32_t group, int32_t instance, ssk_answer_t *answer) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        decisions = backend.hooks.on_landing(group, instance)
+        if decisions:
+            backend.landing_decisions = _fill_decisions(answer, decisions)
+        return 0
+    except BaseException as error:
+        backend.raised = error
+        return -1
+
+
 PLACE_OF_ORDER = (SSK_DECIDE_PREEMPT, -1, -1)  # filled in afterwards: an acquire order is no tuple of numbers
 
 
@@ -171,6 +183,7 @@ cdef class NativeBackend:
     cdef ssk_sim_t *sim
     cdef object problem, hooks, graph, raised, sink, columns
     cdef object decisions, ready_decisions, start_decisions, finish_decisions  # memory of the last ones of each hook
+    cdef object landing_decisions
     cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
     cdef int32_t n_blocks, n_node_kinds
@@ -208,6 +221,8 @@ cdef class NativeBackend:
             c_hooks.on_idle = _on_idle
         if hooks.wants_on_finish:
             c_hooks.on_finish = _on_finish
+        if hooks.wants_on_landing:
+            c_hooks.on_landing = _on_landing
         if hooks.wants_on_timer:
             c_hooks.on_timer = _on_timer
         flaw.name, flaw.index = NULL, -1
@@ -503,6 +518,7 @@ cdef str _describe_decision(ssk_failure_t f):
     hooks = {
         SSK_REASON_IDLE_POOL: "on_idle", SSK_REASON_TIMER_POOL: "on_timer",
         SSK_REASON_READY_POOL: "on_ready", SSK_REASON_FINISH_POOL: "on_finish", SSK_REASON_START_POOL: "on_start",
+        SSK_REASON_LANDING_POOL: "on_landing",
     }
     if f.reason in hooks:
         return f"{hooks[f.reason]}: no pool with group {f.group}, instance {f.instance}"

@@ -12,7 +12,7 @@ cdef extern from "ssk.h" nogil:
     int SSK_REASON_EXCHANGE, SSK_REASON_KIND
     int SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED
     int SSK_REASON_IDLE_SPAWNS, SSK_REASON_TIMER_SPAWNS, SSK_REASON_IDLE_SEVERAL, SSK_REASON_TIMER_SEVERAL
-    int SSK_REASON_READY_POOL, SSK_REASON_FINISH_POOL, SSK_REASON_START_POOL
+    int SSK_REASON_READY_POOL, SSK_REASON_FINISH_POOL, SSK_REASON_START_POOL, SSK_REASON_LANDING_POOL
     int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER, SSK_DECIDE_EXCHANGE, SSK_DECIDE_ORDER
 
     ctypedef struct ssk_allocator_t:
@@ -41,6 +41,7 @@ cdef extern from "ssk.h" nogil:
         int (*on_idle)(void *, int32_t, ssk_decision_t *) noexcept nogil
         int (*on_start)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_finish)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
+        int (*on_landing)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_timer)(void *, const ssk_decision_t **) noexcept nogil
 
     ctypedef struct ssk_costs_t:

@@ -179,7 +179,9 @@ class SimpyBackend:
                 del self._arrivals[entity]
                 self.create(entity, None, at=self.now)
             elif kind == LANDING:
-                self.decisions.land(self.flights.land(entity))
+                flight = self.flights.land(entity)
+                self.decisions.land(flight)
+                self.decisions.tell_of_landing(flight)
             elif kind == BOUNDARY:
                 self._boundary_ps = None
                 return
@@ -208,10 +210,11 @@ class SimpyBackend:
             pending.append((flow[0], FLOW, flow[1]))
         if self._boundary_ps is not None:
             pending.append((self._boundary_ps, BOUNDARY, 0))
-        pending += [(time, LANDING, number) for time, number in self.flights.times(loaded=True)]
-        if not pending:
+        flights = self.flights.times(loaded=True), self.flights.times(loaded=False)
+        pending += [(time, LANDING, number) for time, number in flights[0]]
+        if not (pending or (self._hooks.wants_on_landing and flights[1])):
             return NEVER, BOUNDARY, 0
-        pending += [(time, LANDING, number) for time, number in self.flights.times(loaded=False)]
+        pending += [(time, LANDING, number) for time, number in flights[1]]
         if self.decisions.timer_ps > 0:
             pending.append((self.decisions.timer_ps, POLICY_TIMER, 0))
         change = self.conditions.next_change()

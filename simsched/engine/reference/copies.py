@@ -30,7 +30,7 @@ class Copy:
 
 @dataclass(order=True)
 class Want:
-    """A block that is wanted on a node. `rank`: (1, -priority) of a prefetch, or one of the others."""
+    """A block that is wanted on a node. `rank`: (1, -priority) of a prefetch, or one of below."""
 
     rank: tuple[int, int]
     number: int

@@ -141,6 +141,12 @@ class Decisions:
         if flight.asker is not None and sim.is_waiting(flight.asker):
             sim.wake(sim.workers[flight.asker], 1)
 
+    def tell_of_landing(self, flight: Flight) -> None:
+        """Tell the policy of a delayed transfer that has landed; carry out what it decides."""
+        if self._hooks.wants_on_landing:
+            for decision in self._hooks.on_landing(flight.group, flight.instance) or []:
+                self.transfer(decision, None, "on_landing")
+
     def _change_order(self, plan: ResolvedPlan) -> None:
         """Replace the acquire order; all parked workers try the new one."""
         sim = self._sim

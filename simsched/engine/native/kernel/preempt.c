@@ -138,7 +138,12 @@ int ssk_land(ssk_sim_t *sim)
         return status;
     if (flight.asker != SSK_NONE && ssk_sim_is_waiting(sim, flight.asker))
         ssk_wake(sim, flight.asker, 1);
-    return SSK_OK;
+    if (sim->hooks.on_landing == NULL)
+        return SSK_OK;
+    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
+    if (sim->hooks.on_landing(sim->hooks.context, flight.group, flight.instance, &answer) < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    return ssk_answer(sim, &answer, SSK_REASON_LANDING_POOL);
 }
 
 void ssk_drop_flights(ssk_sim_t *sim)

@@ -19,11 +19,15 @@ int ssk_fail(ssk_sim_t *sim, int code)
     return code;
 }
 
-/* Tells whether nothing but the policy's timer, changes of conditions and flights without entries is pending. A flow is, even while its rate is not known yet. */
+/*
+ * Tells whether nothing but the policy's timer, changes of conditions and flights without entries of which the policy is
+ * not told is pending. A flow is, even while its rate is not known yet.
+ */
 static bool is_stalled(const ssk_sim_t *sim)
 {
     return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER &&
-           sim->rare_time[SSK_RARE_BOUNDARY] == SSK_NO_TIMER && sim->flights.n_loaded == 0;
+           sim->rare_time[SSK_RARE_BOUNDARY] == SSK_NO_TIMER &&
+           (sim->hooks.on_landing == NULL ? sim->flights.n_loaded : sim->flights.n) == 0;
 }
 
 /* Returns the kind of the next event; *time_ret is its time and, for a flow, *worker_ret its worker. */

@@ -71,7 +71,8 @@ enum {
     SSK_REASON_TIMER_SEVERAL = 15, /* on_timer: the same */
     SSK_REASON_READY_POOL = 16,   /* on_ready: .group or .instance of a transfer does not exist */
     SSK_REASON_FINISH_POOL = 17,  /* on_finish: the same */
-    SSK_REASON_START_POOL = 18    /* on_start: the same */
+    SSK_REASON_START_POOL = 18,   /* on_start: the same */
+    SSK_REASON_LANDING_POOL = 19  /* on_landing: the same */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -158,7 +159,7 @@ enum {
 typedef struct ssk_plan ssk_plan_t;
 
 /*
- * A decision of a hook; on_ready, on_start and on_finish decide on transfers only.
+ * A decision of a hook; on_ready, on_start, on_finish and on_landing decide on transfers only.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
  * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`, which may be 0
  * except for on_idle; with SSK_ENTRY as `take` only `entry` does, if the pool holds it.
@@ -177,7 +178,7 @@ typedef struct {
     const ssk_plan_t *plan;
 } ssk_decision_t;
 
-/* What on_ready, on_start and on_finish answer. `decisions` stay the hook's and are read before its next call. */
+/* What on_ready, on_start, on_finish and on_landing answer. `decisions` stay the hook's and are read before its next call. */
 typedef struct {
     int32_t group, instance; /* of on_ready: the pool that the task enters; group SSK_NONE: it follows the plan */
     int32_t n_decisions;
@@ -199,6 +200,8 @@ typedef struct {
     int (*on_idle)(void *context, int32_t worker, ssk_decision_t *decision_ret);
     int (*on_start)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     int (*on_finish)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
+    /* A delayed transfer to this pool has landed. */
+    int (*on_landing)(void *context, int32_t group, int32_t instance, ssk_answer_t *answer_ret);
     /* Number of decisions; *decisions_ret stays the hook's and is read before the next call. */
     int (*on_timer)(void *context, const ssk_decision_t **decisions_ret);
 } ssk_hooks_t;
