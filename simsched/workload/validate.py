@@ -66,20 +66,17 @@ def _check_shapes(graph: TaskGraph) -> None:
         "creation_ops": (tasks, np.float64),
         "arrival_ps": (tasks, np.int64),
     }
-    if graph.detached is not None:
-        expected["detached"] = (tasks, np.bool_)
-    if graph.occupancy is not None:
-        expected["occupancy"] = (tasks, np.int32)
-    if graph.exposure is not None:
-        expected["exposure"] = (tasks, np.float64)
-    if graph.priority is not None:
-        expected["priority"] = (tasks, np.int32)
-    if graph.access_share is not None:
-        expected["access_share"] = (graph.access_block.shape, np.float64)
-    if graph.access_after is not None:
-        expected["access_after"] = (graph.access_block.shape, np.int32)
-    if graph.access_final is not None:
-        expected["access_final"] = (graph.access_block.shape, np.bool_)
+    per_access = graph.access_block.shape
+    optional: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
+        "detached": (tasks, np.bool_),
+        "occupancy": (tasks, np.int32),
+        "priority": (tasks, np.int32),
+        "exposure": (tasks, np.float64),
+        "access_share": (per_access, np.float64),
+        "access_after": (per_access, np.int32),
+        "access_final": (per_access, np.bool_),
+    }
+    expected |= {name: what for name, what in optional.items() if getattr(graph, name) is not None}
     for name, (shape, dtype) in expected.items():
         array = getattr(graph, name)
         if array.dtype != dtype:

@@ -57,6 +57,16 @@ def test_rows_can_be_chosen_and_programs_changed(tmp_path, capsys):
     assert "median error" in text
 
 
+def test_what_starpu_calls_heft_is_dmda(tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    file.write_text(HEAD + "mirage,heft,3,50,1\n")
+    assert main(["references", str(file), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["policy"] == "heft"
+    assert row["simulated_ms"] == pytest.approx(makespan_s(3, "dmda") * 1e3)
+    assert row["simulated_ms"] != pytest.approx(makespan_s(3, "heft") * 1e3)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

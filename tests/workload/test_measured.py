@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from simsched.engine.timings import timed
-from simsched.errors import ModelError
+from simsched.errors import GraphError, ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import CodeletTime, Machine
 from simsched.machine.synthetic import make_machine
 from simsched.workload.graph import TaskGraph
+from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.registry import make_workload
 
 Tile = tuple[int, int]
@@ -61,6 +62,23 @@ def edges_in(graph: TaskGraph) -> list[tuple[int, int]]:
     counts = np.diff(graph.succ_ptr)
     source = np.repeat(np.arange(graph.n_tasks), counts).tolist()
     return list(zip(source, graph.succ.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "lu", "gemm"])
+def test_programs_say_after_which_task_a_tile_is_not_written_again(name: str) -> None:
+    sizes = {"tiles_x": 3, "tiles_y": 2} if name == "gemm" else {"tiles": 4}
+    graph = make_workload(name, {**sizes, "tile_size": 10, "costs": "measured"}).graph
+    assert graph.access_final is not None
+    written = np.flatnonzero(graph.written_bytes > 0).tolist()
+    last = {int(graph.access_block[access]): access for access in written}
+    assert np.flatnonzero(graph.access_final).tolist() == sorted(last.values())
+    back = from_networkx(to_networkx(graph)).graph
+    assert np.array_equal(back.access_final, graph.access_final)
+    reads = np.flatnonzero(graph.written_bytes == 0)[:1]
+    wrong = replace(graph, access_final=np.isin(np.arange(graph.n_accesses), reads))
+    with pytest.raises(GraphError, match=f"access {reads[0]}: access_final: found true"):
+        wrong.validate()
+    assert make_workload(name, {**sizes, "tile_size": 10}).graph.access_final is None
 
 
 @pytest.mark.parametrize("tiles", [1, 2, 3, 6])
