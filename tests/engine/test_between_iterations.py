@@ -162,8 +162,8 @@ def test_bytes_are_counted_by_group_kind_and_locality(backend: str) -> None:
 
 def test_bytes_that_a_cache_does_not_hold_are_counted_by_group_and_domain(backend: str) -> None:
     # One worker on domain 0 of two: task 0 (no group) leaves 6000 bytes in both levels; task 1
-    # (group 0) wants 8000 and lacks 2000 in L1, for which L2 holds enough of the block; task 2
-    # (group 1) writes a block that fits L2 only.
+    # (group 0) wants 8000, of which both lack the other 2000; task 2 (group 1) writes a block that
+    # fits L2 only.
     graph = build_graph(
         [0.0, 0.0, 0.0],
         successors=adjacency([0, 1], [1, 2], 3),
@@ -172,12 +172,12 @@ def test_bytes_that_a_cache_does_not_hold_are_counted_by_group_and_domain(backen
     )
     caches = [("L1", 10_000, 100e9, 500, 1), ("L2", 40_000, 100e9, 500, 1)]
     counters = watched(backend, make_machine(caches=caches), graph)
-    assert counters.group_missing_bytes.tolist() == [[2000, 0], [30_000, 30_000]]
+    assert counters.group_missing_bytes.tolist() == [[2000, 2000], [30_000, 30_000]]
     policy = CentralQueue(home=0)
     machine = make_machine(caches=caches)
     found = simulate(machine, Workload("w", graph), policy, backend=backend, workers=1).summary
-    assert found.cache_missing_bytes.tolist() == [[[38_000, 36_000], [0, 0]]]
-    assert found.cache_hit_bytes.tolist() == [[[6000, 2000], [0, 0]]]
+    assert found.cache_missing_bytes.tolist() == [[[38_000, 38_000], [0, 0]]]
+    assert found.cache_hit_bytes.tolist() == [[[6000, 0], [0, 0]]]
     assert found.cache_misses.tolist() == [[[3, 2], [0, 0]]]
     assert found.cache_hits.tolist() == [[[0, 1], [0, 0]]]
 
