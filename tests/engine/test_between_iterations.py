@@ -178,8 +178,8 @@ def test_bytes_that_a_cache_does_not_hold_are_counted_by_group_and_domain(backen
     found = simulate(machine, Workload("w", graph), policy, backend=backend, workers=1).summary
     assert found.cache_missing_bytes.tolist() == [[[38_000, 38_000], [0, 0]]]
     assert found.cache_hit_bytes.tolist() == [[[6000, 0], [0, 0]]]
-    assert found.cache_misses.tolist() == [[[3, 2], [0, 0]]]
-    assert found.cache_hits.tolist() == [[[0, 1], [0, 0]]]
+    assert found.cache_misses.tolist() == [[[3, 3], [0, 0]]]
+    assert found.cache_hits.tolist() == [[[0, 0], [0, 0]]]
 
 
 def test_memory_that_belongs_to_no_domain_is_local_to_all(backend: str) -> None:
