@@ -151,7 +151,7 @@ class Hooks:
 
     def __init__(self, rng: Random) -> None:
         self.rng, self.left = rng, 200
-        for name in ("ready", "idle", "finish", "timer", "spawn", "acquire", "start"):
+        for name in ("ready", "idle", "finish", "landing", "timer", "spawn", "acquire", "start"):
             setattr(self, f"wants_on_{name}", rng.random() < 0.12)
 
     def attach(self, state: Any) -> None:
@@ -187,7 +187,7 @@ class Hooks:
     def on_finish(self, task: int, worker: int) -> Any:
         return self._decisions()
 
-    on_start = on_finish
+    on_start = on_landing = on_finish
 
     def on_timer(self) -> Any:
         return self._decisions()

@@ -156,7 +156,7 @@ def test_unknown_names_and_choices_are_refused() -> None:
         ("independent", {"tasks": 2**31 - 1}, "tasks"),
         ("flows", {"blocks": 2**31 - 1}, "tasks"),
         ("chain", {"tasks": 2**31 - 1}, "tasks"),
-        ("layered_random", {"layers": 2, "width": 10**8, "edge_probability": 1}, "edges"),
+        ("layered_random", {"layers": 2, "width": 10**5, "edge_probability": 1}, "edges"),
         ("fork_join", {"degree": 10, "depth": 20}, "tasks"),
         ("pagerank", {"vertices": 2**31 - 1, "highest_degree": 10**6, "edge_bytes": "1 GiB"}, "b"),
     ],
