@@ -17,10 +17,10 @@ cdef const void *_array(list kept, object owner, str name, object dtype, tuple s
     return cnp.PyArray_DATA(<cnp.ndarray>array)
 
 
-cdef int32_t _count(object value, str what) except? -1:
+cdef int32_t _count(object value, str what, int32_t most=MAX_INT32) except? -1:
     """Return a number that has to fit into 32 bits."""
-    if not 0 <= value <= MAX_INT32:
-        raise ValueError(f"{what}: found {value}, accepted 0 to {MAX_INT32}")
+    if not 0 <= value <= most:
+        raise ValueError(f"{what}: found {value}, accepted 0 to {most}")
     return value
 
 
@@ -73,7 +73,7 @@ cdef int _fill_problem(ssk_problem_t *p, object problem, list kept) except -1:
     p.n_cores = _count(int(problem.worker_core.max()) + 1, "Problem.worker_core")
     p.n_sockets = _count(int(problem.domain_socket.max()) + 1, "Problem.domain_socket")
     p.n_distances = _count(problem.n_distances, "Problem.n_distances")
-    p.n_classes = _count(problem.n_classes, "Problem.n_classes")
+    p.n_classes = _count(problem.n_classes, "Problem.n_classes", MAX_GROUPS)
     _fill_paths(p, problem, kept)
     _fill_memory(p, problem, kept)
     _fill_pooling(p, problem, kept)
@@ -259,7 +259,7 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
         raise ValueError("ResolvedPlan.sample_offset_bytes: accepted an array with two axes")
     groups = (len(plan.group_scope),)
     r.n_groups = groups[0]
-    r.n_counter_groups = _count(plan.n_counter_groups, "ResolvedPlan.n_counter_groups")
+    r.n_counter_groups = _count(plan.n_counter_groups, "ResolvedPlan.n_counter_groups", MAX_GROUPS)
     r.n_samples = _count(offsets.shape[1], "ResolvedPlan.sample_offset_bytes")
     r.group_scope = <const int32_t *>_array(kept, plan, "group_scope", np.int32, groups)
     r.group_locked = <const uint8_t *>_array(kept, plan, "group_locked", np.uint8, groups)

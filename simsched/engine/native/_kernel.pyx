@@ -25,6 +25,7 @@ cnp.import_array()
 
 DEF CHUNK = 100_000  # events between two looks at pending signals
 DEF MAX_INT32 = 2**31 - 1
+DEF MAX_GROUPS = 2**20 # each costs memory, even if nothing belongs to it
 
 
 def version():
