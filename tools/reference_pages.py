@@ -123,11 +123,14 @@ def generators_page() -> list[str]:
 
 
 def described_functions(title: str, functions: dict[str, Callable[..., Any]]) -> list[str]:
-    """Return a page with one section per function."""
-    lines = heading(title, "=")
+    """Return a page with one section per function, which may have several names."""
+    names: dict[str, list[str]] = {}
     for name, function in functions.items():
-        lines += heading(name, "-")
-        lines += [f".. autofunction:: {function.__module__}.{function.__qualname__}", ""]
+        names.setdefault(f"{function.__module__}.{function.__qualname__}", []).append(name)
+    lines = heading(title, "=")
+    for place, shared in names.items():
+        lines += heading(", ".join(shared), "-")
+        lines += [f".. autofunction:: {place}", ""]
     return lines
 
 
