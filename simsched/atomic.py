@@ -116,13 +116,16 @@ def discard_abandoned(directory: Path) -> None:
 
 
 def _is_running(pid: int) -> bool:
-    """Tell whether a process exists."""
+    """Tell whether a process exists that can still write."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except OSError:
         return True  # somebody else's
+    # One that has been killed exists until its parent asks how it ended, which may never happen.
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     return True
 
 

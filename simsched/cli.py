@@ -39,7 +39,6 @@ from simsched.cli_output import (
     WRONG_INPUT,
     JsonOption,
     QuietOption,
-    console_on,
     examples,
     print_json,
     say,
@@ -49,6 +48,7 @@ from simsched.cli_query import query_command
 from simsched.cli_references import references_command
 from simsched.cli_report import report_command
 from simsched.cli_reproduce import reproduce_command
+from simsched.cli_run import run_file
 from simsched.cli_schema import init_command, schema_command
 from simsched.cli_show import show_app
 from simsched.cli_validate import validate_command
@@ -220,38 +220,20 @@ def run(
     ] = False,
 ) -> None:
     """Run an experiment, print the comparison, write Parquet, PNG and a summary."""
-    from simsched import api
-    from simsched.engine.run import BACKENDS
-    from simsched.experiment.choice import choose
-    from simsched.experiment.progress import ProgressBar
-    from simsched.experiment.runner import Interrupted
-
-    if backend is not None and backend not in BACKENDS:
-        raise ConfigurationError(f"--backend: {unknown_name('backend', backend, BACKENDS)}")
-    if jobs is not None and jobs < 1:
-        raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
     if jobs is not None and dask is not None:
         raise ConfigurationError("--jobs: found together with --dask, accepted: one of them")
-    console = console_on(sys.stderr)
-    chosen: list[str] = []
-    if machines or workloads or policies:
-        chosen = choose(api.load_experiment(file), machines or (), workloads or (), policies or ())
-    try:
-        result = api.run(
-            file,
-            set=[*chosen, *(assignments or ())],
-            backend=backend,
-            jobs=jobs,
-            dask=dask,
-            output=output,
-            events=events,
-            recompute=recompute,
-            progress=None if quiet else lambda total: ProgressBar(total, console),
-        )
-    except Interrupted as stop:
-        if not quiet:
-            sys.stderr.write(f"simsched: {stop}; the same command continues\n")
-        raise typer.Exit(INTERRUPTED) from None
+    result = run_file(
+        file,
+        (machines, workloads, policies),
+        assignments,
+        backend=backend,
+        jobs=jobs,
+        quiet=quiet,
+        dask=dask,
+        output=output,
+        events=events,
+        recompute=recompute,
+    )
     if as_json:
         print_json(result.document())
     else:

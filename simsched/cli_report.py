@@ -17,7 +17,8 @@ from simsched.cli_options import (
     OtherPolicies,
     OtherWorkloads,
 )
-from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on, print_json
+from simsched.cli_output import JsonOption, QuietOption, print_json
+from simsched.cli_run import run_file
 from simsched.errors import ConfigurationError
 
 
@@ -45,33 +46,16 @@ def report_command(
 
     Runs that are stored already are not repeated.
     """
-    from simsched import api
     from simsched.atomic import check_writable
-    from simsched.experiment.choice import choose
-    from simsched.experiment.progress import ProgressBar
-    from simsched.experiment.runner import Interrupted
     from simsched.result_report import write_report
 
     if output is not None:
         if output.suffix != ".html":
             raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .html")
         check_writable(output)
-    console = console_on(sys.stderr)
-    chosen: list[str] = []
-    if machines or workloads or policies:
-        chosen = choose(api.load_experiment(file), machines or (), workloads or (), policies or ())
-    try:
-        result = api.run(
-            file,
-            set=[*chosen, *(assignments or ())],
-            backend=backend,
-            jobs=jobs,
-            progress=None if quiet else lambda total: ProgressBar(total, console),
-        )
-    except Interrupted as stop:
-        if not quiet:
-            sys.stderr.write(f"simsched: {stop}; the same command continues\n")
-        raise typer.Exit(INTERRUPTED) from None
+    result = run_file(
+        file, (machines, workloads, policies), assignments, backend=backend, jobs=jobs, quiet=quiet
+    )
     assert result.outcome.output is not None
     path = output or result.outcome.output / "report.html"
     words = ["simsched", "report", file]
