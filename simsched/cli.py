@@ -334,65 +334,6 @@ def check(
 
 
 @app.command(
-    short_help="Simulate a measured task graph beside what was measured.",
-    epilog=examples(
-        "replay task-stats.csv.gz",
-        "replay task-stats.csv.gz --machine opteron48 --policy pfws --policy cilk_a",
-    ),
-)
-def replay(
-    file: Annotated[Path, typer.Argument(help="Measurements of a run, per task.")],
-    machine: Annotated[
-        str,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NAME",
-            help="Name or YAML file.",
-            autocompletion=names.machine,
-        ),
-    ] = "opteron48",
-    policies: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            metavar="SPEC",
-            help="Such as pfws or 'cilk_a[spawn=parent_first]'; may be repeated.",
-            autocompletion=names.policy,
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the runs.")] = 0,
-    backend: BackendOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Simulate a measured task graph beside what was measured."""
-    from simsched.api import finite
-    from simsched.experiment.replay import DEFAULT_POLICIES
-    from simsched.experiment.replay import replay as replay_file
-    from simsched.machine import load_machine
-    from simsched.report.tables import replay_table
-
-    def progress(spec: str) -> None:
-        if not quiet and sys.stderr.isatty():
-            sys.stderr.write(f"simulating {spec}\n")
-
-    result = replay_file(
-        file,
-        load_machine(machine),
-        tuple(policies or DEFAULT_POLICIES),
-        seed=seed,
-        backend=backend or "native",
-        progress=progress,
-    )
-    if as_json:
-        print_json(finite({**result.document(), "version": simsched.__version__}))
-    else:
-        say(replay_table(result))
-
-
-@app.command(
     short_help="Compare the two backends event by event.",
     epilog=examples("conformance --policy bats", "conformance --workload heat --json"),
 )

@@ -119,14 +119,18 @@ def _replay(
     from simsched.cli_output import parse_options
     from simsched.hardware.replay import replay
     from simsched.machine import load_machine
+    from simsched.policy import policy_from_spec
     from simsched.trace.importers import import_recording
     from simsched.trace.recording import read_recording
 
     options = parse_options(assignments)
+    target = None if machine is None else load_machine(machine)
+    if policy is not None:
+        policy_from_spec(policy)  # a wrong one is told before a long file is read
     if path.suffix == RECORDING_SUFFIX:
         if options:
             raise ConfigurationError("--set: found with a recording, accepted: with a trace")
         recording = read_recording(path)
     else:
         recording = import_recording(path, None, **options)
-    return replay(recording, None if machine is None else load_machine(machine), policy, runs=runs)
+    return replay(recording, target, policy, runs=runs)

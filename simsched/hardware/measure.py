@@ -6,6 +6,7 @@ in the course of minutes then reaches all cells alike.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +76,7 @@ class Cell:
 
 
 def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
-    """Return the cells of a matrix in the order in which each round goes through them.
+    """Return the cells of a matrix: those of a program stand together.
 
     Parameters
     ----------
@@ -92,6 +93,29 @@ def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
         for policy in matrix.policies
         for workers in matrix.workers or [default_workers]
     ]
+
+
+def in_round(cells: list[Cell], number: int) -> list[Cell]:
+    """Return the cells in the order in which a round goes through them.
+
+    The cells of a program take turns at being its first. A run gets the memory that the one before
+    has given back: after a run of the same program it is in the caches, after another program it
+    may not be, and the first sweeps then take up to twice as long. With a fixed order that would
+    look like a property of the policy that is named first.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        All cells, those of a program together.
+    number : int
+        Of the round; those of the warm-up are negative.
+    """
+    order: list[Cell] = []
+    for _, group in itertools.groupby(cells, key=lambda cell: cell.label):
+        own = list(group)
+        first = number % len(own)
+        order += own[first:] + own[:first]
+    return order
 
 
 def number_of_runs(matrix: Matrix) -> int:
@@ -234,7 +258,7 @@ class _Session:
         most = min(max(cell.workers for cell in self.cells), len(self.host.cores))
         self.about["tracing_overhead"] = tracing_overhead(most)
         for number in range(-self.matrix.warmup, self.matrix.repetitions):
-            for cell in self.cells:
+            for cell in in_round(self.cells, number):
                 run = self._execute_undisturbed(cell, number)
                 if number >= 0:
                     self.probes.append(run.probe_s)

@@ -12,7 +12,6 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from simsched.experiment.replay import Replay
 from simsched.experiment.summary import Estimate, Line
 
 #: Suffixes of column names with the scales that tables choose from.
@@ -135,21 +134,3 @@ def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]
         own = line.policy == line.baseline
         rows.append([*cells, "" if own else with_interval(line.reduction_percent)])
     return head, rows
-
-
-def replay_table(replayed: Replay) -> Table:
-    """Return a replay as a table: the measured run first, the simulated ones below."""
-    title = f"{replayed.tasks:,} tasks on {replayed.cores} cores of {replayed.machine}"
-    table = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("run")
-    times = ("makespan [s]", "error [%]", "from first leaf [s]", "error [%]")
-    for name in (*times, "busy per core [s]: min", "median", "mean", "max"):
-        table.add_column(Text(name), justify="right")
-    for run in (replayed.measured, *replayed.runs):
-        busy = run.busy
-        errors = (run.makespan_error_percent, run.leaves_error_percent)
-        shown = ("", "") if run is replayed.measured else tuple(f"{e:+.1f}" for e in errors)
-        cells = (run.policy, number(run.makespan_s), shown[0], number(run.leaves_s), shown[1])
-        values = (busy.min_s, busy.median_s, busy.mean_s, busy.max_s)
-        table.add_row(*map(Text, (*cells, *map(number, values))))
-    return table

@@ -110,7 +110,8 @@ class Summary:
     worker_acquire_ps : ndarray of int64, shape (W,)
         Time spent on pops and successful or failed steals, and on locks.
     worker_migrate_ps : ndarray of int64, shape (W,)
-        Time spent copying blocks.
+        Time spent copying blocks, or after the start of a task waiting for those that copy engines
+        bring; the latter is no part of `worker_busy_ps`.
     tasks_per_worker : ndarray of int64, shape (W,)
         Tasks ended by each worker.
     node_bytes : ndarray of int64, shape (I, D, N)

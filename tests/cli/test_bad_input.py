@@ -252,10 +252,10 @@ def test_workflow_files(refused: Refused, tmp_path: Path, content: str, pattern:
 def test_a_truncated_measurement(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "task-stats.csv.gz"
     path.write_bytes(gzip.compress(b'"task","parent"\n1,0\n' * 100)[:-20])
-    assert "truncated gzip" in refused("replay", path)
-    assert "cannot be read" in refused("replay", tmp_path / "none.csv.gz")
+    assert "truncated gzip" in refused("check", path)
+    assert "cannot be read" in refused("check", tmp_path / "none.csv.gz")
     path.write_bytes(gzip.compress(b'"task","parent"\n1,0\n'))
-    assert "task-stats.csv.gz: found no column 'child_number'" in refused("replay", path)
+    assert "task-stats.csv.gz: found no column 'child_number'" in refused("check", path)
 
 
 # Fit of the parts, and places to write ----------------------------------------------------------
@@ -323,7 +323,7 @@ def test_files_that_cannot_be_written(
         (("show", "machine", "knl_snc4_flat", "--draw", "m.bmp"), r"found 'm.bmp', accepted"),
         (("export", "heat_small", "g.txt"), r"found the suffix '.txt', accepted"),
         (("export", "heet_small", "g.dot"), r"did you mean 'heat_small'"),
-        (("replay", "g.csv", "--machine", "opteron8"), r"'opteron8'; did you mean 'opteron48'"),
+        (("validate", "task-stats.csv", "--machine", "opteron8"), r"'opteron8'; did you mean 'opteron48'"),
         (("check", "none.json"), r"none\.json: cannot be read"),
         (("conformance", "--policy", "batz"), r"'batz'; did you mean 'bats'"),
         (("conformance", "--workload", "heet"), r"'heet'; did you mean 'heat'"),

@@ -43,7 +43,7 @@ def complete(monkeypatch: pytest.MonkeyPatch, shell: str, line: str) -> list[str
 
 
 LINES = [
-    ("simsched re", {"replay", "references", "report", "reproduce"}),
+    ("simsched re", {"references", "report", "reproduce"}),
     ("simsched show ", {"machine", "workload", "policy"}),
     ("simsched list p", {"policies", "placements", "probes"}),
     ("simsched run quick", {"quickstart"}),

@@ -213,7 +213,7 @@ def test_a_task_graph_file_as_workload(simsched: Command, experiment: Path) -> N
         (("compare", "polcy=cilk_a", "cilk_a", "-e", "EXPERIMENT"), "did you mean 'policy'?"),
         (("export", "heat_small", "g.dot", "--to", "dott"), "did you mean 'dot'?"),
         (("import", "EXPERIMENT", "--format", "starvs"), "did you mean 'starvz'?"),
-        (("replay", "g.csv", "--policy", "pfw"), "'pfw'; did you mean 'pfws'?"),
+        (("validate", "task-stats.csv", "--policy", "pfw"), "'pfw'; did you mean 'pfws'?"),
         (("references", "r.csv", "--machine", "mirag"), "--machine: unknown machine 'mirag'; did"),
         (("references", "r.csv", "--program", "choleski"), "did you mean 'cholesky'?"),
     ],

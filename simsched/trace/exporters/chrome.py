@@ -21,6 +21,7 @@ from simsched.errors import ConfigurationError
 from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes
+from simsched.trace.exporters._copies import engine_copies
 from simsched.trace.exporters._moments import moments_of
 from simsched.trace.exporters._source import detail, events_of
 from simsched.trace.exporters._text import Lines, merged, write_pieces
@@ -204,6 +205,7 @@ def _document(
             )
             for end in (False, True)
         ),
+        *_copies(recording),
         _moments(recording, pids),
         _counters(recording, bins),
     ]
@@ -345,6 +347,26 @@ def _flow_source(
         ]
 
     return Lines(time, lines)
+
+
+def _copies(recording: Recording) -> list[Lines]:
+    """Return the beginnings and the ends of copies that engines make; they may overlap."""
+    found = engine_copies(recording)
+    names = [json.dumps(f"copy to {name}") for name in found.names]
+    place = f'"pid":{RUN_PID},"tid":{recording.n_workers + 1}'
+
+    def lines(phase: str, time: Int64Array) -> Lines:
+        def write(rows: Int64Array) -> list[str]:
+            columns = (found.node[rows].tolist(), found.block[rows].tolist(), rows.tolist())
+            return [
+                f'{{"ph":"{phase}","cat":"copy","id":"copy {row}","name":{names[node]},{place},'
+                f'"ts":{ts!r},"args":{{"block":{block}}}}}'
+                for node, block, row, ts in zip(*columns, _microseconds(time[rows]), strict=True)
+            ]
+
+        return Lines(time, write)
+
+    return [lines("b", _round_ns(found.start_ps)), lines("e", _round_ns(found.end_ps))]
 
 
 def _moments(recording: Recording, pids: NDArray[np.int64]) -> Lines:

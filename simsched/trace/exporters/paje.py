@@ -17,6 +17,7 @@ from simsched.errors import ConfigurationError
 from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes
+from simsched.trace.exporters._copies import engine_copies
 from simsched.trace.exporters._moments import MOMENTS, moments_of
 from simsched.trace.exporters._text import Lines, merged, write_pieces
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
@@ -170,20 +171,29 @@ def _document(
     for remark in remarks:
         yield f"# {remark}\n"
     yield _header(classes.names)
-    yield _containers(recording, list(series))
+    copies = engine_copies(recording)
+    nodes = list(dict.fromkeys([*series, *(copies.names[n] for n in np.unique(copies.node))]))
+    yield _containers(recording, nodes)
     sources = [_states(found.intervals, classes)]
     number = 0
     for kind, arrows in zip("SD", links, strict=True):
         sources += _links(arrows, kind, number)
         number += len(arrows)
     sources.append(_moments(recording))
-    sources += [_variable(edges, rates, index) for index, rates in enumerate(series.values())]
+    sources += [
+        _variable("B", edges, np.append(rates, 0), nodes.index(name))
+        for name, rates in series.items()
+    ]
+    sources += [
+        _variable("K", *copies.under_way(node), nodes.index(copies.names[node]))
+        for node in np.unique(copies.node).tolist()
+    ]
     for lines in merged(sources):
         yield "".join(lines)
     end = _seconds(max([found.end_ps, *(int(s.time.max()) for s in sources if len(s.time))]))
     for worker in range(recording.n_workers):
         yield f"{DESTROY} {end} W W{worker}\n"
-    for node in range(len(series)):
+    for node in range(len(nodes)):
         yield f"{DESTROY} {end} N N{node}\n"
     yield f"{DESTROY} {end} M M\n"
 
@@ -209,6 +219,7 @@ def _header(class_names: tuple[str, ...]) -> str:
         f'{CONTAINER_TYPE} N M "memory node"',
         f'{STATE_TYPE} S W "activity"',
         f'{VARIABLE_TYPE} B N "bandwidth in B/s" "0.2 0.4 0.8"',
+        f'{VARIABLE_TYPE} K N "copies under way to it" "0.2 0.6 0.3"',
         f'{EVENT_TYPE} EW W "moment" "0.8 0.1 0.1"',
         f'{EVENT_TYPE} EM M "moment of the machine" "0.8 0.1 0.1"',
         f'{LINK_TYPE} LS M W W "steal"',
@@ -322,12 +333,11 @@ def _moments(recording: Recording) -> Lines:
     return Lines(found.time_ps, write)
 
 
-def _variable(edges: Int64Array, rates: Int64Array, node: int) -> Lines:
-    """Return the bandwidth of a node, 0 at the end."""
-    steps = np.append(rates, 0)
+def _variable(kind: str, time: Int64Array, values: Int64Array, node: int) -> Lines:
+    """Return a variable of a node, which changes at some times."""
 
     def write(chosen: Int64Array) -> list[str]:
-        columns = zip(edges[chosen].tolist(), steps[chosen].tolist(), strict=True)
-        return [f"{SET_VARIABLE} {_seconds(t)} B N{node} {rate}\n" for t, rate in columns]
+        columns = zip(time[chosen].tolist(), values[chosen].tolist(), strict=True)
+        return [f"{SET_VARIABLE} {_seconds(t)} {kind} N{node} {value}\n" for t, value in columns]
 
-    return Lines(edges, write)
+    return Lines(time, write)

@@ -33,6 +33,8 @@ REQUIRED = {
     "f": {"name": str, "cat": str, "ts": float, "id": int, "bp": str},
     "i": {"name": str, "cat": str, "ts": float, "s": str, "args": dict},
     "C": {"name": str, "ts": float, "args": dict},
+    "b": {"name": str, "cat": str, "ts": float, "id": str, "args": dict},
+    "e": {"name": str, "cat": str, "ts": float, "id": str, "args": dict},
 }
 
 

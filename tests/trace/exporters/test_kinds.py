@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,20 +15,29 @@ from hypothesis import strategies as st
 
 from simsched.engine.run import Run, simulate
 from simsched.errors import SimschedError
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.policy.executions import Duplicate, Kill
+from simsched.testing import small_workloads
 from simsched.trace.exporters import export_recording, recording_of
 from simsched.trace.exporters._moments import MOMENTS
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.importers.chrome import read_chrome
 from simsched.trace.schema import EventKind, Loss
 from simsched.workload.builder import build_graph
+from simsched.workload.graph import Workload
+from simsched.workload.registry import make_workload
+from tests.engine import test_page_balancing as page_balancing
 from tests.engine.instances import random_machine, random_workload
 from tests.engine.test_conditions import changing
+from tests.engine.test_copies import device_machine
 from tests.engine.test_duplicates import COSTS, US, Deciding, Speculating, run, uneven
+from tests.policy import test_asymmetric as asymmetric
+from tests.policy import test_runtime_queues as runtime_queues
 
 from .test_chrome import exported, violations
 from .test_paje import Paje
-from .test_timeline import check_counters, trace
+from .test_timeline import busy, check_counters, trace
 
 START, END, KILL = EventKind.TASK_START, EventKind.TASK_END, EventKind.KILL
 
@@ -94,7 +105,89 @@ def check_exports(result: Run, folder: Path) -> None:
     nodes = nx.read_graphml(folder / "x.graphml").nodes(data=True)
     assert all(node["start_ps"] <= node["end_ps"] for _, node in nodes if "end_ps" in node)
     assert sum("end_ps" in node for _, node in nodes) >= result.workload.graph.n_tasks
+
+
+def an_unpinned_run(backend: str) -> Run:
+    policy = make_policy("cilk", {"exchange_period_s": 3e-4})
+    machine = make_machine(domains=2, cores_per_domain=2, dram_bandwidth_bytes_per_s=2e9)
+    return simulate(machine, small_workloads()["tree"], policy, backend=backend, events=True)
+
+
+def a_run_whose_order_changes(backend: str) -> Run:
+    workload = make_workload("stages", {"chunks": 60, "shares": "1 6 3 1"})
+    machine = asymmetric.uneven(4e9, 4e9, 1e9, 1e9)
+    return simulate(machine, workload, make_policy("aats"), backend=backend, events=True)
+
+
+def a_run_whose_pages_move(backend: str) -> Run:
+    hasty = page_balancing.Pinned(balancing=page_balancing.every(5e-6), workers=(0, 1, 0, 1))
+    return page_balancing.run(backend, page_balancing.reads([page_balancing.SIZE] * 4), hasty)
+
+
+def a_run_with_a_device(backend: str) -> Run:
+    reads = [[task % 3, 3 + task % 5] for task in range(12)]
+    workload = Workload("tasks", runtime_queues.graph([4.0] * 12, reads))
+    policy = runtime_queues.alone("dmda")
+    machine = device_machine(devices=1)
+    return simulate(
+        machine, workload, policy, workers=3, pinning="compact", backend=backend, events=True
+    )
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+@pytest.mark.parametrize(
+    ("run_of", "kind"),
+    [
+        (an_unpinned_run, EventKind.EXCHANGE),
+        (a_run_whose_order_changes, EventKind.ACQUIRE_ORDER),
+        (a_run_whose_pages_move, EventKind.PAGE_MOVE),
+    ],
+)
+def test_what_only_some_policies_do_is_exported(
+    run_of: Callable[[str], Run], kind: EventKind, backend: str, tmp_path: Path
+) -> None:
+    result = run_of(backend)
+    assert result.trace is not None
+    assert kind in result.trace.events["kind"]
+    check_exports(result, tmp_path)
     check_counters(result)
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+def test_copies_of_engines_are_drawn(backend: str, tmp_path: Path) -> None:
+    result = a_run_with_a_device(backend)
+    check_exports(result, tmp_path)
+    assert result.trace is not None
+    events = result.trace.events
+    ends = {
+        phase: sorted(
+            zip(
+                *(events[n][events["kind"] == kind].tolist() for n in ("time_ps", "arg0")),
+                strict=True,
+            )
+        )
+        for phase, kind in (("b", EventKind.MIGRATE_START), ("e", EventKind.MIGRATE_END))
+    }
+    assert len(ends["b"]) == len(ends["e"]) == result.summary.migrations > 3
+    drawn = json.loads((tmp_path / "x.json").read_text())["traceEvents"]
+    for phase, moments in ends.items():
+        own = [e for e in drawn if e["ph"] == phase]
+        found = sorted((round(e["ts"] * 1e3), e["args"]["block"]) for e in own)
+        assert found == [((time + 500) // 1000, block) for time, block in moments]
+        assert {e["name"] for e in own} == {"copy to dram1"}
+        assert sorted(e["id"] for e in own) == sorted(f"copy {i}" for i in range(len(moments)))
+    # The variable in Paje: how many have begun and not ended.
+    variables = list(Paje().read(tmp_path / "x.paje").variables.values())
+    assert len(variables) == 1
+    assert max(value for _, value in variables[0]) >= 1
+    for time, value in variables[0]:
+        begun, ended = (sum(t <= round(time * 1e12) for t, _ in ends[phase]) for phase in "be")
+        assert value == begun - ended
+    # Time in tasks is time that they compute and time that they wait for copies.
+    found, n = timeline(result.trace), len(result.worker_thread)
+    waited = result.summary.worker_busy_ps + result.summary.worker_migrate_ps
+    assert busy(found, n).tolist() == waited.tolist()
+    assert result.summary.worker_migrate_ps.any()
 
 
 def test_what_is_lost_is_drawn_and_not_read_as_a_task(tmp_path: Path) -> None:
@@ -104,6 +197,7 @@ def test_what_is_lost_is_drawn_and_not_read_as_a_task(tmp_path: Path) -> None:
     graph = build_graph([20_000.0, 1000.0, 9000.0, 1000.0])
     result = run("native", machine, graph, policy)
     check_exports(result, tmp_path)
+    check_counters(result)
     back = read_chrome(tmp_path / "x.json")
     assert result.trace is not None
     lost = int((result.trace.events["kind"] == KILL).sum())
@@ -142,3 +236,4 @@ def test_random_duplicates_kills_and_preemptions(
     except SimschedError:
         return
     check_exports(result, tmp_path_factory.mktemp("random"))
+    check_counters(result)
