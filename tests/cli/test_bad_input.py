@@ -323,7 +323,7 @@ def test_files_that_cannot_be_written(
         (("show", "machine", "knl_snc4_flat", "--draw", "m.bmp"), r"found 'm.bmp', accepted"),
         (("export", "heat_small", "g.txt"), r"found the suffix '.txt', accepted"),
         (("export", "heet_small", "g.dot"), r"did you mean 'heat_small'"),
-        (("validate", "task-stats.csv", "--machine", "opteron8"), r"'opteron8'; did you mean 'opteron48'"),
+        (("validate", "g", "--machine", "opteron8"), r"'opteron8'; did you mean 'opteron48'"),
         (("check", "none.json"), r"none\.json: cannot be read"),
         (("conformance", "--policy", "batz"), r"'batz'; did you mean 'bats'"),
         (("conformance", "--workload", "heet"), r"'heet'; did you mean 'heat'"),
