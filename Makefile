@@ -11,7 +11,7 @@ CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-all test-oldest test-matrix lint format bench docs docs-links \
-        docs-tables validate fuzz fuzz-kernel wheel wheel-test clean distclean
+        docs-tables notebooks validate fuzz fuzz-kernel wheel wheel-test clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
@@ -25,6 +25,7 @@ help:
 	@echo "make docs       make a site of the documentation in build/docs"
 	@echo "make docs-links  check the links that lead outside"
 	@echo "make docs-tables  write docs/machines.md, docs/policies.md and docs/workloads.md"
+	@echo "make notebooks  make both files of each notebook agree, without outputs"
 	@echo "make validate   measure this host, calibrate a model of it and compare"
 	@echo "make fuzz       feed mutated files to every reader (FUZZ_COUNT=100000 FUZZ_SEED=1 FUZZ_READERS=...)"
 	@echo "make fuzz-kernel  feed random arrays to the C kernel, built with sanitizers"
@@ -91,6 +92,12 @@ docs-tables: setup
 	@for kind in machines policies workloads; do \
 	  $(BIN)/simsched list $$kind --markdown > docs/$$kind.md.new && mv docs/$$kind.md.new docs/$$kind.md || exit 1; \
 	done
+
+# Whichever file of a pair is newer is what the other one follows.
+notebooks: setup
+	@$(BIN)/jupytext --quiet --sync notebooks/*.py
+	@$(BIN)/jupyter nbconvert --log-level=ERROR --clear-output --inplace notebooks/*.ipynb
+	@$(BIN)/jupytext --quiet --sync notebooks/*.py
 
 VALIDATION := build/validation
 validate: setup

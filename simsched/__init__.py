@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 # Where each public name lives; modules are imported when a name is first used. Type checkers and
 # editors read __init__.pyi.
 _HOMES = {
+    "CalibratedHost": "simsched.hardware.session",
     "Catalogue": "simsched.catalogue",
     "Machine": "simsched.machine",
     "PlacedPolicy": "simsched.policy",
@@ -28,6 +29,7 @@ _HOMES = {
     "SimschedError": "simsched.errors",
     "TaskGraph": "simsched.workload",
     "Workload": "simsched.workload",
+    "calibrate": "simsched.hardware.session",
     "experiments": "simsched.catalogue",
     "import_workload": "simsched.workload.importers",
     "list_experiments": "simsched.api",
@@ -38,6 +40,7 @@ _HOMES = {
     "machines": "simsched.catalogue",
     "make_policy": "simsched.policy",
     "make_workload": "simsched.workload.presets:resolve_workload",
+    "measure": "simsched.hardware.session",
     "param": "simsched.policy",
     "policies": "simsched.catalogue",
     "query": "simsched.experiment.query",
@@ -45,10 +48,12 @@ _HOMES = {
     "run": "simsched.api",
     "simulate": "simsched.engine.run",
     "sweep": "simsched.experiment.given",
+    "validate": "simsched.hardware.session",
     "workloads": "simsched.catalogue",
 }
 
 __all__ = [
+    "CalibratedHost",
     "Catalogue",
     "Machine",
     "PlacedPolicy",
@@ -59,6 +64,7 @@ __all__ = [
     "TaskGraph",
     "Workload",
     "__version__",
+    "calibrate",
     "experiments",
     "import_workload",
     "list_experiments",
@@ -69,6 +75,7 @@ __all__ = [
     "machines",
     "make_policy",
     "make_workload",
+    "measure",
     "param",
     "policies",
     "query",
@@ -76,6 +83,7 @@ __all__ = [
     "run",
     "simulate",
     "sweep",
+    "validate",
     "workloads",
 ]
 

@@ -10,6 +10,7 @@ from simsched.engine.run import Run, simulate
 from simsched.errors import SimschedError
 from simsched.experiment.given import sweep
 from simsched.experiment.query import query, results
+from simsched.hardware.session import CalibratedHost, calibrate, measure, validate
 from simsched.machine import (
     Machine,
     list_machines,
@@ -32,6 +33,7 @@ from simsched.workload.importers import import_workload
 from simsched.workload.presets import resolve_workload as make_workload
 
 __all__ = [
+    "CalibratedHost",
     "Catalogue",
     "Machine",
     "PlacedPolicy",
@@ -42,6 +44,7 @@ __all__ = [
     "TaskGraph",
     "Workload",
     "__version__",
+    "calibrate",
     "experiments",
     "import_workload",
     "list_experiments",
@@ -52,6 +55,7 @@ __all__ = [
     "machines",
     "make_policy",
     "make_workload",
+    "measure",
     "param",
     "policies",
     "query",
@@ -59,6 +63,7 @@ __all__ = [
     "run",
     "simulate",
     "sweep",
+    "validate",
     "workloads",
 ]
 

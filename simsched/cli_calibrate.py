@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from simsched.hardware.kernels import CalibrationRun, Kernel
     from simsched.hardware.measurements import Measurement, MeasurementSet
 
-SUFFIXES = (".yaml", ".yml")
-
 
 def calibrate_command(
     output: Annotated[
@@ -61,9 +59,10 @@ def calibrate_command(
     from simsched.hardware.measure import measure
     from simsched.hardware.measure_schema import load_matrix
     from simsched.hardware.measurements import read_measurements
+    from simsched.hardware.session import check_machine_file, kernels_on
 
     if output is not None:
-        _check_output(output)
+        check_machine_file(output, "--output")
     chosen = None if cores is None else _cores(cores)
 
     def progress(what: str) -> None:
@@ -80,7 +79,7 @@ def calibrate_command(
         progress("programs")
         with tempfile.TemporaryDirectory() as folder:
             calibrated.add(measure(matrix, Path(folder)))
-    times = _kernels(found, calibrated)
+    times = kernels_on(found, calibrated.runs)
     document = machine_document(found, times, calibrated.measurements)
     if output is not None:
         write_text(output, machine_yaml(document))
@@ -111,31 +110,6 @@ class ProgramRuns:
         self.runs += calibration_runs(measured)
         self.measurements += measured.runs
         self.warnings += measured.warnings
-
-
-def _kernels(found: Calibration, calibrated: ProgramRuns) -> list[Kernel]:
-    """Return the compute times of programs on the calibrated machine."""
-    from simsched.hardware.calibrate_document import machine_document, machine_yaml
-    from simsched.hardware.kernels import calibrate_kernels
-    from simsched.machine import load_machine
-
-    if not calibrated.runs:
-        return []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "host.yaml"
-        path.write_text(machine_yaml(machine_document(found)), encoding="utf-8")
-        machine = load_machine(path)
-    return calibrate_kernels(calibrated.runs, machine)
-
-
-def _check_output(output: Path) -> None:
-    """Refuse a file that could not be written after the measurements, which take a while."""
-    from simsched.atomic import check_writable
-
-    if output.suffix not in SUFFIXES:
-        accepted = f"a name that ends in {' or '.join(SUFFIXES)}"
-        raise ConfigurationError(f"--output: found {str(output)!r}, accepted: {accepted}")
-    check_writable(output)
 
 
 def _cores(text: str) -> list[int]:

@@ -111,7 +111,10 @@ class Result:
 
     @property
     def iterations(self) -> pd.DataFrame:
-        """One row per iteration of every run: `iteration` (0 initialises), `duration_s`, bytes."""
+        """One row per iteration of every run: `iteration` (0 initialises), `duration_s`, bytes.
+
+        Bytes are by memory kind and, `local_bytes` and `remote_bytes`, by distance.
+        """
         return iterations_frame(self.rows)
 
     @property
@@ -285,7 +288,9 @@ class Result:
         left_out = len(self.lines) - MAX_LINES
         if left_out > 0:
             html += f"<p>{left_out} more lines: <code>.table()</code></p>"
-        notes = "± is the half width of the 95 % confidence interval over seeds."
+        notes = ""
+        if "±" in html:
+            notes += "± is the half width of the 95 % confidence interval over seeds."
         if self.claims:
             held = sum(verdict.holds is True for verdict in self.claims)
             notes += f" {held} of {len(self.claims)} published claims about it hold."

@@ -131,8 +131,9 @@ def iterations_frame(rows: Sequence[Row]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Which run, `iteration` (0 is the initialisation), `duration_s`, and for every memory kind
-        `<kind>_bytes` and `<kind>_bytes_per_s`.
+        Which run, `iteration` (0 is the initialisation), `duration_s`, for every memory kind, and
+        for the `local` memory of the domains and that of others (`remote`), `<kind>_bytes` and
+        `<kind>_bytes_per_s`, and the share of the remote bytes, `remote_percent`.
     """
     import pandas as pd
 
@@ -150,6 +151,8 @@ def iterations_frame(rows: Sequence[Row]) -> pd.DataFrame:
                 moved = row[f"iteration_{kind}_bytes"][index]
                 rate = moved / duration if duration > 0 else 0.0
                 one |= {f"{kind}_bytes": moved, f"{kind}_bytes_per_s": rate}
+            everything = one["local_bytes"] + one["remote_bytes"]
+            one["remote_percent"] = 100.0 * one["remote_bytes"] / max(1, everything)
             found.append(one)
     return with_units(pd.DataFrame(found))
 

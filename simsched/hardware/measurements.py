@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -19,6 +19,9 @@ from simsched.bounded import member, read_text
 from simsched.errors import ConfigurationError
 from simsched.trace.recording import Recording, read_recording
 from simsched.yaml_reader import Section, validate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = 1
 INDEX = "measurements.json"
@@ -107,6 +110,25 @@ class MeasurementSet:
             The file is missing or is no recording.
         """
         return read_recording(member(self.directory, run.file))
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per run: which it is, `makespan_s`, and `cpu_percent`.
+
+        The latter is the share of their time in which the workers had their cores.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "program": run.label,
+                "policy": run.policy,
+                "workers": run.workers,
+                "repetition": run.repetition,
+                "makespan_s": run.makespan_s,
+                "cpu_percent": 100.0 * run.cpu_share,
+            }
+            for run in self.runs
+        )
 
     def cells(self) -> dict[tuple[str, str, int], list[Measurement]]:
         """Return the repetitions of every cell, in the order of their first run."""

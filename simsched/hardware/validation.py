@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from simsched.trace.recording import Recording
 from simsched.trace.schema import EventKind, Trace
 from simsched.trace.times import iteration_times, makespan_s, work_times
 from simsched.workload.graph import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Policies whose measured makespans differ by more than this must come in the same order.
 CLEAR_DIFFERENCE = 0.05
@@ -151,6 +154,27 @@ class Validation:
         pairs = self.pairs()
         agreeing = [fast.simulated_s < slow.simulated_s for fast, slow in pairs]
         return float(np.mean(agreeing)) if agreeing else 1.0
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per case: which it is, `measured_s`, `simulated_s`, `error_percent`.
+
+        The spread of the measured makespans, `measured_spread_percent`, says how much of an error
+        the measurement itself may be.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "program": case.label,
+                "policy": case.policy,
+                "workers": case.workers,
+                "measured_s": case.measured_s,
+                "measured_spread_percent": 100.0 * case.measured_spread,
+                "simulated_s": case.simulated_s,
+                "error_percent": 100.0 * case.error,
+            }
+            for case in self.cases
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return figures and cases as plain data."""

@@ -70,8 +70,8 @@ def with_interval(value: Estimate, factor: float = 1.0) -> str:
     """Return a mean with the half width of its confidence interval."""
     if math.isnan(value.half_width):
         return number(value.mean / factor)
-    width = value.half_width / abs(factor)
-    return f"{number(value.mean / factor)} ± {0 if width == 0 else f'{width:.2g}'}"
+    width = float(f"{value.half_width / abs(factor):.2g}")  # two significant digits
+    return f"{number(value.mean / factor)} ± {number(width)}"
 
 
 def comparison_table(lines: Sequence[Line], title: str = "") -> Table:

@@ -27,6 +27,8 @@ PS = 1e-12
 #: Columns that hold one value per iteration, worker or distance class instead of one number.
 SERIES = (
     "iteration_s",
+    "iteration_local_bytes",
+    "iteration_remote_bytes",
     "worker_busy_s",
     "worker_acquire_s",
     "worker_idle_s",
@@ -271,6 +273,8 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
     """Return bytes moved between domains and memory nodes and the bandwidth that this means."""
     local = local_nodes(machine)
     moved = summary.node_bytes.sum(axis=0)
+    near_by_iteration = np.where(local, summary.node_bytes, 0).sum(axis=(1, 2))
+    by_iteration = summary.node_bytes.sum(axis=(1, 2))
     all_bytes, near = int(moved.sum()), int(moved[local].sum())
     row: dict[str, Any] = {
         "requested_bytes": summary.requested_bytes,
@@ -279,6 +283,8 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
         "remote_bytes": all_bytes - near,
         "remote_percent": 100.0 * (all_bytes - near) / max(1, all_bytes),
         "local_percent": 100.0 * near / max(1, all_bytes),
+        "iteration_local_bytes": near_by_iteration.tolist(),
+        "iteration_remote_bytes": (by_iteration - near_by_iteration).tolist(),
         "domain_local_bytes": np.where(local, moved, 0).sum(axis=1).tolist(),
         "domain_remote_bytes": np.where(local, 0, moved).sum(axis=1).tolist(),
     }

@@ -40,6 +40,15 @@ def test_iterations_add_up(result: simsched.Result) -> None:
     moved = frame.groupby(["policy", "seed"])["dram_bytes"].sum()
     runs = result.runs.set_index(["policy", "seed"])
     assert (moved == runs.loc[moved.index, "memory_bytes"]).all()
+    near_and_far = frame.groupby(["policy", "seed"])[["local_bytes", "remote_bytes"]].sum()
+    for name in ("local_bytes", "remote_bytes"):
+        assert (near_and_far[name] == runs.loc[near_and_far.index, name]).all()
+        assert near_and_far[name].min() > 0
+    both = frame["local_bytes"] + frame["remote_bytes"]
+    assert (both == frame["dram_bytes"]).all()
+    assert frame["remote_percent"].to_numpy() == pytest.approx(
+        (100 * frame["remote_bytes"] / both).to_numpy()
+    )
     assert frame["dram_bytes_per_s"].to_numpy() == pytest.approx(
         (frame["dram_bytes"] / frame["duration_s"]).to_numpy()
     )

@@ -54,6 +54,8 @@ def test_numbers_and_intervals() -> None:
     assert number(math.inf) == "inf"
     assert with_interval(Estimate(0.0512, 0.00123, 3), 1e-3) == "51.2 ± 1.2"
     assert with_interval(Estimate(3.0, math.nan, 1)) == "3"
+    assert with_interval(Estimate(3582.0, 248.0, 3)) == "3,582 ± 250"
+    assert with_interval(Estimate(3.0, 0.0, 3)) == "3 ± 0"
 
 
 def test_comparison_has_one_line_per_policy_and_no_reduction_for_the_baseline() -> None:

@@ -1,0 +1,115 @@
+"""Three calls that do what the commands do: measure, calibrate, validate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import simsched
+from simsched.errors import ConfigurationError
+from simsched.hardware import session
+from tests.hardware.calibrations import calibration, small
+from tests.hardware.simulated_host import host, measure_on, with_kernels
+from tests.hardware.support import needs_linux
+
+pytestmark = needs_linux
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """Measure nothing of the host; return with what it would have been asked for."""
+    calls: list[dict[str, object]] = []
+
+    def calibrate_machine(cores=None, *, quick=False):
+        calls.append({"cores": cores, "quick": quick})
+        return replace(calibration(small()), warnings=("host: busy",))
+
+    monkeypatch.setattr(session, "calibrate_machine", calibrate_machine)
+    return calls
+
+
+def test_programs_are_measured_and_shown(tmp_path: Path) -> None:
+    found = simsched.measure(
+        ["spin[tasks=4, work_ns=1000]", {"name": "heat", "rows": 64, "label": "small"}],
+        ["cilk_a", "pfws"],
+        workers=1,
+        repetitions=2,
+        warmup=0,
+        output=tmp_path / "set",
+    )
+    table = found.table()
+    assert table["program"].tolist() == ["spin", "spin", "small", "small"] * 2
+    assert table["policy"].tolist() == ["cilk_a", "pfws"] * 4
+    assert set(table["workers"]) == {1}
+    assert table["repetition"].tolist() == [0] * 4 + [1] * 4
+    assert table["makespan_s"].tolist() == [run.makespan_s for run in found.runs]
+    assert (tmp_path / "set" / found.runs[0].file).exists()
+    with pytest.raises(ConfigurationError, match="found measurements, accepted: another dir"):
+        simsched.measure("spin", output=tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"programs": "spinn"}, "unknown program 'spinn'; did you mean 'spin'"),
+        ({"programs": []}, "programs: found an empty list"),
+        ({"policies": "bats"}, "policies: policy bats: the task runtime cannot schedule"),
+        ({"workers": 0}, "workers: found 0"),
+        ({"repetitions": 0}, "repetitions: found 0"),
+    ],
+)
+def test_what_cannot_be_measured(tmp_path: Path, changes: dict, message: str) -> None:
+    given = {"programs": "spin", "output": tmp_path / "set"} | changes
+    with pytest.raises(ConfigurationError, match=message):
+        simsched.measure(given.pop("programs"), **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_host_becomes_a_machine_with_the_kernels_of_measured_runs(
+    tmp_path: Path, asked: list[dict[str, object]]
+) -> None:
+    machine = host(tmp_path)
+    whole = measure_on(machine, tmp_path)
+    alone = replace(
+        whole, runs=tuple(run for run in whole.runs if run.workers == 1), warnings=("runs: busy",)
+    )
+    found = simsched.calibrate(tmp_path / "here.yaml", alone, cores=(0, 1), quick=True)
+    assert asked == [{"cores": [0, 1], "quick": True}]
+    assert found.machine.n_cores == 2
+    assert set(found.machine.kernels) == set(machine.kernels) == {k.name for k in found.kernels}
+    assert found.warnings == ("host: busy", "runs: busy")
+    assert simsched.load_machine(found.path).kernels == found.machine.kernels
+    values = found.table().set_index("value")
+    assert values.measured["pop"] == "13 ns"
+    assert values.spread_percent["pop"] == pytest.approx(3.0)
+    assert '<td style="text-align:left">host: busy</td>' in found._repr_html_()
+    assert "latency in" not in found._repr_html_()
+    assert "2 cores, 4 kernels, 2 warnings" in repr(found)
+
+
+def test_without_runs_there_are_no_kernels(tmp_path: Path, asked: list[dict[str, object]]) -> None:
+    assert simsched.calibrate(tmp_path / "here.yaml").machine.kernels == {}
+    assert asked == [{"cores": None, "quick": False}]
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(
+    tmp_path: Path, asked: list[dict[str, object]]
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"calibrate: output: found '.*here\.txt'"):
+        simsched.calibrate(tmp_path / "here.txt")
+    assert asked == []
+
+
+def test_errors_are_those_of_the_kernels(tmp_path: Path) -> None:
+    machine = host(tmp_path)
+    measured = measure_on(machine, tmp_path)
+    exact = simsched.validate(measured, machine).table()
+    assert len(exact) == len(measured.cells())
+    assert exact["error_percent"].abs().max() < 1e-6
+    assert exact["measured_s"].tolist() == pytest.approx(exact["simulated_s"].tolist())
+    slow = simsched.validate(measured, with_kernels(machine, 2.0)).table()
+    assert slow["error_percent"].min() > 1.0
+    ratio = slow["simulated_s"] / slow["measured_s"]
+    assert slow["error_percent"].to_numpy() == pytest.approx((100 * (ratio - 1)).to_numpy())
