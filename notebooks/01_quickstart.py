@@ -45,7 +45,8 @@ simsched.workloads.heat_small()
 # `cilk` steals at random and leaves every page on DRAM near the core that touched it first;
 # `cilk_h` is the same with all data in HBM; `bats` spreads the data over both kinds of memory and
 # moves tasks to their data. This machine, this program and these schedulers are an experiment that
-# ships with simsched, so its name is enough. Every combination runs with three seeds.
+# ships with simsched, so its name is enough. Every combination runs with three seeds. (`jobs=1`
+# keeps these short runs in one process; without it, runs use all cores.)
 
 # %%
 result = simsched.run("quickstart", output="results/quickstart", jobs=1)

@@ -35,7 +35,7 @@ one_core = simsched.measure(
     ],
     "cilk_a",
     workers=1,
-    repetitions=5,
+    repetitions=3,
     output="measurements/one_core",
     overwrite=True,
 )
@@ -73,7 +73,7 @@ all_cores = simsched.measure(
         {"name": "nqueens", "queens": 12},
     ],
     ["cilk_a", "pfws"],
-    repetitions=5,
+    repetitions=3,
     output="measurements/all_cores",
     overwrite=True,
 )

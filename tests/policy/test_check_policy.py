@@ -85,6 +85,12 @@ class Undescribed(Sound):
     secret: int = param(1)
 
 
+def test_a_trial_may_do_without_documentation(backends: list[str]) -> None:
+    check_policy(Undescribed(), backends=backends, cases=[CASE], documented=False)
+    with pytest.raises(AssertionError, match="does not describe parameter secret"):
+        check_policy(Undescribed(), backends=backends, cases=[CASE])
+
+
 class Thawed(Sound):
     __setattr__ = object.__setattr__
 
