@@ -67,6 +67,8 @@ class Problem:
         Bytes per ps of a hit.
     cache_wait : ndarray of float64, shape (n_levels,)
         Share of the time of hits for which the core waits.
+    cache_is_victim : ndarray of uint8, shape (n_levels,)
+        Whether a level is filled by what the level before evicts; never the first.
     transfer_level, transfer_latency_ps, transfer_rate, upgrade_rate : int, int, float, float
         Cache level whose instances pass on what they have written, -1 for none; latency and bytes
         per ps of that; bytes per ps that others give up to be written, 0 where it takes no time.
@@ -131,6 +133,7 @@ class Problem:
     cache_latency_ps: Int64Array
     cache_rate: FloatArray
     cache_wait: FloatArray
+    cache_is_victim: NDArray[np.uint8]
     transfer_level: int
     transfer_latency_ps: int
     transfer_rate: float
@@ -276,6 +279,9 @@ def make_problem(
             [level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64
         ),
         cache_wait=np.array([1.0 - level.overlap for level in machine.caches], np.float64),
+        cache_is_victim=np.array(
+            [level.filled_by == "evictions" for level in machine.caches], np.uint8
+        ),
         **_transfers(machine),
         cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(
             -1, len(worker_thread)

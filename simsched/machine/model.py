@@ -233,6 +233,9 @@ class CacheLevel:
         leave. Empty: all of it has its capacity.
     counted_per_line : float
         How often counters of the processor count a line that misses the level.
+    filled_by : str
+        ``"misses"``: the level takes in what is asked for. ``"evictions"``: a victim cache, which
+        takes in what the level before drops and gives up what goes back there.
     """
 
     name: str
@@ -246,6 +249,7 @@ class CacheLevel:
     overlap: float = 1.0
     effective_capacities_bytes: tuple[int, ...] = ()
     counted_per_line: float = 1.0
+    filled_by: str = "misses"
 
 
 @dataclass(frozen=True)

@@ -548,6 +548,7 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
             tuple(cache.effective_capacities.value) if cache.effective_capacities else ()
         ),
         counted_per_line=1.0 if cache.counted_per_line is None else cache.counted_per_line.value,
+        filled_by="misses" if cache.filled_by is None else cache.filled_by.value,
     )
 
 

@@ -141,6 +141,9 @@ class Cache(Section):
     effective_capacities : list of sizes, optional
         What equal slices of the level's sets have room for, as capacities of the whole instance;
         by default its capacity.
+    filled_by : str, optional
+        ``misses`` (the default): the level takes in what is asked for; ``evictions``: a victim
+        cache, which takes in what the level before drops and gives up what goes back there.
     """
 
     capacity: Sourced[Size]
@@ -153,6 +156,7 @@ class Cache(Section):
     upgrade_bandwidth: Sourced[Bandwidth] | None = None
     overlap: Sourced[Share] | None = None
     effective_capacities: Sourced[EffectiveCapacities] | None = None
+    filled_by: Sourced[Literal["misses", "evictions"]] | None = None
 
     @model_validator(mode="after")
     def _check_transfer(self) -> Self:
@@ -164,7 +168,15 @@ class Cache(Section):
             raise FieldError(
                 ("upgrade_bandwidth",), "found without transfer_bandwidth, accepted: with it"
             )
+        if self.is_victim and self.transfer_bandwidth is not None:
+            message = "found in a level filled by evictions, accepted: in one filled by misses"
+            raise FieldError(("transfer_bandwidth",), message)
         return self
+
+    @property
+    def is_victim(self) -> bool:
+        """Whether the level is filled by evictions."""
+        return self.filled_by is not None and self.filled_by.value == "evictions"
 
 
 class SideCache(Section):
@@ -485,12 +497,7 @@ class MachineFile(Section):
                         ("sockets", position, "cores", name),
                         unknown_name("core kind", name, self.cores),
                     )
-        passing = [name for name, cache in self.caches.items() if cache.transfer_bandwidth]
-        if len(passing) > 1:
-            raise FieldError(
-                ("caches", passing[1], "transfer_bandwidth"),
-                f"found also in {passing[0]}, accepted: at one level",
-            )
+        self._check_caches()
         processors = sorted({core.processor for core in self.cores.values()})
         for kernel, times in self.kernels.items():
             for name in times:
@@ -505,6 +512,27 @@ class MachineFile(Section):
                 )
         self._check_timings(processors)
         return self
+
+    def _check_caches(self) -> None:
+        """Refuse levels that contradict each other."""
+        passing = [name for name, cache in self.caches.items() if cache.transfer_bandwidth]
+        if len(passing) > 1:
+            raise FieldError(
+                ("caches", passing[1], "transfer_bandwidth"),
+                f"found also in {passing[0]}, accepted: at one level",
+            )
+        inner = None
+        for name, cache in self.caches.items():
+            if cache.is_victim and inner is None:
+                message = "found evictions in the first level, accepted: misses"
+                raise FieldError(("caches", name, "filled_by", 0), message)
+            if cache.is_victim and inner is not None and cache.shared_by.value % inner:
+                message = (
+                    f"found {cache.shared_by.value} in a level filled by evictions, accepted: a"
+                    f" multiple of the {inner} cores that share an instance of the level before"
+                )
+                raise FieldError(("caches", name, "shared_by", 0), message)
+            inner = cache.shared_by.value
 
     def _check_timings(self, processors: list[str]) -> None:
         """Refuse timings of unknown processors, and durations of zero."""

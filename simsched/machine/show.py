@@ -184,6 +184,8 @@ def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
     _add_value(below, machine, "bandwidth", bandwidth, f"{where}.bandwidth")
     _add_value(below, machine, "latency", format_time(level.latency_ps), f"{where}.latency")
     _add_value(below, machine, "shared by", _counted(share, "core"), f"{where}.shared_by")
+    if level.filled_by != "misses":
+        _add_value(below, machine, "filled by", level.filled_by, f"{where}.filled_by")
     if level.counted_per_line != 1.0:
         counted = f"{level.counted_per_line:g}"
         _add_value(below, machine, "counted per line", counted, f"{where}.counted_per_line")

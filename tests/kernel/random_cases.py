@@ -220,6 +220,8 @@ def random_machine(rng: np.random.Generator) -> Machine:
             *((7e9, 33, float(rng.choice([0.0, 4e9]))) if i == passing else (0.0, 0, 0.0)),
             float(rng.choice([1.0, 0.4])),
             _slices(rng, level[1]),
+            1.0,
+            "evictions" if i > 0 and i != passing and rng.random() < 0.4 else "misses",
         )
         for i, level in enumerate(levels)
     ]

@@ -201,7 +201,7 @@ static void make_memory(scenario_t *s)
 {
     static const int64_t SIZES[] = {0, 64, 512, 1000, 2048, 5000};
     ssk_problem_t *p = &s->problem;
-    int32_t blocks = p->n_blocks = 1 + rng_below(&s->rng, 12), levels = p->n_levels = rng_below(&s->rng, 3);
+    int32_t blocks = p->n_blocks = 1 + rng_below(&s->rng, 12), levels = p->n_levels = rng_below(&s->rng, 4);
     int64_t *size = INT64(blocks), *capacity = INT64(p->n_nodes), *granule_ptr = INT64(blocks + 1);
     int32_t *home = INT32(blocks), *kind = INT32(p->n_nodes), *domain = INT32(p->n_nodes);
     int32_t *order = INT32(p->n_domains * p->n_nodes);
@@ -224,6 +224,7 @@ static void make_memory(scenario_t *s)
     }
     int64_t *cache_bytes = INT64(4 * levels), *cache_latency = INT64(levels);
     double *cache_rate = DOUBLE(levels), *cache_wait = DOUBLE(levels);
+    uint8_t *is_victim = UINT8(levels);
     int32_t *slice_ptr = INT32(levels + 1);
     int32_t *instance = INT32(levels * p->n_workers), *n_instances = INT32(levels);
     for (int32_t level = 0; level < levels; level++) {
@@ -235,8 +236,8 @@ static void make_memory(scenario_t *s)
         cache_latency[level] = 5 + level;
         cache_rate[level] = 0.08 / (level + 1);
         cache_wait[level] = rng_chance(&s->rng, 0.5) ? 0.0 : rng_below(&s->rng, 11) / 10.0;
-        n_instances[level] = level == 0 ? p->n_cores : p->n_domains;
-        for (int32_t w = 0; w < p->n_workers; w++)
+        n_instances[level] = level == 0 ? p->n_cores : level == 1 ? p->n_domains : 1;
+        for (int32_t w = 0; level < 2 && w < p->n_workers; w++)
             instance[level * p->n_workers + w] = level == 0 ? p->worker_core[w] : p->worker_domain[w];
     }
     p->block_bytes = size;
@@ -263,6 +264,9 @@ static void make_memory(scenario_t *s)
     p->cache_instance = instance;
     p->n_cache_instances = n_instances;
     p->transfer_level = rng_below(&s->rng, levels + 1) - 1;
+    for (int32_t level = 1; level < levels; level++)
+        is_victim[level] = level != p->transfer_level && rng_chance(&s->rng, 0.5);
+    p->cache_is_victim = is_victim;
     p->transfer_latency_ps = 11;
     p->transfer_rate = p->transfer_level == SSK_NONE ? 0.0 : 0.05;
     p->upgrade_rate = p->transfer_level == SSK_NONE || rng_chance(&s->rng, 0.5) ? 0.0 : 0.03;

@@ -38,8 +38,19 @@ static int64_t bytes_of(const list_t *lists, int32_t n, int32_t block)
     return sum;
 }
 
+typedef struct {
+    int32_t n, block[4 * MAX_BLOCKS * MAX_BLOCKS]; /* in the order in which they left a level */
+    int64_t n_bytes[4 * MAX_BLOCKS * MAX_BLOCKS];
+} dropped_t;
+
+/* What victim caches know of an access: what the level before lacked, had no room for, and dropped. */
+typedef struct {
+    int64_t fresh, passing;
+    dropped_t dropped;
+} before_t;
+
 /* docs/semantics.md, "Segments", item 2, for one slice; returns what is missing. */
-static int64_t look_up_slice(list_t *list, int64_t capacity, int32_t block, int64_t footprint)
+static int64_t look_up_slice(list_t *list, int64_t capacity, int32_t block, int64_t footprint, dropped_t *dropped)
 {
     int64_t resident = take_out(list, block), held = resident > footprint ? resident : footprint, sum = 0;
     list->block[list->n] = block;
@@ -48,23 +59,108 @@ static int64_t look_up_slice(list_t *list, int64_t capacity, int32_t block, int6
         sum += list->n_bytes[i];
     while (sum > capacity) {
         sum -= list->n_bytes[0];
+        dropped->block[dropped->n] = list->block[0];
+        dropped->n_bytes[dropped->n++] = list->n_bytes[0];
         take_out(list, list->block[0]);
     }
     return footprint - (footprint < resident ? footprint : resident);
 }
 
 /* The same for an instance of a level. */
-static int64_t look_up(list_t *lists, const int64_t *capacity, int32_t n, int32_t block, int64_t whole, int64_t want)
+static int64_t look_up(list_t *lists, const int64_t *capacity, int32_t n, int32_t block, int64_t whole, int64_t want,
+                       before_t *before)
 {
     int64_t asked = want > whole ? want : whole, missing = 0;
+    memset(before, 0, sizeof(*before));
     for (int32_t i = 0; i < n; i++) {
         int64_t footprint = whole * (i + 1) / n - whole * i / n;
-        if (footprint > capacity[i])
+        if (footprint > capacity[i]) {
             missing += asked * (i + 1) / n - asked * i / n;
-        else
-            missing += look_up_slice(&lists[i], capacity[i], block, footprint);
+            before->fresh += footprint;
+            before->passing += footprint;
+        } else {
+            int64_t lacks = look_up_slice(&lists[i], capacity[i], block, footprint, &before->dropped);
+            missing += lacks;
+            before->fresh += lacks;
+        }
     }
     return missing < want ? missing : want;
+}
+
+/* "Victim caches": what a slice gives up, or only shows if the block is shared. */
+static int64_t give(list_t *list, int32_t block, int64_t wanted, bool is_shared)
+{
+    int64_t held = bytes_of(list, 1, block), found = wanted < held ? wanted : held;
+    if (found <= 0)
+        return 0;
+    if (is_shared || found == held)
+        take_out(list, block);
+    if (is_shared) {
+        list->block[list->n] = block;
+        list->n_bytes[list->n++] = held;
+    }
+    for (int32_t i = 0; i < list->n && !is_shared; i++)
+        if (list->block[i] == block)
+            list->n_bytes[i] -= found;
+    return found;
+}
+
+/* "Victim caches": takes bytes of a block in that the level before has dropped. */
+static void put(list_t *lists, const int64_t *capacity, int32_t n, int32_t block, int64_t whole, int64_t n_bytes,
+                dropped_t *dropped)
+{
+    for (int32_t i = 0; i < n; i++) {
+        int64_t share = n_bytes * (i + 1) / n - n_bytes * i / n, all = whole * (i + 1) / n - whole * i / n;
+        int64_t held = bytes_of(&lists[i], 1, block), sum = share + (held > 0 ? held : 0);
+        sum = sum < all ? sum : all;
+        if (share > 0 && share <= capacity[i])
+            look_up_slice(&lists[i], capacity[i], block, sum < capacity[i] ? sum : capacity[i], dropped);
+    }
+}
+
+/* "Victim caches": looks an access up if it reaches the level, then fills it. */
+static int64_t look_up_victim(const ssk_problem_t *p, int32_t level, list_t *lists, int32_t block, int64_t want,
+                              bool is_shared, before_t *before)
+{
+    int32_t n = p->cache_slice_ptr[level + 1] - p->cache_slice_ptr[level];
+    const int64_t *capacity = p->cache_slice_bytes + p->cache_slice_ptr[level];
+    int64_t asked = want > before->fresh ? want : before->fresh, missing = 0;
+    static before_t now;
+    memset(&now, 0, sizeof(now));
+    for (int32_t i = 0; want > 0 && i < n; i++) {
+        int64_t through = before->passing * (i + 1) / n - before->passing * i / n;
+        int64_t share = before->fresh * (i + 1) / n - before->fresh * i / n;
+        int64_t found = through > capacity[i] ? 0 : give(&lists[i], block, share, is_shared);
+        missing += through > capacity[i] ? asked * (i + 1) / n - asked * i / n : share - found;
+        now.fresh += share - found;
+        now.passing += through > capacity[i] ? through : 0;
+    }
+    for (int32_t i = 0; i < before->dropped.n; i++)
+        put(lists, capacity, n, before->dropped.block[i], p->block_bytes[before->dropped.block[i]],
+            before->dropped.n_bytes[i], &now.dropped);
+    if (want > 0)
+        put(lists, capacity, n, block, p->block_bytes[block], before->passing, &now.dropped);
+    *before = now;
+    return missing < want ? missing : want;
+}
+
+/* "Victim caches", writing: levels keep what those inside do not hold. */
+static void keep_rest(const ssk_problem_t *p, int32_t level, list_t *own, int32_t block, int64_t *inside)
+{
+    int32_t n = p->cache_slice_ptr[level + 1] - p->cache_slice_ptr[level];
+    int64_t rest = p->block_bytes[block] > *inside ? p->block_bytes[block] - *inside : 0;
+    if (!p->cache_is_victim[level])
+        *inside = 0;
+    for (int32_t i = 0; i < n && p->cache_is_victim[level]; i++) {
+        int64_t most = rest * (i + 1) / n - rest * i / n, held = bytes_of(&own[i], 1, block);
+        if (held >= 0 && (most == 0 || held == 0))
+            take_out(&own[i], block);
+        for (int32_t j = 0; j < own[i].n; j++)
+            if (own[i].block[j] == block && held > most)
+                own[i].n_bytes[j] = most;
+    }
+    int64_t held = bytes_of(own, n, block);
+    *inside += held > 0 ? held : 0;
 }
 
 static int32_t slices_of(const ssk_problem_t *p, int32_t level)
@@ -108,6 +204,20 @@ static int64_t upgrade(const ssk_problem_t *p, int32_t block, int64_t n_bytes, i
     return p->transfer_latency_ps + ssk_ceil_ps((double)upgraded / p->upgrade_rate);
 }
 
+/* Tells whether an instance that the worker does not use has an entry of a block; *is_held: whether any has. */
+static bool is_elsewhere(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block, bool *is_held)
+{
+    bool found = false;
+    *is_held = false;
+    for (int32_t level = 0; level < p->n_levels; level++)
+        for (int32_t i = 0; i < p->n_cache_instances[level]; i++)
+            if (bytes_of(slices_in(p, lists, level, i), slices_of(p, level), block) >= 0) {
+                *is_held = true;
+                found |= i != p->cache_instance[level * p->n_workers + worker];
+            }
+    return found;
+}
+
 static size_t n_entries(const list_t *lists, int32_t n)
 {
     size_t sum = 0;
@@ -125,6 +235,33 @@ static void forget_evicted(const ssk_problem_t *p, list_t *lists, int32_t *write
             writer[b] = SSK_NONE;
 }
 
+/* Looks an access up in an instance of any level; `inner` is what the level before has left, then what this one does. */
+static int64_t look_up_any(const ssk_problem_t *p, int32_t level, list_t *own, int32_t block, int64_t n_bytes,
+                           int64_t want, bool is_shared, before_t *inner)
+{
+    int64_t whole = n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block];
+    if (p->cache_is_victim[level])
+        return look_up_victim(p, level, own, block, want, is_shared, inner);
+    if (want > 0)
+        return look_up(own, p->cache_slice_bytes + p->cache_slice_ptr[level], slices_of(p, level), block, whole, want,
+                       inner);
+    memset(inner, 0, sizeof(*inner));
+    return 0;
+}
+
+/* A worker that writes a block leaves what it has in its own instances, and drops it from the others. */
+static void drop_stale(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block)
+{
+    int64_t inside = 0;
+    for (int32_t level = 0; level < p->n_levels; level++) {
+        int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
+        for (int32_t i = 0; i < n * p->n_cache_instances[level]; i++)
+            if (i / n != own)
+                take_out(slices_in(p, lists, level, 0) + i, block);
+        keep_rest(p, level, slices_in(p, lists, level, own), block, &inside);
+    }
+}
+
 static void test_caches(uint64_t seed)
 {
     static const int64_t SIZES[] = {0, 64, 300, 1000, 4000, 13000};
@@ -133,6 +270,8 @@ static void test_caches(uint64_t seed)
     ssk_allocator_t allocator = ssk_default_allocator();
     static list_t lists[MAX_SLICES];
     int32_t writer[16];
+    bool shared[16] = {false}, is_held;
+    static before_t inner;
     ssk_cache_counts_t counts[64], sum = {0, 0, 0, 0};
     int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
     memset(lists, 0, sizeof(lists));
@@ -153,14 +292,14 @@ static void test_caches(uint64_t seed)
         CHECK(ssk_caches_access(&caches, worker, block, n_bytes, written, exposure, step % 2 ? group : NULL, &missing,
                                 &tail, &wait) == SSK_OK);
         int64_t there_too = elsewhere(p, lists, worker, block);
+        shared[block] = is_elsewhere(p, lists, worker, block, &is_held) || (shared[block] && is_held);
+        memset(&inner, 0, sizeof(inner));
         if (writes)
             ssk_caches_write(&caches, worker, block);
         for (int32_t level = 0; level < p->n_levels; level++) {
             int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
             int64_t before = want;
-            if (want > 0)
-                want = look_up(slices_in(p, lists, level, own), p->cache_slice_bytes + p->cache_slice_ptr[level], n,
-                               block, n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block], want);
+            want = look_up_any(p, level, slices_in(p, lists, level, own), block, n_bytes, want, shared[block], &inner);
             hit_sum += before - want;
             missing_sum += want;
             group_sum[level] += step % 2 ? want : 0;
@@ -184,10 +323,10 @@ static void test_caches(uint64_t seed)
             }
             if (writes && level == p->transfer_level)
                 writer[block] = bytes_of(slices_in(p, lists, level, own), n, block) >= 0 ? own : SSK_NONE;
-            for (int32_t i = 0; writes && i < n * p->n_cache_instances[level]; i++)
-                if (i / n != own)
-                    take_out(slices_in(p, lists, level, 0) + i, block);
         }
+        if (writes)
+            drop_stale(p, lists, worker, block);
+        shared[block] &= !writes;
         forget_evicted(p, lists, writer);
         expected_wait += upgrade(p, block, n_bytes, written, lacked, passed, there_too);
         CHECK(missing == want && tail == expected_tail && wait == expected_wait);

@@ -37,6 +37,13 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
 Write = Callable[..., Path]
 
 
+def test_a_level_is_filled_by_misses_unless_it_says_evictions(example: str, write: Write) -> None:
+    victim = "    shared_by: [4, vendor]\n    filled_by: [evictions, vendor]\n"
+    path = write(example.replace("    shared_by: [4, vendor]\n", victim, 1))
+    assert [level.filled_by for level in load_machine(path).caches] == ["misses", "evictions"]
+    assert check_machine(path) == []
+
+
 def test_the_guides_example_loads_without_warnings(example: str, write: Write) -> None:
     path = write(example)
     machine = load_machine(path)
@@ -170,6 +177,30 @@ EDITS = [
         "shared_by: [4, vendor]",
         "shared_by: [3, vendor]",
         "caches.L3.shared_by[0]: found 3, accepted: a divisor of the 4 cores of socket 0",
+    ),
+    (
+        "    shared_by: [4, vendor]",
+        "    shared_by: [4, vendor]\n    filled_by: [eviction, vendor]",
+        "caches.L3.filled_by[0]: found 'eviction'",
+    ),
+    (
+        "    shared_by: [1, vendor]",
+        "    shared_by: [1, vendor]\n    filled_by: [evictions, vendor]",
+        "caches.L2.filled_by[0]: found evictions in the first level, accepted: misses",
+    ),
+    (
+        "    shared_by: [4, vendor]",
+        "    shared_by: [4, vendor]\n    filled_by: [evictions, vendor]\n"
+        "    transfer_bandwidth: [9 GB/s, vendor]\n    transfer_latency: [50 ns, vendor]",
+        "caches.L3.transfer_bandwidth: found in a level filled by evictions",
+    ),
+    (
+        "    shared_by: [1, vendor]\n  L3:\n    capacity: [16 MiB, vendor]\n"
+        "    bandwidth: [20 GB/s, guess]\n    latency: [20 ns, vendor]\n    shared_by: [4, vendor]",
+        "    shared_by: [4, vendor]\n  L3:\n    capacity: [16 MiB, vendor]\n"
+        "    bandwidth: [20 GB/s, guess]\n    latency: [20 ns, vendor]\n"
+        "    shared_by: [2, vendor]\n    filled_by: [evictions, vendor]",
+        "caches.L3.shared_by[0]: found 2 in a level filled by evictions, accepted: a multiple of",
     ),
     (
         "connects: [[[0, 1]], vendor]",

@@ -137,6 +137,7 @@ cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     p.cache_latency_ps = <const int64_t *>_array(kept, problem, "cache_latency_ps", np.int64, (levels,))
     p.cache_rate = <const double *>_array(kept, problem, "cache_rate", np.float64, (levels,))
     p.cache_wait = <const double *>_array(kept, problem, "cache_wait", np.float64, (levels,))
+    p.cache_is_victim = <const uint8_t *>_array(kept, problem, "cache_is_victim", np.uint8, (levels,))
     p.cache_instance = <const int32_t *>_array(kept, problem, "cache_instance", np.int32, (levels, workers))
     p.n_cache_instances = <const int32_t *>_array(kept, problem, "n_cache_instances", np.int32, (levels,))
     p.transfer_level = problem.transfer_level

@@ -106,6 +106,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t *cache_latency_ps
         const double *cache_rate
         const double *cache_wait
+        const uint8_t *cache_is_victim
         const int32_t *cache_instance
         const int32_t *n_cache_instances
         int32_t transfer_level

@@ -1,10 +1,11 @@
-"""Block caches; docs/semantics.md, "Segments", items 2 to 4."""
+"""Block caches; docs/semantics.md, "Segments", items 2 to 4, and "Victim caches"."""
 
 from __future__ import annotations
 
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +28,46 @@ class Lru:
         """Return the bytes of a block that are here."""
         return self._bytes.get(block, 0)
 
-    def enter(self, block: int, footprint: int) -> list[int]:
-        """Take a block in and return those that were dropped for it."""
+    def enter(self, block: int, footprint: int) -> list[tuple[int, int]]:
+        """Take a block in and return those that were dropped for it, with their bytes."""
         self._bytes[block] = max(self._bytes.pop(block, 0), footprint)
         dropped = []
         while sum(self._bytes.values()) > self.capacity:
-            dropped.append(self._bytes.popitem(last=False)[0])
+            dropped.append(self._bytes.popitem(last=False))
         return dropped
+
+    def keep(self, block: int, n_bytes: int) -> None:
+        """Leave at most so many bytes of a block where they are, none without an entry."""
+        if block in self._bytes:
+            self._bytes[block] = min(self._bytes[block], n_bytes)
+            if self._bytes[block] == 0:
+                del self._bytes[block]
 
     def drop(self, block: int) -> None:
         """Forget a block, if it is here."""
         self._bytes.pop(block, None)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What looking an access up in an instance has come to.
+
+    Parameters
+    ----------
+    missing : int
+        Bytes that are not here of those wanted.
+    new : int
+        Bytes that were not here of the footprint.
+    passing : int
+        Bytes of the footprint that there was no room for.
+    dropped : list of (int, int)
+        Blocks that have left a slice for it, and their bytes.
+    """
+
+    missing: int
+    new: int
+    passing: int
+    dropped: list[tuple[int, int]]
 
 
 class Instance:
@@ -53,37 +83,79 @@ class Instance:
         """Return the bytes of a block that are here."""
         return sum(each.resident(block) for each in self._slices)
 
-    def take(self, block: int, want: int, footprint: int) -> tuple[int, list[int]]:
-        """Return the bytes of those wanted that are not here, and the blocks dropped for them.
+    def take(self, block: int, want: int, footprint: int) -> Found:
+        """Look an access up in an instance that is filled by misses, and fill it.
 
         What inner levels hold of the footprint is here, too, if as much is here.
         """
-        lacking, touched = 0, set()
+        lacking = new = passing = 0
+        dropped: list[tuple[int, int]] = []
         for each, whole, part in zip(
             self._slices, self._parts(max(want, footprint)), self._parts(footprint), strict=True
         ):
-            if part > each.capacity:
-                lacking += whole
-                continue
-            lacking += part - min(part, each.resident(block))
-            touched.update(each.enter(block, part))
-        return min(want, lacking), [other for other in sorted(touched) if other not in self]
+            fits = part <= each.capacity
+            lacks = part - min(part, each.resident(block)) if fits else part
+            lacking += lacks if fits else whole
+            new += lacks
+            passing += 0 if fits else part
+            dropped += each.enter(block, part) if fits else []
+        return Found(min(want, lacking), new, passing, dropped)
 
-    def _parts(self, n_bytes: int) -> list[int]:
-        n = len(self._slices)
-        return [n_bytes * (i + 1) // n - n_bytes * i // n for i in range(n)]
+    def give(self, block: int, want: int, before: Found, is_shared: bool) -> Found:
+        """Look an access up in an instance that is filled by evictions, which gives up what it has.
+
+        `before` is what the level before has found.
+        """
+        lacking = new = passing = 0
+        for each, whole, part, through in zip(
+            self._slices,
+            self._parts(max(want, before.new)),
+            self._parts(before.new),
+            self._parts(before.passing),
+            strict=True,
+        ):
+            fits = through <= each.capacity
+            held = each.resident(block)
+            found = min(part, held) if fits else 0
+            lacking += part - found if fits else whole
+            new += part - found
+            passing += 0 if fits else through
+            if found > 0 and is_shared:
+                each.enter(block, held)
+            elif found > 0:
+                each.keep(block, held - found)
+        return Found(min(want, lacking), new, passing, [])
+
+    def put(self, block: int, n_bytes: int, block_bytes: int) -> list[tuple[int, int]]:
+        """Take in what the level before has dropped; return what is dropped for it."""
+        dropped: list[tuple[int, int]] = []
+        parts = zip(self._slices, self._parts(n_bytes), self._parts(block_bytes), strict=True)
+        for each, part, whole in parts:
+            if 0 < part <= each.capacity:
+                held = min(each.resident(block) + part, whole, each.capacity)
+                dropped += each.enter(block, held)
+        return dropped
+
+    def keep(self, block: int, n_bytes: int) -> None:
+        """Leave at most so many bytes of a block where they are."""
+        for each, part in zip(self._slices, self._parts(n_bytes), strict=True):
+            each.keep(block, part)
 
     def drop(self, block: int) -> None:
         """Forget a block, if it is here."""
         for each in self._slices:
             each.drop(block)
 
+    def _parts(self, n_bytes: int) -> list[int]:
+        n = len(self._slices)
+        return [n_bytes * (i + 1) // n - n_bytes * i // n for i in range(n)]
+
 
 class Caches:
     """Processor caches.
 
     For the level whose instances pass on what they have written, the instance that holds a block so
-    is known.
+    is known; where a level is filled by evictions, which blocks are shared.
     """
 
     def __init__(self, problem: Problem, record: Record) -> None:
@@ -94,6 +166,7 @@ class Caches:
             for level, count in enumerate(problem.n_cache_instances.tolist())
         ]
         self._writer: dict[int, int] = {}
+        self._shared: set[int] = set()
 
     def access(
         self,
@@ -113,10 +186,18 @@ class Caches:
         footprint = min(n_bytes, int(problem.block_bytes[block]))
         want, tail_ps, wait_ps = n_bytes, 0, 0
         passed = lacked = 0
-        for level in range(len(self._content)):
+        before = Found(n_bytes, footprint, footprint, [])
+        if problem.cache_is_victim.any():
+            self._note_sharing(worker, block)
+        for level, is_victim in enumerate(problem.cache_is_victim.tolist()):
             if want == 0:
-                break
-            missing = self._look_up(level, worker, block, want, footprint)
+                before = replace(before, passing=0)  # of what has come from another instance
+                if not is_victim:
+                    break
+            before = self._look_up(level, worker, block, want, footprint, before)
+            if want == 0:
+                continue
+            missing = before.missing
             hit = want - missing
             if hit > 0:
                 hit_ps = int(problem.cache_latency_ps[level])
@@ -151,14 +232,41 @@ class Caches:
             return 0
         return self._problem.transfer_latency_ps + math.ceil(upgraded / self._problem.upgrade_rate)
 
-    def _look_up(self, level: int, worker: int, block: int, want: int, footprint: int) -> int:
-        """Return the bytes that the own instance of a level lacks; it has taken the block in."""
+    def _look_up(
+        self, level: int, worker: int, block: int, want: int, footprint: int, before: Found
+    ) -> Found:
+        """Look an access up in the own instance of a level, and fill it."""
         own = int(self._problem.cache_instance[level, worker])
-        missing, gone = self._content[level][own].take(block, want, footprint)
-        for dropped in gone:
-            if level == self._problem.transfer_level and self._writer.get(dropped) == own:
-                del self._writer[dropped]
-        return missing
+        content = self._content[level][own]
+        if not self._problem.cache_is_victim[level]:
+            found = content.take(block, want, footprint)
+        else:
+            found = before
+            if want > 0:
+                found = content.give(block, want, before, block in self._shared)
+            dropped = []
+            for other, n_bytes in [*before.dropped, (block, before.passing)]:
+                dropped += content.put(other, n_bytes, int(self._problem.block_bytes[other]))
+            found = replace(found, dropped=dropped)
+        for other, _ in found.dropped:
+            gone = level == self._problem.transfer_level and other not in content
+            if gone and self._writer.get(other) == own:
+                del self._writer[other]
+        return found
+
+    def _note_sharing(self, worker: int, block: int) -> None:
+        """Note that a block is shared if an instance holds it that the worker does not use."""
+        own = self._problem.cache_instance[:, worker].tolist()
+        holders = [
+            index == own[level]
+            for level, instances in enumerate(self._content)
+            for index, content in enumerate(instances)
+            if block in content
+        ]
+        if not holders:
+            self._shared.discard(block)
+        elif not all(holders):
+            self._shared.add(block)
 
     def _transfer(self, level: int, worker: int, block: int, missing: int) -> int:
         """Return the bytes that come from another instance, which has written them."""
@@ -180,11 +288,19 @@ class Caches:
 
     def write(self, worker: int, block: int) -> None:
         """Note that a worker has written a block; drop it from instances it does not use."""
+        self._shared.discard(block)
+        inside = 0
         for level, instances in enumerate(self._content):
             own = int(self._problem.cache_instance[level, worker])
             for index, content in enumerate(instances):
                 if index != own:
                     content.drop(block)
+            if self._problem.cache_is_victim[level]:
+                whole = int(self._problem.block_bytes[block])
+                instances[own].keep(block, max(0, whole - inside))
+                inside += instances[own].resident(block)
+            else:
+                inside = instances[own].resident(block)
             if level == self._problem.transfer_level:
                 self._writer.pop(block, None)
                 if block in instances[own]:

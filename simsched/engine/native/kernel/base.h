@@ -15,11 +15,14 @@
 _Static_assert(sizeof(double) == 8, "rates and finish keys are IEEE doubles");
 _Static_assert(sizeof(size_t) >= 8, "sizes of arrays are computed in size_t");
 
-/* For small functions that take or return structs: passing these through memory stalls loads behind narrower stores. */
+/* ALWAYS: small functions that take or return structs, which would pass through memory and stall loads behind narrower
+ * stores, or that are specialised. NEVER: what is rare, so that it does not take the room of what is not. */
 #if defined(__GNUC__)
 #define SSK_ALWAYS_INLINE static inline __attribute__((always_inline))
+#define SSK_NEVER_INLINE __attribute__((noinline))
 #else
 #define SSK_ALWAYS_INLINE static inline
+#define SSK_NEVER_INLINE
 #endif
 
 /* Allocates count zeroed items; NULL when there is no memory. At least one byte is asked for. */

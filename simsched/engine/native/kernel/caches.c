@@ -1,29 +1,4 @@
-#include "caches.h"
-
-/* Slices that each instance of a level is divided into. */
-static inline int32_t n_slices_of(const ssk_caches_t *self, int32_t level)
-{
-    return self->problem->cache_slice_ptr[level + 1] - self->problem->cache_slice_ptr[level];
-}
-
-/* First slice of an instance. */
-static inline int32_t slice_of(const ssk_caches_t *self, int32_t level, int32_t instance)
-{
-    return self->first_slice[level] + instance * n_slices_of(self, level);
-}
-
-/* Instance of a level that a worker uses. */
-static inline int32_t own_instance(const ssk_caches_t *self, int32_t level, int32_t worker)
-{
-    return self->problem->cache_instance[(size_t)level * (size_t)self->problem->n_workers + (size_t)worker];
-}
-
-/* Part of some bytes in slice `number` of n. */
-static inline int64_t part(int64_t n_bytes, int32_t number, int32_t n)
-{
-    int64_t rest = n == 1 ? 0 : n_bytes % n;
-    return (n == 1 ? n_bytes : n_bytes / n) + rest * (number + 1) / n - rest * number / n;
-}
+#include "victimcache.h"
 
 int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
 {
@@ -32,7 +7,7 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
     memset(self, 0, sizeof(*self));
     self->problem = problem;
     self->allocator = allocator;
-    self->free_entry = SSK_NONE;
+    self->free_entry = self->first_dropped = self->last_dropped = SSK_NONE;
     self->first_slice = ssk_new(allocator, n_levels, sizeof(*self->first_slice));
     if (self->first_slice == NULL)
         return SSK_ERR_MEMORY;
@@ -56,6 +31,14 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
         for (size_t block = 0; block < n_blocks; block++)
             self->writer[block] = SSK_NONE;
     }
+    bool has_victims = false;
+    for (size_t level = 0; level < n_levels; level++)
+        has_victims |= is_victim(problem, (int32_t)level);
+    if (has_victims) {
+        self->shared = ssk_new(allocator, n_blocks, sizeof(*self->shared));
+        if (self->shared == NULL)
+            return SSK_ERR_MEMORY;
+    }
     self->end = self->n_slices;
     self->n_entries = self->capacity = n_slices + 1;
     for (int32_t i = 0; i <= self->end; i++)
@@ -76,6 +59,7 @@ void ssk_caches_free(ssk_caches_t *self)
     ssk_delete(allocator, self->resident);
     ssk_delete(allocator, self->holder);
     ssk_delete(allocator, self->writer);
+    ssk_delete(allocator, self->shared);
     ssk_delete(allocator, self->entries);
     ssk_delete(allocator, self->table);
     memset(self, 0, sizeof(*self));
@@ -93,7 +77,7 @@ static inline size_t next_place(const ssk_caches_t *self, size_t place)
     return (place + 1) & self->table_mask;
 }
 
-static int32_t find(const ssk_caches_t *self, int32_t slice, int32_t block)
+int32_t ssk_caches_find(const ssk_caches_t *self, int32_t slice, int32_t block)
 {
     for (size_t place = hash(self, slice, block);; place = next_place(self, place)) {
         int32_t entry = self->table[place];
@@ -161,14 +145,13 @@ static void link_as_newest(ssk_caches_t *self, int32_t entry)
     slice->older = entry;
 }
 
-/* Bytes of a block in an instance; *is_there_ret: whether it has an entry of it. */
-static int64_t held_by(const ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, bool *is_there_ret)
+int64_t ssk_caches_held_by(const ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, bool *is_there_ret)
 {
     int64_t sum = 0;
     int32_t first = slice_of(self, level, instance);
     *is_there_ret = false;
     for (int32_t slice = first; slice < first + n_slices_of(self, level); slice++) {
-        int32_t entry = find(self, slice, block);
+        int32_t entry = ssk_caches_find(self, slice, block);
         if (entry >= 0) {
             sum += self->entries[entry].n_bytes;
             *is_there_ret = true;
@@ -183,13 +166,13 @@ static void forget_writer(ssk_caches_t *self, int32_t block)
     bool is_there;
     if (self->writer == NULL || self->writer[block] == SSK_NONE)
         return;
-    held_by(self, self->problem->transfer_level, self->writer[block], block, &is_there);
+    ssk_caches_held_by(self, self->problem->transfer_level, self->writer[block], block, &is_there);
     if (!is_there)
         self->writer[block] = SSK_NONE;
 }
 
-/* Removes an entry from everything and frees it. */
-static void drop(ssk_caches_t *self, int32_t entry)
+/* Removes an entry from everything. It still says which block it was of, and how many bytes it had. */
+static inline void take_out(ssk_caches_t *self, int32_t entry)
 {
     ssk_cached_t *e = &self->entries[entry];
     table_remove(self, entry);
@@ -198,14 +181,27 @@ static void drop(ssk_caches_t *self, int32_t entry)
     self->entries[e->following].previous = e->previous;
     self->resident[e->slice] -= e->n_bytes;
     e->slice = SSK_NONE;
-    e->following = self->free_entry;
-    self->free_entry = entry;
     self->n_live--;
     forget_writer(self, e->block);
 }
 
+void ssk_caches_drop(ssk_caches_t *self, int32_t entry)
+{
+    take_out(self, entry);
+    release_entry(self, entry);
+}
+
+/* Drops an entry of whose block the next level may take in what it had. */
+static void evict(ssk_caches_t *self, int32_t entry)
+{
+    take_out(self, entry);
+    self->entries[entry].following = SSK_NONE;
+    *(self->last_dropped >= 0 ? &self->entries[self->last_dropped].following : &self->first_dropped) = entry;
+    self->last_dropped = entry;
+}
+
 /* Stores a new, empty entry as the most recent one of a slice. */
-static int insert(ssk_caches_t *self, int32_t slice, int32_t block, int32_t *entry_ret)
+SSK_ALWAYS_INLINE int insert(ssk_caches_t *self, int32_t slice, int32_t block, int32_t *entry_ret)
 {
     int status = SSK_OK;
     if (4 * (self->n_live + 1) > self->table_mask + 1)
@@ -235,16 +231,21 @@ static int insert(ssk_caches_t *self, int32_t slice, int32_t block, int32_t *ent
     return SSK_OK;
 }
 
-/* Looks `footprint` bytes up in a slice of some capacity; *held_ret is what it has of the block. */
-static int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capacity, int32_t block, int64_t footprint,
-                         int64_t *held_ret)
+void ssk_caches_make_newest(ssk_caches_t *self, int32_t entry)
 {
-    int32_t entry = find(self, slice, block);
+    if (self->entries[self->entries[entry].slice].older != entry) {
+        unlink_from_slice(self, entry);
+        link_as_newest(self, entry);
+    }
+}
+
+/* Looks `footprint` bytes up in a slice of some capacity; *held_ret is what it has of the block. */
+static inline int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capacity, int32_t block, int64_t footprint,
+                                bool is_passing_on, int64_t *held_ret)
+{
+    int32_t entry = ssk_caches_find(self, slice, block);
     if (entry >= 0) {
-        if (self->entries[slice].older != entry) {
-            unlink_from_slice(self, entry);
-            link_as_newest(self, entry);
-        }
+        ssk_caches_make_newest(self, entry);
     } else {
         int status = insert(self, slice, block, &entry);
         if (status != SSK_OK)
@@ -255,10 +256,20 @@ static int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capacity, in
     if (footprint > held) {
         self->resident[slice] += footprint - held;
         self->entries[entry].n_bytes = footprint;
-        while (self->resident[slice] > capacity)
-            drop(self, self->entries[slice].newer);
+        while (self->resident[slice] > capacity) {
+            if (is_passing_on)
+                evict(self, self->entries[slice].newer);
+            else
+                ssk_caches_drop(self, self->entries[slice].newer);
+        }
     }
     return SSK_OK;
+}
+
+int ssk_caches_enter(ssk_caches_t *self, int32_t slice, int64_t capacity, int32_t block, int64_t footprint,
+                     int64_t *held_ret)
+{
+    return look_up_slice(self, slice, capacity, block, footprint, true, held_ret);
 }
 
 /* Looks an access up in one instance; *missing_ret is what it does not hold of the `want` bytes that inner levels lack.
@@ -275,7 +286,7 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
             lacking += part(want > whole ? want : whole, i, n);
             continue;
         }
-        int status = look_up_slice(self, first + i, capacity[i], block, footprint, &held);
+        int status = look_up_slice(self, first + i, capacity[i], block, footprint, false, &held);
         if (status != SSK_OK)
             return status;
         lacking += footprint - ssk_min(footprint, held);
@@ -292,7 +303,7 @@ static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, in
     bool is_there;
     if (missing == 0 || writer == SSK_NONE || writer == instance)
         return 0;
-    int64_t there = held_by(self, p->transfer_level, writer, block, &is_there), moved = ssk_min(missing, there);
+    int64_t there = ssk_caches_held_by(self, p->transfer_level, writer, block, &is_there), moved = ssk_min(missing, there);
     if (moved == there)
         self->writer[block] = SSK_NONE;
     if (moved > 0) {
@@ -334,17 +345,22 @@ static int64_t upgrade(const ssk_caches_t *self, int32_t worker, int32_t block, 
     return ssk_add_ps(p->transfer_latency_ps, ssk_ceil_ps((double)upgraded / p->upgrade_rate));
 }
 
-int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
-                      double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait)
+SSK_ALWAYS_INLINE int look_through(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                                   double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail,
+                                   int64_t *wait, bool has_victims)
 {
     const ssk_problem_t *p = self->problem;
     ssk_cache_counts_t *counts = self->counts + (size_t)p->worker_domain[worker] * (size_t)p->n_levels;
     int64_t footprint = ssk_min(n_bytes, p->block_bytes[block]);
     int64_t want = n_bytes, passed = 0, lacked = 0;
-    for (int32_t level = 0; level < p->n_levels && want > 0; level++) {
+    int32_t level = 0;
+    if (has_victims)
+        ssk_victimcache_note_sharing(self, worker, block);
+    for (; level < p->n_levels && want > 0; level++) {
         int32_t instance = own_instance(self, level, worker);
         int64_t missing;
-        int status = look_up(self, level, instance, block, want, footprint, &missing);
+        int status = has_victims ? ssk_victimcache_look_up(self, level, instance, block, want, footprint, &missing)
+                                 : look_up(self, level, instance, block, want, footprint, &missing);
         if (status != SSK_OK)
             return status;
         int64_t hit = want - missing;
@@ -371,11 +387,26 @@ int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t
     if (written > 0 && p->upgrade_rate > 0.0)
         *wait = ssk_add_ps(*wait, upgrade(self, worker, block, n_bytes, written, lacked, passed));
     *missing_ret = want;
-    return SSK_OK;
+    return has_victims ? ssk_victimcache_pass_on(self, level, worker, block) : SSK_OK;
 }
 
-/* Tells whether a slice belongs to an instance that a worker uses. */
-static bool uses(const ssk_caches_t *self, int32_t worker, int32_t slice)
+int ssk_caches_plain_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                            double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail,
+                            int64_t *wait)
+{
+    return look_through(self, worker, block, n_bytes, written, exposure, missing_of_group, missing_ret, tail, wait,
+                        false);
+}
+
+int ssk_caches_victim_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                             double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail,
+                             int64_t *wait)
+{
+    return look_through(self, worker, block, n_bytes, written, exposure, missing_of_group, missing_ret, tail, wait,
+                        true);
+}
+
+bool ssk_caches_uses(const ssk_caches_t *self, int32_t worker, int32_t slice)
 {
     for (int32_t level = 0; level < self->problem->n_levels; level++) {
         int32_t first = slice_of(self, level, own_instance(self, level, worker));
@@ -392,10 +423,12 @@ void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block)
         return;
     for (int32_t entry = self->holder[block]; entry != self->end;) {
         int32_t following = self->entries[entry].following;
-        if (!uses(self, worker, self->entries[entry].slice))
-            drop(self, entry);
+        if (!ssk_caches_uses(self, worker, self->entries[entry].slice))
+            ssk_caches_drop(self, entry);
         entry = following;
     }
+    if (self->shared != NULL)
+        ssk_victimcache_keep_rest(self, worker, block);
     if (self->writer != NULL) {
         self->writer[block] = own_instance(self, p->transfer_level, worker);
         forget_writer(self, block);
@@ -409,7 +442,7 @@ static bool is_ring_sound(const ssk_caches_t *self, int32_t slice, int64_t capac
     int64_t sum = 0;
     for (int32_t e = self->entries[slice].older; e != slice; newer = e, e = self->entries[e].older) {
         if (self->entries[e].slice != slice || self->entries[e].newer != newer ||
-            find(self, slice, self->entries[e].block) != e || ++*in_lists > self->n_live)
+            ssk_caches_find(self, slice, self->entries[e].block) != e || ++*in_lists > self->n_live)
             return false;
         sum += self->entries[e].n_bytes;
     }
@@ -432,7 +465,7 @@ int ssk_caches_verify(const ssk_caches_t *self)
     for (int32_t block = 0; block < p->n_blocks; block++) {
         bool is_there = true;
         if (self->writer != NULL && self->writer[block] != SSK_NONE)
-            held_by(self, p->transfer_level, self->writer[block], block, &is_there);
+            ssk_caches_held_by(self, p->transfer_level, self->writer[block], block, &is_there);
         if (!is_there)
             return SSK_ERR_INVARIANT;
         for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following)

@@ -11,9 +11,13 @@
  * blocks end in one common entry, `end`: linking and unlinking need no question whether there is a neighbour. What is
  * looked up is mostly either new or where it should be: the table is sparse, so that a search mostly ends at once.
  *
+ * Where a level is filled by evictions, the entries that a level drops for room wait in a list until the next level
+ * has been looked up, and then fill it.
+ *
  * Invariants: resident[i] is the sum of the entries of slice i and at most its capacity; every entry is in the
  * table, in the ring of its slice and in the list of its block, exactly once; the table is at most a quarter full;
- * the writer of a block has an entry of it. Without a transfer level there are no writers (NULL).
+ * the writer of a block has an entry of it. Without a transfer level there are no writers (NULL). Between accesses no
+ * dropped entries wait; without levels filled by evictions nobody notes what is shared (NULL).
  */
 #ifndef SSK_CACHES_H
 #define SSK_CACHES_H
@@ -24,7 +28,7 @@ typedef struct {
     int64_t n_bytes;
     int32_t slice, block;
     int32_t newer, older;         /* in the ring of the slice; of the slice itself: the oldest, the newest */
-    int32_t previous, following;  /* in the list of the block; `following` also links free entries */
+    int32_t previous, following;  /* in the list of the block; `following` also links free and dropped entries */
 } ssk_cached_t;
 
 typedef struct {
@@ -41,6 +45,9 @@ typedef struct {
     int32_t *table;             /* entry or -1 */
     size_t n_live, table_mask;
     int32_t *writer;            /* per block: instance of the transfer level that holds it written, or SSK_NONE */
+    uint8_t *shared;            /* per block: whether victim caches keep a copy; NULL without such levels */
+    int32_t first_dropped, last_dropped; /* what the last level that was looked up has dropped */
+    int64_t fresh, passing;     /* of the present footprint: what that level lacked, and had no room for */
     ssk_cache_counts_t *counts; /* n_domains x n_levels, where accesses are counted: not its own, set before the first */
 } ssk_caches_t;
 
@@ -48,13 +55,30 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
 void ssk_caches_free(ssk_caches_t *self);
 int ssk_caches_verify(const ssk_caches_t *self) SSK_CHECK_RESULT;
 
+/* ssk_caches_access() without and with levels that are filled by evictions: who has none does not pay for them. */
+int ssk_caches_plain_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                            double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail,
+                            int64_t *wait) SSK_CHECK_RESULT;
+int ssk_caches_victim_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
+                             double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail,
+                             int64_t *wait) SSK_CHECK_RESULT SSK_NEVER_INLINE;
+
 /*
  * Looks n_bytes of a block up in all levels, of which `written` are to be written, and leaves them there. *missing_ret is
  * what no level holds; the time that hits take beside the computation is added to *tail, that for which the core waits,
- * which for hits is `exposure` times as long as the level says, to *wait. What each level does not hold is added to missing_of_group[level], unless that is NULL.
+ * which for hits is `exposure` times as long as the level says, to *wait. What each level does not hold is added to
+ * missing_of_group[level], unless that is NULL.
  */
-int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written,
-                      double exposure, int64_t *missing_of_group, int64_t *missing_ret, int64_t *tail, int64_t *wait) SSK_CHECK_RESULT;
+static inline int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes,
+                                    int64_t written, double exposure, int64_t *missing_of_group, int64_t *missing_ret,
+                                    int64_t *tail, int64_t *wait)
+{
+    if (self->shared != NULL)
+        return ssk_caches_victim_access(self, worker, block, n_bytes, written, exposure, missing_of_group, missing_ret,
+                                        tail, wait);
+    return ssk_caches_plain_access(self, worker, block, n_bytes, written, exposure, missing_of_group, missing_ret, tail,
+                                   wait);
+}
 
 /* Notes that the worker has written the block: drops it from all instances that the worker does not use. */
 void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block);

@@ -154,6 +154,9 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     CHECK_RANGE(p->cache_latency_ps, p->n_levels, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(p->cache_rate, p->n_levels, 1e-300, INFINITY);
     CHECK_RANGE(p->cache_wait, p->n_levels, 0.0, 1.0);
+    for (int32_t level = 0; p->cache_is_victim != NULL && level < p->n_levels; level++)
+        if (p->cache_is_victim[level] > (level > 0 && level != p->transfer_level))
+            return flawed(flaw, "cache_is_victim", level);
     CHECK_RANGE(p->n_cache_instances, p->n_levels, 1, INT32_MAX / SSK_MAX_SLICES / (p->n_levels + 1));
     CHECK_RANGE(&p->transfer_level, 1, SSK_NONE, p->n_levels - 1);
     CHECK_RANGE(&p->transfer_latency_ps, 1, 0, SSK_MAX_COST_PS);

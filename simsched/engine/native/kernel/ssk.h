@@ -268,6 +268,7 @@ typedef struct {
     const int64_t *cache_latency_ps;
     const double *cache_rate;
     const double *cache_wait;      /* share of the time of hits for which the core waits */
+    const uint8_t *cache_is_victim; /* per level: filled by what the level before drops; NULL: none is */
     const int32_t *cache_instance; /* n_levels x n_workers */
     const int32_t *n_cache_instances;
     int32_t transfer_level; /* whose instances pass on what they have written; SSK_NONE */
