@@ -120,7 +120,7 @@ axes = duration.plot(figsize=(9, 3), title="Length of iterations", ylabel="[ms]"
 settled = pd.DataFrame({"remote_percent": remote[6:].mean(), "duration_ms": duration[6:].mean()})
 assert stealing.runs.migrated_bytes.max() < 0.05 * run.migrated_bytes
 assert settled.remote_percent["bats"] < settled.remote_percent["bats_nl"] / 3
-assert settled.duration_ms["bats"] < settled.duration_ms["bats_nl"]
+assert settled.duration_ms["bats"] < 0.95 * settled.duration_ms["bats_nl"]
 assert duration["bats"][2:5].min() > 1.2 * settled.duration_ms["bats"]
 settled
 
@@ -155,12 +155,14 @@ assert makespan_s["cilk_h"] < makespan_s["bats"] < 1.2 * makespan_s["cilk_h"]
 
 # %% [markdown]
 # **Answer.** Nearly all of the gain is the allocation. The balancer repairs what an allocation did
-# not know, and hierarchical stealing trades waiting for memory for idle workers.
+# not know, at a price. Hierarchical stealing makes most accesses local, which saves a tenth of an
+# iteration once it has found out where.
 #
-# There is one line of the comparison that the paper does not have: `cilk_h`, random stealing with
-# everything in HBM, is a little faster than BATS here, where the paper has it slower by a fifth and
-# more. The simulated cores do not lose enough by remote accesses to HBM. That claim is listed as
-# failing in `docs/claims-results.md` (`bats_p03`).
+# One line of the table contradicts the paper: `cilk_h`, random stealing with everything in HBM, is
+# a little faster than BATS here, where the paper has BATS ahead by a fifth and more. Remote
+# accesses would have to cost more for that than what has been measured on an idle processor of this
+# kind, which is what the machine model has (`simsched show machine knl_snc4_flat`). The claim is
+# listed as failing in `docs/claims-results.md` (`bats_p03`).
 #
 # ## What to change next
 #

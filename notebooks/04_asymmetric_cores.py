@@ -46,10 +46,11 @@ assert (
 makespan_ms.rename("makespan [ms]")
 
 # %% [markdown]
-# All cores had something to do, and still it takes twice as long as it could: a core that has run
-# out of tasks can only steal tasks that nobody has begun. *Snatching* moves a running task, which
-# helps, but late and at a price. Best is not to begin a long task on a slow core; for that one must
-# know which tasks are long.
+# Each row is a thread; when a task is snatched, two threads swap their cores, so thread 1 ends its
+# task on the fast core. All cores had something to do, and still it takes twice as long as it
+# could: a core that has run out of tasks can only steal tasks that nobody has begun. *Snatching*
+# moves a running task, which helps, but late and at a price. Best is not to begin a long task on a
+# slow core; for that one must know which tasks are long.
 #
 # ## A real size
 #

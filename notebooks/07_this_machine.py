@@ -17,6 +17,8 @@
 # fails then, but warnings say so, and they belong to the result.
 
 # %%
+import pandas as pd
+
 import simsched
 
 # %% [markdown]
@@ -83,10 +85,12 @@ table.round({"measured_spread_percent": 1, "error_percent": 1})
 
 # %%
 shown = table.set_index(table.program + ", " + table.policy)[::-1]
-shown = shown[["measured_spread_percent", "error_percent"]]
-axes = shown.plot.barh(figsize=(9, 3.5), xlabel="[%]", ylabel="")
-axes.axvline(0, color="black", linewidth=0.8)
-_ = axes.legend(["spread of the measured runs", "error of the simulation"], reverse=True)
+bars = {
+    "spread of the measured runs": shown.measured_spread_percent,
+    "error of the simulation": shown.error_percent,
+}
+axes = pd.DataFrame(bars).plot.barh(figsize=(9, 3.5), xlabel="[%]", ylabel="", rot=0)
+_ = axes.legend(reverse=True)
 
 # %% [markdown]
 # ## Is that good?
