@@ -12,7 +12,7 @@ from simsched.engine.paths import PER_PS
 from simsched.engine.problem import Problem
 from simsched.engine.victims import VictimLists, list_victims
 from simsched.errors import PolicyError
-from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, Plan
+from simsched.policy.base import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
 from simsched.policy.plan_checks import validate_acquire, validate_plan
 from simsched.workload.graph import TaskGraph
 
@@ -52,7 +52,8 @@ class ResolvedPlan:
     counter_group : ndarray of int32, shape (n_tasks,)
     n_counter_groups : int
     active : ndarray of uint8, shape (n_workers,)
-    round_robin_roots : bool
+    roots : int
+        Index into ROOTS.
     monitor_period_ps : int
         0 without a monitor.
     sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
@@ -82,7 +83,7 @@ class ResolvedPlan:
     counter_group: Int32Array
     n_counter_groups: int
     active: NDArray[np.uint8]
-    round_robin_roots: bool
+    roots: int
     monitor_period_ps: int
     sample_offset_bytes: Int64Array
     balance_period_ps: int
@@ -150,7 +151,7 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         counter_group=counter_group,
         n_counter_groups=int(counter_group.max(initial=-1)) + 1,
         active=active.astype(np.uint8),
-        round_robin_roots=plan.roots == "round_robin",
+        roots=ROOTS.index(plan.roots),
         monitor_period_ps=0 if monitor is None else monitor.period_ps,
         sample_offset_bytes=np.zeros((graph.n_blocks, 0), np.int64)
         if monitor is None

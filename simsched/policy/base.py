@@ -49,6 +49,7 @@ Int64Array = NDArray[np.int64]
 
 SCOPES = ("worker", "domain", "socket", "machine", "class")
 WHERES = ("own", "same_domain", "other_domains", "anywhere")
+ROOTS = ("first", "round_robin", "last")
 TAKES = ("newest", "oldest")
 CONDITIONS = ("head_worker", "domain_inactive", "not_head_worker")
 CHILD_FIRST, PARENT_FIRST = 0, 1
@@ -185,9 +186,10 @@ class Plan:
         Pool group that each task enters when it is ready; group 0 by default.
     instance_of : ndarray of int32, shape (n_tasks,), optional
         Pool instance; -1 (the default) is the instance of the worker that makes the task ready.
-    roots : {"first", "round_robin"}
-        Where tasks without a parent go that have no instance: to the first active worker, or to
-        active workers in turn.
+    roots : {"first", "round_robin", "last"}
+        Where tasks without a parent go that have no instance: to the first active worker, to active
+        workers in turn, or to the worker that ended the last task before them, which goes on with
+        the program: then nobody waits at a barrier.
     active_workers : ndarray of bool, shape (n_workers,), optional
         Workers that take part; all by default.
     counter_group : ndarray of int32, shape (n_tasks,), optional

@@ -40,7 +40,7 @@ from simsched.policy.registry import preset, register
 from simsched.policy.spawn_cost import slower_spawns
 from simsched.workload.graph import TaskGraph, Workload
 
-WORKER, ABOVE, SUBTREE, START = 0, 1, 2, 3  #: pool groups
+WORKER, ABOVE, SUBTREE = 0, 1, 2  #: pool groups
 GROUP_OF_TIER = {INNER: WORKER, UPPER: ABOVE, ROOT: SUBTREE}
 EQUATION = -1  #: the boundary level follows from Eq. 3.4
 
@@ -168,8 +168,8 @@ class Cab(PlacedPolicy):
     if both are empty, the socket's first worker takes a task between sockets, of its own socket
     before others, unless the socket has a subtree unfinished (the busy state).
 
-    Every iteration begins on the first worker, which alone can take the root of the program's tree,
-    unless that is the root of the only subtree.
+    A worker that returns the last child of a suspended task resumes it. So the program goes on, and
+    spawns the tree of the next iteration, in the socket that ended last.
 
     Levels and sizes are known before anything runs, so the initialisation is divided between
     sockets, too; iteration 1 finds its subtrees there by their identifiers (child i of task S is
@@ -346,9 +346,6 @@ class Cab(PlacedPolicy):
         group_of = np.zeros(len(tiers.of_task), np.int8)
         for tier, group in GROUP_OF_TIER.items():
             group_of[tiers.of_task == tier] = group
-        tops = np.flatnonzero(graph.parent < 0)
-        if len(tops) == 1 and tiers.of_task[tops[0]] == UPPER:
-            group_of[tops] = START
         shared = has_home or not self.heads_only
         return Plan(
             acquire=self._search_order(has_home=has_home),
@@ -356,21 +353,19 @@ class Cab(PlacedPolicy):
                 PoolGroup("worker"),
                 PoolGroup("upper", scope="domain", locked=not self.heads_only),
                 PoolGroup("subtree", scope="domain", locked=shared, marks_active=True),
-                PoolGroup("start"),
             ),
             spawn_order=np.where(tiers.of_task == INNER, CHILD_FIRST, PARENT_FIRST).astype(
                 np.uint8
             ),
             group_of=group_of,
             instance_of=instance_of,
-            roots="first",
+            roots="last",
         )
 
     def _search_order(self, *, has_home: bool) -> tuple[AcquireStep, ...]:
         """Return where a free worker looks for work."""
         when = ("head_worker",) * self.heads_only + ("domain_inactive",) * self.exclusive
         return (
-            AcquireStep("start"),
             AcquireStep("worker", "own", "newest"),
             AcquireStep("worker", "same_domain", "oldest"),
             AcquireStep("upper", "own", "oldest", when),

@@ -96,6 +96,9 @@ class Laws(PlacedPolicy):
         are taken from the other, oldest, end.
     steal_above : bool
         Whether other sockets also steal tasks above the roots, when they find no root.
+    begins : {"first", "last"}
+        Socket to whose pool the root of the tree goes from iteration 2 on: the first one, or the
+        one that ended the iteration before.
     profile_s : float
         Time in seconds that each task takes longer in iteration 1, for reading counters.
     spawn_s : float
@@ -162,6 +165,7 @@ class Laws(PlacedPolicy):
     tie: str = param("accept", choices=TIES)
     steal_take: str = param("newest", choices=TAKES)
     steal_above: bool = param(False)
+    begins: str = param("first", choices=("first", "last"))
     profile_s: float = param(2e-7, low=0.0)
     spawn_s: float = param(1e-7, low=0.0)
     cpu_bound_misses_per_operation: float = param(1e-3, low=0.0)
@@ -245,6 +249,7 @@ class Laws(PlacedPolicy):
             roots,
             steal_take=self.steal_take,
             steal_above=self.steal_above,
+            begins=self.begins,
         )
 
 
@@ -292,6 +297,7 @@ def subtree_plan(
     *,
     steal_take: str,
     steal_above: bool,
+    begins: str = "first",
 ) -> Plan:
     """Return the plan of triple-level stealing.
 
@@ -307,6 +313,8 @@ def subtree_plan(
         End of another socket's pool from which whole subtrees are stolen.
     steal_above : bool
         Whether tasks above the roots are stolen too.
+    begins : {"first", "last"}
+        Socket to whose pool the root of the tree goes: the first one, or the one that ended last.
     """
     local = inside(graph, roots)
     instance = socket_of(part, sockets)
@@ -325,7 +333,7 @@ def subtree_plan(
         spawn_order=np.where(local, CHILD_FIRST, PARENT_FIRST).astype(np.uint8),
         group_of=np.where(local, WORKER, np.where(roots, CF, UPPER)).astype(np.int8),
         instance_of=instance,
-        roots="first",
+        roots=begins,
     )
 
 

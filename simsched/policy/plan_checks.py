@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simsched.errors import PolicyError, unknown_name
-from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES, AcquireStep, Plan
+from simsched.policy.base import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, AcquireStep, Plan
 from simsched.policy.blocks import check_balancing
 from simsched.workload.graph import TaskGraph
 
@@ -37,8 +37,8 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
     validate_acquire(plan, instances, n_workers)
     if plan.balancing is not None:
         check_balancing(plan.balancing)
-    if plan.roots not in ("first", "round_robin"):
-        raise PolicyError(f"plan: {unknown_name('roots', plan.roots, ['first', 'round_robin'])}")
+    if plan.roots not in ROOTS:
+        raise PolicyError(f"plan: {unknown_name('roots', plan.roots, ROOTS)}")
     for what, array, length in (
         ("spawn_order", plan.spawn_order, graph.n_tasks),
         ("group_of", plan.group_of, graph.n_tasks),

@@ -10,6 +10,7 @@ import numpy as np
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import (
+    ROOTS,
     AcquireOrder,
     AcquireStep,
     Counters,
@@ -332,7 +333,7 @@ class RandomPolicy(Policy):
             spawn_order=state.integers(0, 2, n).astype(np.uint8),
             group_of=group_of.astype(np.int8),
             instance_of=np.where(named, state.integers(0, 1 << 30, n) % limit, -1).astype(np.int32),
-            roots=str(state.choice(["first", "round_robin"])),
+            roots=str(state.choice(ROOTS)),
             active_workers=active,
             counter_group=state.integers(-1, 3, n).astype(np.int32),
             monitor=Monitor(3 * US, samples) if state.integers(2) else None,

@@ -14,7 +14,8 @@ from simsched.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import Counters, Monitor, Placement, Plan, Update, View
-from simsched.trace.schema import Summary
+from simsched.policy.random_stealing import stealing_plan
+from simsched.trace.schema import EventKind, Summary
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -187,3 +188,54 @@ def test_memory_that_belongs_to_no_domain_is_local_to_all(backend: str) -> None:
     shared = replace(machine.nodes[1], domain=None)
     machine = replace(machine, nodes=(machine.nodes[0], shared))
     assert watched(backend, machine, blocks(2)).group_bytes.tolist() == [[[MB, 0]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoingOn(CentralQueue):
+    """Random stealing in which the program goes on where it ended; workers may be left out."""
+
+    left_out: int = -1  # after iteration 1
+
+    def __post_init__(self) -> None:
+        pass
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        plan = stealing_plan(spawn="parent_first", roots="last")
+        if self.left_out < 0:
+            return plan
+        return replace(plan, active_workers=np.arange(view.n_workers) != self.left_out)
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        if self.left_out < 0 or counters.iteration > 1:
+            return None
+        left_out = replace(self, left_out=int(counters.executed_by[0]))
+        return Update(plan=left_out.plan(view, state, view.workload.graph))
+
+
+def starts_and_ends(backend: str, policy: GoingOn) -> tuple[list[int], list[int]]:
+    """Return the worker that started, and that ended, the root in each of 20 iterations."""
+    tree = build_graph(
+        np.array([0.0, 5.0, 5.0, 5.0, 5.0]), children=adjacency([0, 0, 0, 0], [1, 2, 3, 4], 5)
+    )
+    machine = make_machine(domains=2, cores_per_domain=2, costs=RuntimeCosts(steal_ps=(100,)))
+    run = simulate(machine, Workload("w", tree, 20), policy, backend=backend, events=True)
+    assert run.trace is not None
+    events = run.trace.events
+    at_root = events["task"] == 0
+    started, ended = (
+        events["worker"][at_root & (events["kind"] == kind)].tolist()
+        for kind in (EventKind.TASK_START, EventKind.TASK_END)
+    )
+    return started, ended
+
+
+def test_the_program_goes_on_where_it_ended(backend: str) -> None:
+    started, ended = starts_and_ends(backend, GoingOn())
+    assert started == [0, *ended[:-1]]
+    assert len(set(started)) > 1
+
+
+def test_it_goes_on_elsewhere_when_that_worker_takes_no_part_any_more(backend: str) -> None:
+    started, ended = starts_and_ends(backend, GoingOn(left_out=3))
+    assert started[1] == (1 if ended[0] == 0 else 0)
+    assert started[2:] == ended[1:-1]

@@ -513,7 +513,7 @@ static void make_plan(scenario_t *s)
     plan->instance_of = instance;
     plan->counter_group = counter;
     plan->active = active;
-    plan->round_robin_roots = rng_chance(&s->rng, 0.5);
+    plan->roots = rng_below(&s->rng, 3);
     plan->monitor_period_ps = plan->n_samples > 0 ? 100000 : 0;
     plan->balance_period_ps = rng_chance(&s->rng, 0.3) ? 1 + rng_below(&s->rng, 100000) : 0;
     plan->balance_page_bytes = 1 + rng_below(&s->rng, 3000);

@@ -193,7 +193,6 @@ def test_the_search_of_a_free_worker() -> None:
     ):
         plan = plans(policy, binary(64))[0]
         assert [(step.group, step.where, step.take, step.when) for step in plan.acquire] == [
-            ("start", "own", "newest", ()),
             ("worker", "own", "newest", ()),
             ("worker", "same_domain", "oldest", ()),
             ("upper", "own", "oldest", when),
@@ -210,8 +209,7 @@ def test_tiers_decide_the_order_of_spawning_and_the_pool() -> None:
     # Four sockets: three tasks above the boundary, the root among them, four on it.
     pairs = Counter(zip(plan.group_of.tolist(), plan.spawn_order.tolist(), strict=True))
     assert pairs == {
-        (3, PARENT_FIRST): 1,
-        (1, PARENT_FIRST): 2,
+        (1, PARENT_FIRST): 3,
         (2, PARENT_FIRST): 4,
         (0, CHILD_FIRST): 120,
     }
@@ -383,15 +381,16 @@ def test_one_subtree_keeps_one_socket_busy_and_leaves_one_worker_of_each() -> No
     assert in_leaves == {0, 4, 8, 12}
 
 
-def test_every_iteration_begins_on_the_first_worker() -> None:
+def test_every_iteration_begins_in_the_socket_that_ended_the_one_before() -> None:
     workload = heat(1024, 512, cutoff_rows=9, block_bytes=65536, iterations=8)
     done = run(workload, "cab_fto")
-    first = [
-        event["worker"]
-        for event in rows(done, EventKind.TASK_START)
-        if event["task"] == 0 and event["iteration"] > 0
-    ]
-    assert first == [0] * 8
+    began, ended = (
+        [event["worker"] for event in rows(done, kind) if event["task"] == 0]
+        for kind in (EventKind.TASK_START, EventKind.TASK_END)
+    )
+    heads = [worker // 4 * 4 for worker in ended]
+    assert began == [0, *heads[:-1]]
+    assert len(set(began)) > 1
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -276,7 +276,7 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     r.instance_of = <const int32_t *>_array(kept, plan, "instance_of", np.int32, (n,))
     r.counter_group = <const int32_t *>_array(kept, plan, "counter_group", np.int32, (n,))
     r.active = <const uint8_t *>_array(kept, plan, "active", np.uint8, (workers,))
-    r.round_robin_roots = bool(plan.round_robin_roots)
+    r.roots = plan.roots
     r.monitor_period_ps = _time(plan.monitor_period_ps, "ResolvedPlan.monitor_period_ps")
     r.balance_period_ps = _time(plan.balance_period_ps, "ResolvedPlan.balance_period_ps")
     r.balance_page_bytes = plan.balance_page_bytes

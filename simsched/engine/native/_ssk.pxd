@@ -189,7 +189,7 @@ cdef extern from "ssk.h" nogil:
         const int32_t *instance_of
         const int32_t *counter_group
         const uint8_t *active
-        int round_robin_roots
+        int32_t roots
         int64_t monitor_period_ps
         const int64_t *sample_offset_bytes
         int64_t balance_period_ps, balance_page_bytes

@@ -22,7 +22,7 @@ from simsched.engine.reference.decisions import Decisions
 from simsched.engine.reference.devices import Place
 from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flights
-from simsched.engine.reference.pools import Pools, draw_below
+from simsched.engine.reference.pools import LAST, Pools, draw_below
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.seats import own_seats
 from simsched.engine.reference.segments import Memory
@@ -50,6 +50,7 @@ class SimpyBackend:
 
     def __init__(self, problem: Problem, hooks: Hooks, *, events: bool | EventSink) -> None:
         self._home = problem.worker_domain.tolist()
+        self._last_worker = NOBODY  # who ended the last task of the iteration before
         self.problem = problem = own_seats(problem)
         self.env = simpy.Environment()
         self.record = Record(problem, events=events)
@@ -85,7 +86,7 @@ class SimpyBackend:
     ) -> None:
         """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
         self.graph, self.plan, self._last = graph, plan, last
-        self.pools = Pools(self.problem, plan, graph, self._home)
+        self.pools = Pools(self.problem, plan, graph, self._home, self._last_worker)
         self.tasks = Tasks(graph)
         for failed in self.conditions.failed:
             self.pools.deactivate(failed)
@@ -96,7 +97,7 @@ class SimpyBackend:
         self.memory.homes.start_iteration(number)
         self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
         self._ended = False
-        self._leaves_barrier = True
+        self._leaves_barrier = plan.roots != LAST
         for task in np.flatnonzero(graph.parent < 0).tolist():
             if graph.arrival_ps[task] > 0:
                 self._arrivals[task] = self.now + int(graph.arrival_ps[task])
@@ -229,10 +230,10 @@ class SimpyBackend:
             return ModelError(TOO_LONG)
         return StalledError(self._explain_stall())
 
-    def end_iteration_if_done(self) -> None:
-        """End the iteration when its last task has ended."""
+    def end_iteration_if_done(self, worker: int) -> None:
+        """End the iteration when its last task has ended, `worker` being the one that ended it."""
         if self.tasks.n_ended == self.graph.n_tasks:
-            self._ended = True
+            self._ended, self._last_worker = True, worker
             self.flights = Flights()
             self.record.event(self.now, EventKind.ITERATION_END, NONE, NONE)
             self.record.end_ps.append(self.now)

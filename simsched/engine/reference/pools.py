@@ -12,11 +12,12 @@ import numpy as np
 from simsched.engine.plans import ResolvedPlan
 from simsched.engine.problem import Problem
 from simsched.engine.reference.devices import Devices
-from simsched.policy.base import CONDITIONS, SCOPES, TAKES, WHERES
+from simsched.policy.base import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES
 from simsched.workload.graph import TaskGraph
 
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
 NEWEST = TAKES.index("newest")
+ROUND_ROBIN, LAST = ROOTS.index("round_robin"), ROOTS.index("last")
 HEAD_WORKER, DOMAIN_INACTIVE, NOT_HEAD_WORKER = (
     1 << CONDITIONS.index(c) for c in ("head_worker", "domain_inactive", "not_head_worker")
 )
@@ -44,9 +45,19 @@ class Pools:
     """The pools of one iteration's plan."""
 
     def __init__(
-        self, problem: Problem, plan: ResolvedPlan, graph: TaskGraph, home: list[int]
+        self,
+        problem: Problem,
+        plan: ResolvedPlan,
+        graph: TaskGraph,
+        home: list[int],
+        last_worker: int,
     ) -> None:
-        """Lay out the pools; `home` is the domain in which each worker has started."""
+        """Lay out the pools.
+
+        `home` is the domain in which each worker has started; `last_worker` ended the last task of
+        the iteration before, NONE if there is none.
+        """
+        self._last_worker = last_worker
         self._problem = problem
         self._plan = plan
         self._home = home
@@ -68,9 +79,10 @@ class Pools:
     def worker_in_turn(self) -> int:
         """Return the worker to whose instance a task without a pusher goes."""
         turn, self._turns = self._turns, self._turns + 1
-        if not self._plan.round_robin_roots:
-            return self.active_workers[0]
-        return self.active_workers[turn % len(self.active_workers)]
+        if self._plan.roots == ROUND_ROBIN:
+            return self.active_workers[turn % len(self.active_workers)]
+        goes_on = self._plan.roots == LAST and self._last_worker in self.active_workers
+        return self._last_worker if goes_on else self.active_workers[0]
 
     def deactivate(self, worker: int) -> None:
         """Let a worker take no part any more; its instances stay, and stay empty."""

@@ -334,7 +334,7 @@ class Worker:
         )
         if resumed:
             tasks.suspended.discard(parent)
-        sim.end_iteration_if_done()
+        sim.end_iteration_if_done(self.index)
         sim.record.spawn_ps[self.index] += at - sim.now
         yield from self._pay(at - sim.now)
         return parent if resumed else None

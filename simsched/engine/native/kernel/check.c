@@ -390,7 +390,7 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
     const ssk_instances_t instances = count_instances(problem);
     bool has_active = false;
     if (plan->n_groups < 1 || plan->n_steps < 0 || plan->n_counter_groups < 0 || plan->n_samples < 0 ||
-        plan->monitor_period_ps < 0 || plan->balance_period_ps < 0)
+        plan->roots < SSK_FIRST || plan->roots > SSK_LAST || plan->monitor_period_ps < 0 || plan->balance_period_ps < 0)
         return flawed(flaw, "plan", SSK_NONE);
     if (plan->balance_period_ps > 0 && (plan->balance_page_bytes < 1 || problem->n_allowed < 1))
         return flawed(flaw, "balance_page_bytes", SSK_NONE);

@@ -245,7 +245,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     sim->lag = 0.0;
     sim->phase = SSK_PHASE_TASKS;
     ssk_event(sim, SSK_ITERATION_START, SSK_NONE, SSK_NONE, graph->n_tasks, 0);
-    sim->leaves_barrier = true;
+    sim->leaves_barrier = plan->roots != SSK_LAST;
     status = create_roots(sim);
     sim->leaves_barrier = false;
     return status < 0 ? ssk_fail(sim, status) : SSK_OK;

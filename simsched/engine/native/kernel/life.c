@@ -185,8 +185,10 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
         w->task = parent;
         then = SSK_ACT_BEGIN;
     }
-    if (tasks->n_left == 0)
+    if (tasks->n_left == 0) {
+        sim->last_worker = worker;
         ssk_end_iteration(sim);
+    }
     w->counters.spawn_ps += clock - sim->now;
     return ssk_pay(sim, worker, clock - sim->now, then);
 }

@@ -157,10 +157,12 @@ static void pass_on(ssk_sim_t *sim, int32_t group, int32_t instance)
 static int32_t worker_in_turn(ssk_sim_t *sim)
 {
     const ssk_routes_t *routes = &sim->routes;
-    int32_t worker = routes->active_workers[sim->plan.round_robin_roots ? sim->roots_placed : 0];
+    int32_t turn = sim->roots_placed, last = sim->last_worker;
     if (++sim->roots_placed == routes->n_active)
         sim->roots_placed = 0;
-    return worker;
+    if (sim->plan.roots == SSK_LAST && last != SSK_NONE && ssk_set_has(routes->active, last))
+        return last;
+    return routes->active_workers[sim->plan.roots == SSK_ROUND_ROBIN ? turn : 0];
 }
 
 /* Chooses the pool of a ready task. */

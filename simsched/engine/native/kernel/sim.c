@@ -111,6 +111,7 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
         sim->problem.taken_bytes = problem->block_bytes;
     if (hooks != NULL)
         sim->hooks = *hooks;
+    sim->last_worker = SSK_NONE;
     for (int which = 0; which < SSK_N_RARE; which++)
         ssk_set_rare(sim, which, SSK_NO_TIMER);
     if (problem->timer_period_ps > 0)

@@ -144,7 +144,7 @@ struct ssk_sim {
     uint64_t *candidates;        /* working space of a push */
     int32_t n_parked;            /* parked and active workers */
     int32_t *marked_tasks;       /* per domain: unfinished tasks that mark it active */
-    int32_t roots_placed;
+    int32_t roots_placed, last_worker; /* the one that ended the last task of the iteration before, or SSK_NONE */
     int64_t *probes; /* working space of a search: failed probes per distance class */
     /* iteration */
     int phase;

@@ -127,6 +127,7 @@ enum { SSK_NEWEST = 0, SSK_OLDEST = 1, SSK_ENTRY = 2 }; /* the last one in decis
 enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
 /* How a step chooses among its candidates; see simsched/engine/victims.py. */
 enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
+enum { SSK_FIRST = 0, SSK_ROUND_ROBIN = 1, SSK_LAST = 2 }; /* to whom tasks without a pusher go */
 enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1, SSK_AS_PLANNED = 2 };
 
 /* What a worker is doing. */
@@ -343,7 +344,7 @@ struct ssk_plan {
     const int8_t *group_of;
     const int32_t *instance_of, *counter_group;
     const uint8_t *active;
-    int round_robin_roots;
+    int32_t roots; /* SSK_FIRST, SSK_ROUND_ROBIN or SSK_LAST */
     int64_t monitor_period_ps;
     const int64_t *sample_offset_bytes; /* n_blocks x n_samples */
     int64_t balance_period_ps;          /* between scans that mark all pages; 0: pages do not follow accesses */
