@@ -144,7 +144,20 @@ def test_traffic_is_that_of_the_formulas(name: str, halo: int) -> None:
         assert set(graph.block_bytes.tolist()) == {8 * line * copies}
 
 
-@pytest.mark.parametrize("name", SWEEPS)
+def test_sor_updates_one_colour_after_the_other() -> None:
+    parameters = {"rows": 64, "columns": 128, "iterations": 5}
+    in_order, colours = (make_workload("sor", {**parameters, "colours": n}) for n in (1, 2))
+    assert (in_order.iterations, colours.iterations) == (5, 10)
+    # All lines hold both colours, but a half sweep computes half of the elements.
+    assert in_order.graph.ops.sum() == 64 * 128 * 7
+    assert colours.graph.ops.sum() == 64 * 128 * 7 / 2
+    for column in ("access_block", "read_bytes", "written_bytes"):
+        first, second = (getattr(w.graph, column).tolist() for w in (in_order, colours))
+        assert first == second
+    assert make_workload("sor", parameters).iterations == 10
+
+
+@pytest.mark.parametrize("name", [name for name in SWEEPS if name != "sor"])
 def test_a_leaf_goes_over_its_rows_pass_by_pass(name: str) -> None:
     parameters = {"rows": 64, **small_size(name)}
     once = make_workload(name, parameters).graph

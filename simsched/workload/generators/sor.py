@@ -1,25 +1,34 @@
 """Successive over-relaxation of a plate, swept in place by a divide-and-conquer spawn tree.
 
+In parallel, elements are updated in two colours of a checkerboard (red-black ordering): those of
+one colour depend on the other colour only, so that the leaves of a half sweep need not wait for
+each other. Each half sweep is an iteration of the workload: n iterations of the program are ``2 n``
+of the workload.
+
 Trees are those of :mod:`~simsched.workload.generators.heat`; a block holds its rows of all arrays.
 The two arrays are the unknowns u, updated in place, and the right-hand side f, which is only read.
-With R rows, C columns, elements of e bytes, L leaves and one halo row, an iteration writes ``R C
-e`` bytes and reads ``(2 R + 2 (L - 1)) C e``, or ``(R + 2 (L - 1)) C e`` without f (one copy).
+Elements lie in the order of rows, so every line of a row holds elements of both colours, and a half
+sweep reads and writes all lines. With R rows, C columns, elements of e bytes, L leaves and one halo
+row, it writes ``R C e`` bytes and reads ``(2 R + 2 (L - 1)) C e``, or ``(R + 2 (L - 1)) C e``
+without f (one copy). It computes half of the ``R C`` elements.
 
-The sources say neither in which order elements are updated nor how many arrays there are. Here a
-leaf goes over its rows once, in the order of rows; two `passes` are two colours of a checkerboard
-that a leaf updates one after the other. Leaves of one iteration do not wait for each other.
+The sources say neither in which order elements are updated nor how many arrays there are. With one
+colour a sweep updates all elements in the order of rows, and leaves use what they happen to find in
+their neighbours' rows (chaotic relaxation).
 
 References
 ----------
-Young, *Iterative Solution of Large Linear Systems*, Academic Press 1971. Chen and Guo, *Task
-Scheduling for Multi-core and Parallel Architectures*, Springer 2017, chapters 3 and 4 (programs
-``SOR`` and ``SOR-ir``).
+Young, *Iterative Solution of Large Linear Systems*, Academic Press 1971, chapter 5. Chen and
+Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, chapters 3 and 4
+(programs ``SOR`` and ``SOR-ir``).
 """
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from simsched.workload.graph import Workload
-from simsched.workload.registry import Cost, Count, Size, generator
+from simsched.workload.registry import Bounds, Cost, Count, Size, generator
 from simsched.workload.row_sweep import (
     Copies,
     Cutoff,
@@ -28,6 +37,8 @@ from simsched.workload.row_sweep import (
     divide_rows,
     sweep_workload,
 )
+
+Colours = Annotated[int, Bounds(1, 2)]
 
 
 @generator("sor", small={"rows": 64, "columns": 128, "iterations": 7})
@@ -43,7 +54,7 @@ def sor(
     cutoff_rows: Cutoff = None,
     block_rows: Count | None = None,
     halo_rows: HaloRows = 1,
-    passes: Count = 1,
+    colours: Colours = 2,
     ops_per_element: Cost = 7.0,
     init_ops_per_element: Cost = 2.0,
     inner_ops: Cost = 0.0,
@@ -71,14 +82,15 @@ def sor(
         Most rows of a block; a block per leaf by default.
     halo_rows : int
         Rows that a leaf reads above and below its own.
-    passes : int
-        How often a leaf goes over its rows in one iteration.
+    colours : {2, 1}
+        Half sweeps of an iteration, one for each colour; or one sweep in the order of rows.
     ops_per_element, init_ops_per_element : float
-        Operations per element: 5 additions and 2 multiplications of a pass; of the initialisation.
+        Operations per element that is updated, 5 additions and 2 multiplications; of the
+        initialisation.
     inner_ops : float
         Operations of the body and of the join of a task that divides.
     iterations : int
-        Number of sweeps.
+        Number of iterations of all colours; the workload has `colours` times as many.
     """
     divided = divide_rows(
         "sor",
@@ -94,8 +106,7 @@ def sor(
         copies,
         halo_rows,
         True,
-        ops_per_element,
+        ops_per_element / colours,
         inner_ops,
-        passes,
     )
-    return sweep_workload("sor", divided, sweep, init_ops_per_element, iterations)
+    return sweep_workload("sor", divided, sweep, init_ops_per_element, colours * iterations)
