@@ -151,9 +151,9 @@ class Cab(PlacedPolicy):
         Whether only the first worker of a socket takes tasks between sockets.
     exclusive : bool
         Whether a socket works on one subtree at a time.
-    subtree_affinity : {"home_socket", "none"}
-        Whether the roots of subtrees enter the pool of the socket that ran them in the iteration
-        before, to which others leave the last one, or of the socket whose task creates them.
+    subtree_affinity : {"none", "home_socket"}
+        Whether the roots of subtrees enter the pool of the socket whose task creates them, or that
+        of the socket that ran them in the iteration before, to which others leave the last one.
     spawn_s : float
         Time in seconds that each spawn takes longer, for finding out the tier of the child.
     profile_s : float
@@ -187,9 +187,10 @@ class Cab(PlacedPolicy):
     footprints does not see to it: 8 MB make two subtrees for four sockets. `every_socket` does;
     without it the rule is used as printed.
 
-    That subtrees have a home follows from the counted misses of the book, not from its text: under
-    random stealing between sockets half of all subtrees change their socket in every iteration and
-    fetch their lines again, but only a quarter of the lines missed the shared caches.
+    By the text a task between sockets enters the pool of the socket that creates it. The counted
+    misses of the book contradict that: subtrees then change their socket in most iterations and
+    fetch their lines again, but only a quarter of the lines missed the shared caches. With
+    `subtree_affinity` "home_socket" they return.
 
     Programs without a spawn tree, or with a dependence from outside into a subtree, are left to
     random stealing, and so are one socket, and (`small_root`) programs that fit one cache. Without
@@ -221,7 +222,7 @@ class Cab(PlacedPolicy):
     small_root: str = param("random_stealing", choices=("random_stealing", "one_socket"))
     heads_only: bool = param(True)
     exclusive: bool = param(True)
-    subtree_affinity: str = param("home_socket", choices=("home_socket", "none"))
+    subtree_affinity: str = param("none", choices=("none", "home_socket"))
     spawn_s: float = param(0.0, low=0.0)
     profile_s: float = param(0.0, low=0.0)
 

@@ -400,7 +400,8 @@ def test_subtrees_return_to_their_home_from_the_initialisation_on(seed: int) -> 
     assert np.array_equal(workload.init.parent, workload.graph.parent)
     found = tiers(workload)
     assert found is not None
-    done = simulate(OPTERON, workload, make_policy("cab_fto"), events=True, seed=seed)
+    policy = make_policy("cab_fto", {"subtree_affinity": "home_socket"})
+    done = simulate(OPTERON, workload, policy, events=True, seed=seed)
     pools = {
         (event["iteration"], event["task"]): event["arg1"]
         for event in rows(done, EventKind.TASK_READY)
