@@ -71,6 +71,7 @@ lint: setup
 	check mypy ; \
 	check lint-imports ; \
 	check python tools/check_sizes.py $(CODE) ; \
+	check python tools/check_docstrings.py ; \
 	exit $$status
 
 format: setup

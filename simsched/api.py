@@ -103,10 +103,9 @@ def run(
 
     Parameters
     ----------
-    experiment : str, Path or mapping
-        A YAML file, the name of a shipped experiment, or the content of such a file.
-    machine : Machine, str or Path
-        An object, the name of a shipped machine, or a YAML file.
+    what : str, Path, mapping or Machine
+        An experiment: a YAML file, the name of a shipped experiment, or the content of such a file.
+        With the next two, a machine: an object, the name of a shipped machine, or a YAML file.
     workload : Workload, TaskGraph, str or Path
         An object, the same for every seed; a preset or generator, also with parameters
         (``"heat[rows=1024]"``), whose random numbers follow from the seed; or, as a Path, a task
@@ -311,7 +310,13 @@ def load_experiment(experiment: str | Path | Mapping[str, Any]) -> Document:
 
 
 def list_experiments() -> list[str]:
-    """Return the names of the shipped experiments, sorted."""
+    """Return the names of the shipped experiments, sorted.
+
+    Returns
+    -------
+    list of str
+        Names that :func:`run` takes.
+    """
     return sorted(path.stem for path in data_dir("experiments").glob("*.yaml"))
 
 

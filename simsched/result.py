@@ -213,7 +213,9 @@ class Result:
 
         Parameters
         ----------
-        which, iterations
+        which : str
+            See :meth:`simulate`.
+        iterations : int or tuple of int, optional
             See :meth:`simulate`.
 
         Returns
@@ -232,7 +234,9 @@ class Result:
 
         Parameters
         ----------
-        which, iterations
+        which : str
+            See :meth:`simulate`.
+        iterations : int or tuple of int, optional
             See :meth:`simulate`.
 
         Returns
@@ -244,7 +248,13 @@ class Result:
         return events_frame(self.simulate(which, iterations=iterations))
 
     def text(self) -> str:
-        """Return the comparison as the command line prints it."""
+        """Return the comparison as the command line prints it.
+
+        Returns
+        -------
+        str
+            Several lines, without colours.
+        """
         from rich.console import Console
 
         from simsched.report.claims import claim_tables
@@ -264,6 +274,11 @@ class Result:
         ----------
         path : str or Path
             The file, ending in ``.html``; it is replaced.
+
+        Returns
+        -------
+        Path
+            The file.
 
         Raises
         ------
@@ -297,7 +312,13 @@ class Result:
         return f"<div>{html}<p>{notes}</p></div>"
 
     def document(self) -> dict[str, Any]:
-        """Return the results as one JSON document (plain data, no NaN)."""
+        """Return the results as one JSON document (plain data, no NaN).
+
+        Returns
+        -------
+        dict of str to object
+            Units are in the names of the keys.
+        """
         from simsched.report.claims import plain_claim
 
         outcome = self.outcome

@@ -54,9 +54,18 @@ def run_cell(name: str, tests: str) -> str:
 
 
 def find_python(version: str) -> str | None:
-    """Return the path of an interpreter of that version outside any virtual environment."""
+    """Return the path of an interpreter of that version outside any virtual environment.
+
+    Those of pyenv come first: what it puts on the path runs the one version chosen at present.
+    """
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    folders = [str(path) for path in sorted(pyenv.glob("*/bin"))]
+    path = os.pathsep.join([*folders, os.environ.get("PATH", os.defpath)])
     words = ["python", "find", "--system", "--no-python-downloads", version]
-    done = subprocess.run([uv(), *words], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run(
+        [uv(), *words], env=environment, capture_output=True, text=True, check=False
+    )
     return done.stdout.strip() if done.returncode == 0 else None
 
 

@@ -296,6 +296,7 @@ def simulate(
     Returns
     -------
     Run
+        Makespan in picoseconds, counters, and the events if they were asked for.
 
     Raises
     ------

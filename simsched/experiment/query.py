@@ -131,6 +131,12 @@ def query(sql: str, places: Places = STORE) -> pd.DataFrame:
     places : str, Path, or sequence of these
         See :func:`results`.
 
+    Returns
+    -------
+    DataFrame
+        What the query selects, in its order; units are in the names of the columns, as in the
+        tables.
+
     Raises
     ------
     ConfigurationError

@@ -136,6 +136,11 @@ def calibrate_machine(
     progress : callable, optional
         Is told what is measured next.
 
+    Returns
+    -------
+    Calibration
+        Topology, and times and bandwidths with how far repetitions differ.
+
     Raises
     ------
     ConfigurationError

@@ -50,6 +50,11 @@ def machine_document(
         Compute times of task classes.
     runs : sequence of Measurement
         The runs that kernels come from.
+
+    Returns
+    -------
+    dict of str to object
+        Plain data, values with their units as text; :func:`machine_yaml` writes it.
     """
     document: dict[str, Any] = {
         "description": _description(found),
@@ -90,7 +95,18 @@ def _kernel(kernel: Kernel) -> Pair:
 
 
 def machine_yaml(document: Mapping[str, Any]) -> str:
-    """Return a machine document as the text of a file; lists are written in one line."""
+    """Return a machine document as the text of a file; lists are written in one line.
+
+    Parameters
+    ----------
+    document : mapping
+        As :func:`machine_document` returns it.
+
+    Returns
+    -------
+    str
+        YAML.
+    """
     yaml = YAML()
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)

@@ -81,6 +81,16 @@ class CalibrationRun:
 def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
     """Return the medians of the cells of a set.
 
+    Parameters
+    ----------
+    measured : MeasurementSet
+        Runs with one worker, with their graphs.
+
+    Returns
+    -------
+    list of CalibrationRun
+        One per cell, in the order of the set; times in seconds.
+
     Raises
     ------
     ConfigurationError
@@ -121,6 +131,11 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
         of their relative errors being zero.
     machine : Machine
         Caches, memory and runtime costs of the host; its kernels and exposures are not used.
+
+    Returns
+    -------
+    list of Kernel
+        One per task class, with a compute time per size of the data.
 
     Notes
     -----

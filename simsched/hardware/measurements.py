@@ -164,6 +164,16 @@ def write_measurements(measured: MeasurementSet) -> None:
 def read_measurements(directory: Path) -> MeasurementSet:
     """Return the set in a directory.
 
+    Parameters
+    ----------
+    directory : Path
+        Where ``simsched measure`` has written.
+
+    Returns
+    -------
+    MeasurementSet
+        Its runs; their traces are read when they are asked for.
+
     Raises
     ------
     ConfigurationError

@@ -21,7 +21,13 @@ from simsched.yaml_reader import Document, FieldError, read_document, validate_d
 
 
 def list_machines() -> list[str]:
-    """Return the names of the machines that ship with simsched, sorted."""
+    """Return the names of the machines that ship with simsched, sorted.
+
+    Returns
+    -------
+    list of str
+        Names that :func:`load_machine` takes.
+    """
     return sorted(path.stem for path in data_dir("machines").glob("*.yaml"))
 
 
@@ -32,6 +38,11 @@ def load_machine(name_or_path: str | Path) -> Machine:
     ----------
     name_or_path : str or Path
         Name of a shipped machine, or a YAML file (a path that ends in ``.yaml`` or ``.yml``).
+
+    Returns
+    -------
+    Machine
+        Checked and complete, in bytes, seconds and hertz.
 
     Raises
     ------
@@ -48,6 +59,11 @@ def check_machine(name_or_path: str | Path) -> list[str]:
     ----------
     name_or_path : str or Path
         Name of a shipped machine, or a YAML file.
+
+    Returns
+    -------
+    list of str
+        One line each; empty for a file without any.
 
     Raises
     ------

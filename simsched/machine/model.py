@@ -399,7 +399,18 @@ class Machine:
         return len(self.domain_socket)
 
     def own_node(self, domain: int) -> int:
-        """Return the memory node of a domain, the nearest one when it has none of its own."""
+        """Return the memory node of a domain, the nearest one when it has none of its own.
+
+        Parameters
+        ----------
+        domain : int
+            Index of a NUMA domain.
+
+        Returns
+        -------
+        int
+            Index in `nodes`.
+        """
         for index, node in enumerate(self.nodes):
             if node.domain == domain:
                 return index
@@ -418,6 +429,16 @@ class Machine:
     def nodes_of_kind(self, kind: str) -> list[int]:
         """Return the indices of the memory nodes of one kind, ascending.
 
+        Parameters
+        ----------
+        kind : str
+            For instance ``DRAM`` or ``HBM``.
+
+        Returns
+        -------
+        list of int
+            Indices in `nodes`, at least one.
+
         Raises
         ------
         ModelError
@@ -430,7 +451,18 @@ class Machine:
         return found
 
     def thread_distance(self, thread: int, other: int) -> int:
-        """Return the distance class of two threads: 0 same core, 1 same domain, else 1 + hops."""
+        """Return the distance class of two threads: 0 same core, 1 same domain, else 1 + hops.
+
+        Parameters
+        ----------
+        thread, other : int
+            Indices of hardware threads.
+
+        Returns
+        -------
+        int
+            0 or more.
+        """
         core, other_core = int(self.thread_core[thread]), int(self.thread_core[other])
         if core == other_core:
             return 0
@@ -453,6 +485,7 @@ class Machine:
         Returns
         -------
         ndarray of int32, shape (n_workers,)
+            Index of a hardware thread, each at most once.
 
         Raises
         ------

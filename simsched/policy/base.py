@@ -363,6 +363,16 @@ class View:
         """Return the operations of every task body as the policy knows them.
 
         Shape (n_kinds, n_tasks); see :func:`simsched.policy.estimates.estimate_ops`.
+
+        Parameters
+        ----------
+        graph : TaskGraph
+            The initialisation or an iteration of the program.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_kinds, n_tasks)
+            Operations by kind of processor; infinite where a kind cannot run the task.
         """
         return estimate_ops(graph, self.information, self.user_ops)
 
@@ -384,6 +394,11 @@ def param(
         Inclusive bounds.
     choices : tuple, optional
         The only accepted values.
+
+    Returns
+    -------
+    dataclasses.Field
+        What the class body assigns to the parameter's name.
     """
     return field(default=default, metadata={"low": low, "high": high, "choices": choices})
 
@@ -401,6 +416,25 @@ class Policy:
         classes, what `user_ops` says, or nothing.
     user_ops : str
         Operations of task classes as a user estimates them, for instance ``potrf:2.4e9 gemm:1e9``.
+
+    Notes
+    -----
+    What methods are called with:
+
+    view : View
+        What the policy knows; the same object during a run.
+    state : object
+        What `start` has returned.
+    task, parent, child : int
+        Indices of tasks in the graph of the present iteration.
+    worker : int
+        Index of a worker.
+    group, instance : int
+        Group of pools in the plan, and pool in the group.
+    graph : TaskGraph
+        The initialisation or the first iteration.
+    counters : Counters
+        What the iteration that has ended has counted.
     """
 
     name: ClassVar[str] = ""
@@ -424,7 +458,13 @@ class Policy:
         return None
 
     def prepare(self, view: View) -> Workload:
-        """Return the program as this policy's runtime runs it; the same one by default."""
+        """Return the program as this policy's runtime runs it; the same one by default.
+
+        Returns
+        -------
+        Workload
+            The same object where nothing changes.
+        """
         return view.workload
 
     def place(self, view: View, state: Any) -> Placement:
@@ -529,7 +569,13 @@ class Policy:
     def on_timer(
         self, view: View, state: Any
     ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange | AcquireOrder, ...]:
-        """Return what happens now, in this order; called every `timer_period_s`."""
+        """Return what happens now, in this order; called every `timer_period_s`.
+
+        Returns
+        -------
+        tuple of decisions
+            Empty where nothing happens.
+        """
         return ()
 
     def _repr_html_(self) -> str:
@@ -539,11 +585,28 @@ class Policy:
         return policy_html(self)
 
     def overrides(self, hook: str) -> bool:
-        """Return whether this class defines the named hook itself."""
+        """Return whether this class defines the named hook itself.
+
+        Parameters
+        ----------
+        hook : str
+            Name of a method of :class:`Policy`.
+
+        Returns
+        -------
+        bool
+            False where it is the one of :class:`Policy`.
+        """
         return getattr(type(self), hook) is not getattr(Policy, hook)
 
     def parameters(self) -> dict[str, Any]:
-        """Return all parameters by name."""
+        """Return all parameters by name.
+
+        Returns
+        -------
+        dict of str to object
+            As given to the class, defaults included.
+        """
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pool:
-    """Decision of `on_ready`: the pool that the task enters."""
+    """Decision of `on_ready`: the pool that the task enters.
+
+    Parameters
+    ----------
+    group : int
+        Group of pools in the policy's plan.
+    instance : int
+        Pool in the group.
+    """
 
     group: int
     instance: int

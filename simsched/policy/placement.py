@@ -90,7 +90,13 @@ class PlacedPolicy(Policy):
             raise ConfigurationError(f"policy {name}: parameter placement: {error}") from error
 
     def place(self, view: View, state: Any) -> Placement:
-        """Return what the chosen placement says."""
+        """Return what the chosen placement says.
+
+        Returns
+        -------
+        Placement
+            Memory nodes of all blocks.
+        """
         return placement_rule(self.placement)(view)
 
 

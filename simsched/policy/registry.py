@@ -83,6 +83,11 @@ def register(name: str) -> Callable[[PolicyClass], PolicyClass]:
     name : str
         Lower case, digits and underscores; the decorated class gets it as attribute `name`.
 
+    Returns
+    -------
+    callable
+        Takes the class and returns it.
+
     Raises
     ------
     PolicyError
@@ -132,6 +137,11 @@ def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
     params : mapping, optional
         Parameters; they override those of a preset. An int is accepted for a float.
 
+    Returns
+    -------
+    Policy
+        With its parameters checked.
+
     Raises
     ------
     ConfigurationError
@@ -156,6 +166,16 @@ def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
 def policy_info(name: str) -> PolicyInfo:
     """Return what is known about a policy or preset.
 
+    Parameters
+    ----------
+    name : str
+        Name of a policy or preset, or a file ``path.py`` or ``path.py:ClassName``.
+
+    Returns
+    -------
+    PolicyInfo
+        Class, family, parameters and sources.
+
     Raises
     ------
     ConfigurationError
@@ -168,13 +188,31 @@ def policy_info(name: str) -> PolicyInfo:
 
 
 def list_policies() -> list[PolicyInfo]:
-    """Return all policies and presets, by family and name, each class before its presets."""
+    """Return all policies and presets, by family and name, each class before its presets.
+
+    Returns
+    -------
+    list of PolicyInfo
+        Those of simsched and those of installed packages.
+    """
     _discover()
     return sorted(_known.values(), key=lambda i: (i.family, i.cls.__name__, i.is_preset, i.name))
 
 
 def changed_policy(policy: Policy, params: Mapping[str, Any]) -> Policy:
     """Return a policy with other values for some of its parameters.
+
+    Parameters
+    ----------
+    policy : Policy
+        An object; it stays as it is.
+    params : mapping
+        New values by name. An int is accepted for a float.
+
+    Returns
+    -------
+    Policy
+        Another object of the same class.
 
     Raises
     ------
@@ -226,6 +264,11 @@ def parse_policy_spec(text: str) -> Spec:
     text : str
         For instance ``bats[sample_pages=8,balancer=false]``; see :mod:`simsched.specs`.
 
+    Returns
+    -------
+    Spec
+        Name and parameters; nothing is said about whether there is such a policy.
+
     Raises
     ------
     ConfigurationError
@@ -241,7 +284,18 @@ def parse_policy_spec(text: str) -> Spec:
 
 
 def policy_from_spec(text: str) -> Policy:
-    """Return the policy that a text describes; see :func:`parse_policy_spec`."""
+    """Return the policy that a text describes; see :func:`parse_policy_spec`.
+
+    Parameters
+    ----------
+    text : str
+        ``name`` or ``name[key=value, ...]``.
+
+    Returns
+    -------
+    Policy
+        With the parameters of the text, all others at their defaults.
+    """
     return make_policy(*parse_policy_spec(text))
 
 

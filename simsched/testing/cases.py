@@ -50,7 +50,13 @@ class Case:
 
 
 def small_machines() -> dict[str, Machine]:
-    """Return machines by name: one domain; several with and without HBM; with SMT and caches."""
+    """Return machines by name: one domain; several with and without HBM; with SMT and caches.
+
+    Returns
+    -------
+    dict of str to Machine
+        Of a few cores each.
+    """
     return {
         "one_domain": make_machine(domains=1, cores_per_domain=2, costs=COSTS),
         "two_domains": make_machine(
@@ -78,6 +84,11 @@ def small_workloads() -> dict[str, Workload]:
     """Return programs by name.
 
     Single task, chain, fork-join, dataflow, spawn trees, a mixture, tasks that create tasks.
+
+    Returns
+    -------
+    dict of str to Workload
+        Of some tens of tasks at most.
     """
     return {
         "single": Workload("single", build_graph([1e6])),
@@ -92,7 +103,13 @@ def small_workloads() -> dict[str, Workload]:
 
 
 def small_cases() -> Iterator[Case]:
-    """Yield every program on every machine, with one worker, a few, or all hardware threads."""
+    """Yield every program on every machine, with one worker, a few, or all hardware threads.
+
+    Yields
+    ------
+    Case
+        Machine, program and number of workers.
+    """
     workers_of = {"one_domain": (1, None), "two_domains": (3,), "four_domains_hbm": (3, None)}
     workloads = small_workloads()
     for machine_name, machine in small_machines().items():

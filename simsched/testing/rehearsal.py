@@ -69,6 +69,11 @@ def rehearse(
     seed : int
         Seed of the policy's random stream and of the counters.
 
+    Returns
+    -------
+    Rehearsal
+        Placement, plan and updates, in the order of the iterations.
+
     Raises
     ------
     SimschedError

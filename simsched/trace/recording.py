@@ -118,6 +118,16 @@ def recording_metadata(recording: Recording) -> dict[str, str | bytes]:
 def read_recording(path: Path) -> Recording:
     """Return a recording that :func:`write_recording` has written.
 
+    Parameters
+    ----------
+    path : Path
+        A Parquet file.
+
+    Returns
+    -------
+    Recording
+        With its graph, if it has one.
+
     Raises
     ------
     ConfigurationError

@@ -106,6 +106,11 @@ def resolve_workload(
     seed : int
         Seed of everything random in it, 0 by default.
 
+    Returns
+    -------
+    Workload
+        The same for the same seed.
+
     Raises
     ------
     ConfigurationError

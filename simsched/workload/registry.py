@@ -170,6 +170,11 @@ def generator(
         Parameters of an instance with some tens of tasks, used where every workload is tried; the
         defaults when it is not given.
 
+    Returns
+    -------
+    callable
+        Takes the function and returns it.
+
     Raises
     ------
     ValueError
@@ -236,7 +241,13 @@ def _register(
 
 
 def list_workloads() -> list[WorkloadGenerator]:
-    """Return every generator, sorted by name."""
+    """Return every generator, sorted by name.
+
+    Returns
+    -------
+    list of WorkloadGenerator
+        With their parameters and defaults.
+    """
     _discover()
     return [_registered[name] for name in sorted(_registered)]
 
@@ -271,6 +282,11 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
         Parameters that differ from their defaults.
     seed : int
         Seed of everything random in it, 0 by default.
+
+    Returns
+    -------
+    Workload
+        The same for the same seed.
 
     Raises
     ------

@@ -32,6 +32,7 @@ from tests.robustness.readers import READERS, Hang, seeds_of, write
 
 SECONDS = 10.0
 ADDRESS_SPACE = 4 << 30  # bytes beyond what the process has when it begins
+TASKS = "20000"  # of a graph; building the largest that is accepted takes minutes
 POOL = 200  # inputs of a kind that the next ones are made from
 LARGEST = 20_000  # bytes of such an input
 REFUSED = 0.3  # share of inputs made from one that was refused
@@ -168,6 +169,7 @@ def _say(text: str) -> None:
 def _one(name: str, count: int, seed: int, keep: Path) -> int:
     """Feed one reader, print a line for it and keep its findings."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    os.environ.setdefault("SIMSCHED_MAX_TASKS", TASKS)
     resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE, resource.RLIM_INFINITY))
     last = keep / f"{name}.last"
     shutil.rmtree(last, ignore_errors=True)

@@ -8,6 +8,8 @@ from random import Random
 import pytest
 
 from simsched.errors import SimschedError
+from simsched.yaml_reader import read_document
+from tests.robustness import trees
 from tests.robustness.campaign import attempt, feed
 from tests.robustness.mutate import mutated
 from tests.robustness.readers import READERS, SEEDS, load
@@ -56,3 +58,14 @@ def test_a_seed_gives_the_same_inputs_again():
     pool = load(SEEDS / "chrome")
     first, again = ([mutated(Random(3), pool, is_json=True)] for _ in "ab")
     assert first == again
+
+
+@pytest.mark.parametrize("path", sorted(SEEDS.glob("[!y]*/**/*.yaml")), ids=lambda path: path.stem)
+def test_the_short_way_reads_what_the_scanner_reads(path, tmp_path):
+    (as_json,) = trees.as_json({path.name: path.read_bytes()}).values()
+    written = tmp_path / path.name
+    written.write_bytes(as_json)
+    with trees.short_way():
+        found = read_document(written)
+    assert found == read_document(written)
+    assert found.data == read_document(path).data

@@ -60,7 +60,18 @@ class Bus:
     affinity: tuple[tuple[int, ...], ...]
 
     def nodes(self, kind: str) -> list[int]:
-        """Return the memory nodes of the devices of a kind."""
+        """Return the memory nodes of the devices of a kind.
+
+        Parameters
+        ----------
+        kind : str
+            One of `DEVICES`, for instance ``cuda``.
+
+        Returns
+        -------
+        list of int
+            Rows of the matrices, ascending; none for a kind that the machine does not have.
+        """
         first = 1 + sum(self.devices[k] for k in DEVICES[: DEVICES.index(kind)])
         return list(range(first, first + self.devices[kind]))
 
@@ -79,6 +90,11 @@ def read_bus(directory: Path, machine: str) -> Bus:
         Where the four files are.
     machine : str
         Their name without suffix.
+
+    Returns
+    -------
+    Bus
+        Bandwidths in MB/s and latencies in microseconds, as the files have them.
 
     Raises
     ------

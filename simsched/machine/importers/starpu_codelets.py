@@ -115,6 +115,11 @@ class CostTable:
         implementation : int
             0 by default.
 
+        Returns
+        -------
+        TaskCost
+            Mean and standard deviation in microseconds, and the number of samples.
+
         Raises
         ------
         ConfigurationError
@@ -146,7 +151,13 @@ class CostTable:
         return mine[0]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the costs as rows of a table."""
+        """Return the costs as rows of a table.
+
+        Returns
+        -------
+        list of dict
+            One per cost; keys are the columns, units in their names.
+        """
         return [{"machine": self.machine, **vars(cost)} for cost in self.costs]
 
 
@@ -189,6 +200,11 @@ def read_codelet(path: Path, codelet: str) -> list[TaskCost]:
         The file.
     codelet : str
         Name for the costs.
+
+    Returns
+    -------
+    list of TaskCost
+        One per combination of processor, implementation and footprint, in the file's order.
 
     Raises
     ------

@@ -67,7 +67,18 @@ class Sampling:
 
 
 def is_sampling(path: Path) -> bool:
-    """Say whether a path is a sampling directory: it has ``bus/`` with a ``.config`` file."""
+    """Say whether a path is a sampling directory: it has ``bus/`` with a ``.config`` file.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a directory, which need not exist.
+
+    Returns
+    -------
+    bool
+        True for such a directory.
+    """
     return any((path / "bus").glob("*.config"))
 
 
@@ -80,6 +91,11 @@ def read_sampling(path: Path, machine: str | None = None) -> Sampling:
         The directory that holds ``bus`` and ``codelets``.
     machine : str, optional
         Needed when the directory has several machines.
+
+    Returns
+    -------
+    Sampling
+        Bus and durations, in the units of the files.
 
     Raises
     ------
@@ -166,6 +182,11 @@ def machine_yaml(
         Patterns of the codelets to take, with commas in between; all by default.
     main_memory, device_memory : str, optional
         Capacities with their units, where they are known.
+
+    Returns
+    -------
+    str
+        YAML, each value with its unit and its source.
 
     Raises
     ------

@@ -98,6 +98,7 @@ def bandwidth(
     Returns
     -------
     Axes
+        With one line per kind or node, bytes per second over seconds.
 
     Raises
     ------

@@ -26,7 +26,15 @@ TITLE_WIDTH = 90  #: characters
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, completely or not at all."""
+    """Write a figure as PNG, completely or not at all.
+
+    Parameters
+    ----------
+    figure : Figure
+        What is written.
+    path : Path
+        The file; it is replaced.
+    """
     FigureCanvasAgg(figure)
 
     def fill(temporary: Path) -> None:

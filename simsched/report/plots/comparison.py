@@ -25,6 +25,11 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
         As :func:`simsched.experiment.summary.compare` returns them, with `makespan_s`.
     title : str
         Printed above.
+
+    Returns
+    -------
+    Figure
+        Bars in seconds.
     """
     panels: dict[str, list[Line]] = {}
     machines = {line.machine for line in lines}
@@ -93,6 +98,11 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
         As :func:`simsched.experiment.summary.compare` returns them.
     ax : Axes, optional
         Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        With one bar per line, in seconds.
 
     Raises
     ------

@@ -51,6 +51,7 @@ def gantt(
     Returns
     -------
     Axes
+        With one row per worker over seconds.
 
     Raises
     ------

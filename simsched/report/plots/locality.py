@@ -31,6 +31,7 @@ def locality(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
+        With one bar per run or group of runs, in percent.
 
     Raises
     ------

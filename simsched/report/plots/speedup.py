@@ -76,6 +76,7 @@ def speedup(
     Returns
     -------
     Axes
+        With bars, or with lines over `x`.
 
     Raises
     ------

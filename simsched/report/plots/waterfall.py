@@ -31,6 +31,7 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
+        With one bar per part, in seconds.
     """
     longest = max(found.first.makespan_s, found.second.makespan_s)
     parts = {n: s for n, s in found.seconds.items() if abs(s) >= LEAST_SHARE * longest}
@@ -80,7 +81,18 @@ def _lowest(begin: float, changes: list[float]) -> float:
 
 
 def draw_difference(found: Difference) -> Figure:
-    """Return the waterfall as a figure of its own, for a file."""
+    """Return the waterfall as a figure of its own, for a file.
+
+    Parameters
+    ----------
+    found : Difference
+        Two sides and their parts, in seconds of the mean worker.
+
+    Returns
+    -------
+    Figure
+        With the axes of :func:`waterfall`.
+    """
     figure = Figure(figsize=(8.0, 6.0), layout="constrained")
     axes = waterfall(found, figure.add_subplot())
     figure.set_size_inches(8.0, 1.3 + 0.34 * len(axes.get_yticks()))

@@ -86,6 +86,11 @@ def simulated_recording(
         Hardware thread of each worker.
     details : mapping
         What else is to be known; see :func:`recording_of` for what is added.
+
+    Returns
+    -------
+    Recording
+        With the graph of the program.
     """
     core = machine.thread_core[worker_thread]
     return Recording(
@@ -125,6 +130,11 @@ def open_recording(path: Path) -> Recording:
         A recording, as ``simsched run --events`` keeps them too, or the events of a run alone.
         These know neither classes nor workers: all tasks are of class "task", workers are called
         "worker 0", ...
+
+    Returns
+    -------
+    Recording
+        Checked; times in picoseconds.
 
     Raises
     ------

@@ -63,6 +63,11 @@ def exporter(name: str, *, suffixes: tuple[str, ...]) -> Callable[[F], F]:
     suffixes : tuple of str
         Endings of file names in lower case, dots included.
 
+    Returns
+    -------
+    callable
+        Takes the function and returns it.
+
     Raises
     ------
     ValueError
@@ -79,7 +84,13 @@ def exporter(name: str, *, suffixes: tuple[str, ...]) -> Callable[[F], F]:
 
 
 def exporters() -> dict[str, Exporter]:
-    """Return every exporter by name, in alphabetical order."""
+    """Return every exporter by name, in alphabetical order.
+
+    Returns
+    -------
+    dict of str to Exporter
+        What `exporter` has registered.
+    """
     import_modules(__package__)
     return dict(sorted(_exporters.items()))
 

@@ -128,6 +128,11 @@ def worker_busy_ps(trace: Trace, n_workers: int) -> Int64Array:
         Every start has its end.
     n_workers : int
         Number of workers.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_workers,)
+        Picoseconds.
     """
     kind, worker = trace.events["kind"], trace.events["worker"]
     result = np.zeros(n_workers, dtype=np.int64)
@@ -144,6 +149,11 @@ def placed_tasks(trace: Trace) -> int:
     ----------
     trace : Trace
         Of a recording.
+
+    Returns
+    -------
+    int
+        Each task of each iteration counts once.
     """
     started = trace.events["kind"] == EventKind.TASK_START
     return len(np.unique(trace.events["task"][started]))

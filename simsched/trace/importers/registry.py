@@ -62,6 +62,11 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
         Takes the path of a file or directory that exists and says whether it may have this format.
         It looks at names in a directory and at the beginning of a file, no further.
 
+    Returns
+    -------
+    callable
+        Takes the function and returns it.
+
     Raises
     ------
     ValueError
@@ -78,7 +83,13 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
 
 
 def trace_importers() -> dict[str, TraceImporter]:
-    """Return every importer by name, in alphabetical order."""
+    """Return every importer by name, in alphabetical order.
+
+    Returns
+    -------
+    dict of str to TraceImporter
+        What `trace_importer` has registered.
+    """
     import_modules(__package__)
     return dict(sorted(_importers.items()))
 

@@ -115,6 +115,11 @@ def from_networkx(
     source : str
         What error messages call the graph.
 
+    Returns
+    -------
+    Workload
+        One iteration, for a graph that is not simsched's.
+
     Raises
     ------
     GraphError

@@ -71,6 +71,11 @@ def importer(
     recognises : callable, optional
         Takes the first bytes of a file, decompressed, and says whether it may have this format.
 
+    Returns
+    -------
+    callable
+        Takes the function and returns it.
+
     Raises
     ------
     ValueError
@@ -87,7 +92,13 @@ def importer(
 
 
 def importers() -> dict[str, Importer]:
-    """Return every importer by name, in alphabetical order."""
+    """Return every importer by name, in alphabetical order.
+
+    Returns
+    -------
+    dict of str to Importer
+        What `importer` has registered.
+    """
     import_modules(__package__)
     return dict(sorted(_importers.items()))
 
@@ -108,6 +119,11 @@ def import_workload(
         the content.
     **options
         Options of the format, see `Importer.options`.
+
+    Returns
+    -------
+    Workload
+        Costs in operations, data in bytes.
 
     Raises
     ------
@@ -135,6 +151,11 @@ def import_measured(
         As for :func:`import_workload`.
     **options
         Options of the format.
+
+    Returns
+    -------
+    MeasuredWorkload
+        What can be simulated, and what happened on hardware.
 
     Raises
     ------
