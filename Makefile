@@ -11,13 +11,14 @@ CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-all test-oldest test-matrix lint format bench docs docs-links \
-        docs-tables notebooks validate fuzz fuzz-kernel wheel wheel-test clean distclean
+        test-smoke docs-tables notebooks validate fuzz fuzz-kernel wheel wheel-test clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
 	@echo "make test       run the tests that are not slow"
 	@echo "make test-all   run every test"
 	@echo "make test-oldest  run some tests with the oldest versions of what simsched needs"
+	@echo "make test-smoke  run a few tests with the oldest versions, and on every Python"
 	@echo "make test-matrix  run them all with the oldest and with the newest ones on every Python"
 	@echo "make lint       check style, types, import order and sizes"
 	@echo "make format     let ruff format the code"
@@ -58,6 +59,12 @@ OLDEST_TESTS := tests/engine/test_closed_forms.py tests/machine tests/trace test
   tests/report tests/cli/test_commands.py tests/packaging
 test-oldest: setup
 	@$(BIN)/python tools/matrix.py 3.11-oldest --tests "$(OLDEST_TESTS)"
+
+# What touches every library and the compiled parts, in half a minute.
+SMOKE_TESTS := tests/engine/test_closed_forms.py tests/machine tests/trace/test_parquet.py tests/workload/importers \
+  tests/experiment/test_summary.py tests/experiment/test_api.py
+test-smoke: setup
+	@$(BIN)/python tools/matrix.py 3.11-oldest 3.12-newest 3.13-newest --lenient --tests "$(SMOKE_TESTS)"
 
 test-matrix: setup
 	@$(BIN)/python tools/matrix.py

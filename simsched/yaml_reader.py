@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -22,6 +24,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from simsched.errors import ConfigurationError, nearest, unknown_name
 from simsched.limits import YAML_BYTES, YAML_VALUES
+from simsched.resources import data_dir
 
 Model = TypeVar("Model", bound=BaseModel)
 Key = str | int
@@ -30,6 +33,7 @@ KeyPath = tuple[Key, ...]
 MAX_DEPTH = 50
 MAX_REPORTED = 5
 _TAG = "tag:yaml.org,2002:"
+_SHIPPED = data_dir("machines").parent
 
 
 class FieldError(ValueError):
@@ -175,7 +179,15 @@ def read_document(path: Path) -> Document:
     ConfigurationError
         When the file cannot be read or is not plain YAML.
     """
-    text = _read_text(path)
+    text, most = _read_text(path), YAML_VALUES.value
+    if not path.is_relative_to(_SHIPPED):
+        return _parsed(path, text, most)
+    found = _parsed_once(path, text, most)
+    return Document(path, deepcopy(found.data), dict(found.places))
+
+
+def _parsed(path: Path, text: str, most_values: int) -> Document:
+    """Return the data of a text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it
@@ -196,9 +208,14 @@ def read_document(path: Path) -> Document:
         raise ConfigurationError(
             f"{path}: found an empty file, accepted: a mapping of keys to values"
         )
-    builder = _Builder(path)
+    builder = _Builder(path, most_values)
     data = builder.build(root, (), root.start_mark.line + 1, ())
     return Document(path, data, builder.places)
+
+
+# Scanning takes ten times as long as everything that is made of a machine. Files of others are not
+# kept: they are read once, mostly, and any number of them may be large.
+_parsed_once = lru_cache(maxsize=128)(_parsed)
 
 
 def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:
@@ -260,11 +277,11 @@ def _siblings(path: Path) -> list[str]:
 class _Builder:
     """Turns composed YAML nodes into plain data and remembers the line of every value."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most_values: int) -> None:
         self.path = path
         self.places: dict[KeyPath, tuple[Path, int]] = {}
         self._yaml = YAML(typ="safe", pure=True)
-        self._most = YAML_VALUES.value
+        self._most = most_values
 
     def build(self, node: Node, loc: KeyPath, line: int, above: tuple[int, ...]) -> Any:
         """Return the data of a node; `above` identifies the nodes that contain it."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from simsched.errors import ConfigurationError
+from simsched.resources import data_dir
 from simsched.yaml_reader import FieldError, Section, read_document, read_yaml, validate
 
 
@@ -209,3 +210,12 @@ def test_any_bytes_are_read_or_a_configuration_error(
     except ConfigurationError as error:
         outcome = str(error)
     assert str(path) in outcome
+
+
+def test_a_shipped_file_is_given_as_a_copy() -> None:
+    path = data_dir("machines") / "toy_1fast_3slow.yaml"
+    first, kept = read_document(path), read_document(path)
+    assert first == kept
+    first.data["cores"].clear()
+    first.places.clear()
+    assert read_document(path) == kept

@@ -34,7 +34,7 @@ SECONDS = 10.0
 ADDRESS_SPACE = 4 << 30  # bytes beyond what the process has when it begins
 TASKS = "20000"  # of a graph; building the largest that is accepted takes minutes
 POOL = 200  # inputs of a kind that the next ones are made from
-LARGEST = 20_000  # bytes of such an input
+LARGEST = 3  # times the longest seed: so long is such an input at most
 REFUSED = 0.3  # share of inputs made from one that was refused
 VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9.]+|/\S+")
 
@@ -113,6 +113,7 @@ def feed(name: str, count: int, seed: int, folder: Path) -> Outcome:
     good, bad = list(seeds_of(name)), []
     seen: set[str] = set()
     n_seeds = len(good)
+    largest = LARGEST * max(sum(map(len, files.values())) for files in good)
     result = Outcome()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -120,7 +121,7 @@ def feed(name: str, count: int, seed: int, folder: Path) -> Outcome:
             pool = bad if bad and rng.random() < REFUSED else good
             files = good[number] if number < n_seeds else READERS[name].vary(rng, pool)
             outcome, error = attempt(name, files, folder)
-            small = sum(map(len, files.values())) < LARGEST
+            small = sum(map(len, files.values())) < largest
             if error is None:
                 result.accepted += 1
                 if small and len(good) < POOL:
