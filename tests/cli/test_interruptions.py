@@ -126,7 +126,7 @@ def finish() -> tuple[int, int]:
     return outcome.computed, outcome.reused
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_ctrl_c_ends_a_long_run(jobs: int) -> None:
     write(ENDLESS, 2)
     process = start("--jobs", jobs)
@@ -155,7 +155,7 @@ def is_running(process: int) -> bool:
     return bool(state) and not state.startswith("Z")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_while_a_workload_is_built(jobs: int) -> None:
     write(SMALL, 2)
     process = start("--jobs", jobs, program=("-c", SLOW_BUILD))
@@ -211,7 +211,7 @@ def test_workers_end_when_the_program_alone_is_killed() -> None:
     ("jobs", "what", "limit", "rows"),
     [
         (1, r"cells/\w+\.json", 500, 0),
-        (2, r"cells/\w+\.json", 500, 0),
+        pytest.param(2, r"cells/\w+\.json", 500, 0, marks=pytest.mark.slow),
         (1, r"runs\.parquet", 10_000, 3),
     ],
 )

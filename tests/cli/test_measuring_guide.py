@@ -25,7 +25,9 @@ def blocks(kind: str) -> list[str]:
 
 
 def test_commands(simsched: Command) -> None:
-    Path("kernels.yaml").write_text(blocks("yaml")[0])
+    text = blocks("yaml")[0]
+    assert "repetitions: 3 " in text
+    Path("kernels.yaml").write_text(text.replace("repetitions: 3 ", "repetitions: 1 "))
     commands = [shlex.split(line)[1:] for block in blocks("sh") for line in block.splitlines()]
     assert len(commands) == 4
     outputs = []
@@ -33,13 +35,13 @@ def test_commands(simsched: Command) -> None:
         code, output, messages = simsched(*words)
         assert code == 0, messages
         outputs.append(output)
-    assert outputs[0] == "kernels.yaml: measurement with 48 runs: correct\n"
-    assert "36 runs measured" in outputs[1]
+    assert outputs[0] == "kernels.yaml: measurement with 24 runs: correct\n"
+    assert "12 runs measured" in outputs[1]
     assert "tracing lengthens tasks of 20 us by" in outputs[1]
     assert all(label in outputs[1] for label in ("heat_1", "heat_large", "merge_sort"))
     assert json.loads(outputs[2])["directory"] == "measured"
     assert len(list(Path("measurements/kernels").glob("0000_heat_1_*.parquet"))) == 1
-    assert len(list(Path("measurements/kernels").iterdir())) == 37
+    assert len(list(Path("measurements/kernels").iterdir())) == 13
     for program in blocks("python"):
         namespace: dict[str, object] = {}
         exec(compile(program, "guide", "exec"), namespace)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,8 +42,22 @@ def works(compiler: str, flags: list[str], folder: Path) -> bool:
     )
 
 
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("compiler", compilers())
+def builds() -> list[Any]:
+    """Return compilers with builds; sanitizers of a second compiler are for the slow tests."""
+    default = compilers()[:1]
+    return [
+        pytest.param(
+            compiler,
+            build,
+            marks=() if compiler in default or build == "optimised" else pytest.mark.slow,
+            id=f"{compiler}-{build}",
+        )
+        for compiler in compilers()
+        for build in BUILDS
+    ]
+
+
+@pytest.mark.parametrize(("compiler", "build"), builds())
 def test_programs(compiler: str, build: str, tmp_path: Path) -> None:
     flags = BUILDS[build]
     if not works(compiler, flags, tmp_path):
@@ -70,7 +85,7 @@ def test_programs(compiler: str, build: str, tmp_path: Path) -> None:
 def test_runtime_knows_no_python_and_has_no_variables(tmp_path: Path) -> None:
     sources = [*sorted(NATIVE.glob("*.c")), *sorted((NATIVE / "programs").glob("*.c"))]
     assert not [path for path in sources if "Python.h" in path.read_text(encoding="utf-8")]
-    flags = ["-O2", "-fno-pic", "-fno-pie"]  # otherwise constants with addresses count as variables
+    flags = ["-O0", "-fno-pic", "-fno-pie"]  # otherwise constants with addresses count as variables
     subprocess.run(["cc", *STRICT, *flags, "-c", *map(str, sources)], cwd=tmp_path, check=True)
     if shutil.which("nm") is None:
         pytest.skip("nm is missing")

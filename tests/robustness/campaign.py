@@ -31,6 +31,7 @@ from tests.robustness.mutate import Files
 from tests.robustness.readers import READERS, Hang, seeds_of, write
 
 SECONDS = 10.0
+TELLING_S = 60.0  # between words about how far it is
 ADDRESS_SPACE = 4 << 30  # bytes beyond what the process has when it begins
 TASKS = "20000"  # of a graph; building the largest that is accepted takes minutes
 POOL = 200  # inputs of a kind that the next ones are made from
@@ -112,12 +113,15 @@ def feed(name: str, count: int, seed: int, folder: Path) -> Outcome:
     rng = Random(f"{seed} {name}")
     good, bad = list(seeds_of(name)), []
     seen: set[str] = set()
-    n_seeds = len(good)
+    n_seeds, told = len(good), time.monotonic()
     largest = LARGEST * max(sum(map(len, files.values())) for files in good)
     result = Outcome()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for number in range(count):
+            if time.monotonic() - told > TELLING_S:
+                told = time.monotonic()
+                sys.stderr.write(f"{name}: {number} inputs, {sum(result.counts.values())} other\n")
             pool = bad if bad and rng.random() < REFUSED else good
             files = good[number] if number < n_seeds else READERS[name].vary(rng, pool)
             outcome, error = attempt(name, files, folder)

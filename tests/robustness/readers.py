@@ -19,7 +19,7 @@ from tests.robustness import binding, tables, trees
 from tests.robustness.mutate import Files, mutated
 
 SEEDS = Path(__file__).with_name("seeds")
-LONG_RUN_S = 1.0  # of a simulation with random arguments
+LONG_RUN_S = 0.1  # of a simulation with random arguments
 Vary = Callable[[Random, list[Files]], Files]
 
 

@@ -78,6 +78,7 @@ def connected_components(
     seed : int
         Seed of the graph.
     """
+    tree = divide_vertices("connected_components", vertices, part_vertices)
     edges = random_edges(seed, vertices, degree, 0, skew, popular_run).both_ways()
     graph = pulled(edges, vertices)
     needed = _rounds_needed(graph)
@@ -88,7 +89,7 @@ def connected_components(
     spread = VertexProgram(
         "connected_components",
         "spread",
-        divide_vertices("connected_components", vertices, part_vertices),
+        tree,
         graph,
         np.arange(vertices, dtype=np.int32),
         np.int32,

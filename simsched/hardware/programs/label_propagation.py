@@ -86,12 +86,13 @@ def label_propagation(
     seed : int
         Seed of the graph and the first labels.
     """
+    tree = divide_vertices("label_propagation", vertices, part_vertices)
     edges = random_edges(seed, vertices, degree, 0, skew, popular_run).both_ways()
     first = stream(seed, "labels").integers(0, labels, vertices, dtype=np.int32)
     program = VertexProgram(
         "label_propagation",
         "vote",
-        divide_vertices("label_propagation", vertices, part_vertices),
+        tree,
         pulled(edges, vertices),
         first,
         np.int32,

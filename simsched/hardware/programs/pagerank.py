@@ -79,12 +79,13 @@ def pagerank(
     seed : int
         Seed of the graph.
     """
+    tree = divide_vertices("pagerank", vertices, part_vertices)
     edges = random_edges(seed, vertices, degree, 1, skew, popular_run)
     out_degree = np.bincount(edges.origin, minlength=vertices)
     program = VertexProgram(
         "pagerank",
         "rank",
-        divide_vertices("pagerank", vertices, part_vertices),
+        tree,
         pulled(edges, vertices),
         out_degree.astype(np.int32),
         np.float64,
