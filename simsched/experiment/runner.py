@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,19 +177,18 @@ def run_planned(
     cells = {cell.key: cell for cell in wanted}
     missing = [cell for key, cell in cells.items() if key not in rows]
     planned.check_workloads({cell.key for cell in missing})
-    with _directories(directory, store.directory, events_directory):
+    with (
+        _interruptions(store, cells, directory),
+        _directories(directory, store.directory, events_directory),
+    ):
         with listener(len(missing)) if listener else nullcontext(Silent()) as heard:
             running = (
                 execute(missing, jobs or available_cores(), store, events_directory, heard)
                 if dask is None
                 else execute_on_cluster(missing, dask, store, events_directory, heard)
             )
-            try:
-                with closing(running):
-                    rows |= {cell.key: row for cell, row in running}
-            except KeyboardInterrupt:
-                stored = sum(store.path(key).exists() for key in cells)
-                raise Interrupted(stored, len(cells), directory) from None
+            with closing(running):
+                rows |= {cell.key: row for cell, row in running}
         found = [cell for cell in planned.cells if cell.key in rows]
         complete = [{**cell.identity(), **rows[cell.key]} for cell in found]
         _name_events(complete, found, events_directory)
@@ -206,6 +205,16 @@ def run_planned(
         time.perf_counter() - begin,
         found,
     )
+
+
+@contextmanager
+def _interruptions(store: Store, keys: Collection[str], directory: Path) -> Iterator[None]:
+    """Say on Ctrl-C how many runs are stored, from before there is a directory."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        stored = sum(store.path(key).exists() for key in keys)
+        raise Interrupted(stored, len(keys), directory) from None
 
 
 @contextmanager

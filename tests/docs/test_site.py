@@ -54,7 +54,8 @@ def test_every_policy_and_generator_is_described(site: Path) -> None:
     policies = {info.name for info in list_policies() if not info.is_preset}
     assert headings(site / "reference" / "policies.html") == policies
     generators = {item.name for item in list_workloads()}
-    assert headings(site / "reference" / "generators.html") == generators
+    found = headings(site / "reference" / "generators.html")
+    assert {name for title in found for name in title.split(", ")} == generators  # some share one
 
 
 def test_every_command_is_described(site: Path) -> None:
