@@ -138,7 +138,9 @@ def feed(name: str, count: int, seed: int, folder: Path) -> Outcome:
                     seen.add(outcome)
                     bad.append(files)
             else:
-                result.findings.setdefault(outcome, files)
+                if outcome not in result.findings:
+                    sys.stderr.write(f"{name}: {outcome}\n")
+                    result.findings[outcome] = files
                 result.counts[outcome] += 1
     return result
 
