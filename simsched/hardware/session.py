@@ -56,7 +56,13 @@ class CalibratedHost:
     warnings: tuple[str, ...]
 
     def table(self) -> pd.DataFrame:
-        """Return one row per measured value: with its unit, how repeatable it was, and how."""
+        """Return one row per measured value: with its unit, how repeatable it was, and how.
+
+        Returns
+        -------
+        DataFrame
+            Numbers as they were measured; their units are in a column.
+        """
         import pandas as pd
 
         return pd.DataFrame(
@@ -239,6 +245,11 @@ def validate(measured: MeasurementSet, machine: Machine) -> Validation:
         Runs of other programs, or of other sizes, than the machine was calibrated on.
     machine : Machine
         This host, as :func:`calibrate` has measured it.
+
+    Returns
+    -------
+    Validation
+        Measured and simulated times in seconds, and relative errors.
 
     Raises
     ------
