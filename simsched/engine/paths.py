@@ -26,10 +26,12 @@ class Paths:
     Parameters
     ----------
     latency_ps : ndarray of int64, shape (n_paths,)
+    share : ndarray of float64, shape (n_paths,)
+        Bytes per ps at a level of 1; the larger, the larger the share of what flows compete for.
     cap : ndarray of float64, shape (n_paths, n_smt)
-        Bytes per ps of one thread when k threads of its core are busy.
+        Level that one thread reaches at most when k threads of its core are busy.
     resource_ptr, resource, weight : CSR over paths
-        Resources crossed (ascending) and the load per byte on each.
+        Resources crossed (ascending) and the load on each at a level of 1.
     access : ndarray of int32, shape (n_domains, n_nodes)
         Path of accesses (of misses, where the node has a memory-side cache).
     hit : ndarray of int32, shape (n_domains, n_nodes)
@@ -42,6 +44,7 @@ class Paths:
     """
 
     latency_ps: Int64Array
+    share: FloatArray
     cap: FloatArray
     resource_ptr: Int32Array
     resource: Int32Array
@@ -57,20 +60,29 @@ class _Table:
     """Paths so far; like paths are one: fewer classes, same rates."""
 
     latency: list[int] = field(default_factory=list)
+    share: list[float] = field(default_factory=list)
     cap: list[list[float]] = field(default_factory=list)
     loads: list[list[tuple[int, float]]] = field(default_factory=list)
     known: dict[tuple[object, ...], int] = field(default_factory=dict)
 
-    def add(self, latency_ps: int, caps: list[float], load: list[tuple[int, float]]) -> int:
+    def add(
+        self,
+        latency_ps: int,
+        caps: list[float],
+        load: list[tuple[int, float]],
+        share: float = 1.0,
+    ) -> int:
         """Return the number of a path, a new one if there is none like it."""
         merged: dict[int, float] = {}
         for resource, weight in load:
-            merged[resource] = merged.get(resource, 0.0) + weight
-        path = (latency_ps, tuple(caps), tuple(sorted(merged.items())))
+            merged[resource] = merged.get(resource, 0.0) + weight * share
+        levels = [cap / share for cap in caps]
+        path = (latency_ps, share, tuple(levels), tuple(sorted(merged.items())))
         if path not in self.known:
             self.known[path] = len(self.latency)
             self.latency.append(latency_ps)
-            self.cap.append(caps)
+            self.share.append(share)
+            self.cap.append(levels)
             self.loads.append(sorted(merged.items()))
         return self.known[path]
 
@@ -96,6 +108,7 @@ def make_paths(machine: Machine, n_smt: int) -> Paths:
     crossings = [crossing for load in table.loads for crossing in load]
     return Paths(
         latency_ps=np.array(table.latency, np.int64),
+        share=np.array(table.share, np.float64),
         cap=np.array(table.cap, np.float64),
         resource_ptr=ptr,
         resource=np.array([resource for resource, _ in crossings], np.int32),
@@ -138,6 +151,7 @@ def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) ->
     n_nodes = len(machine.nodes)
     copy = np.zeros((n_nodes, n_nodes), np.int32)
     page_ps = machine.costs.page_migration_ps
+    shares = _copy_shares(machine)
     for source, target in np.ndindex(n_nodes, n_nodes):
         near = machine.nodes[target].domain
         crossed = () if near is None else machine.paths[near][source].links
@@ -145,12 +159,21 @@ def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) ->
         if machine.copies_data and near is not None:
             path = machine.paths[near][source]
             caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
-            copy[source, target] = table.add(path.latency_ps, caps, load)
+            copy[source, target] = table.add(path.latency_ps, caps, load, shares[near][source])
         else:
             page = machine.nodes[source].page_bytes
             rate = page / page_ps if page_ps > 0 else float("inf")
             copy[source, target] = table.add(0, [rate] * n_smt, load)
     return copy
+
+
+def _copy_shares(machine: Machine) -> list[list[float]]:
+    """Return the share of copies to each domain from each node; the largest one is 1."""
+    latency = [[path.latency_ps for path in row] for row in machine.paths]
+    least = min((ps for row in latency for ps in row if ps > 0), default=1)
+    if not machine.shares_by_latency:
+        return [[1.0] * len(row) for row in latency]
+    return [[least / ps if ps > 0 else 1.0 for ps in row] for row in latency]
 
 
 def _shared_caps(table: tuple[float, ...], n_smt: int) -> list[float]:

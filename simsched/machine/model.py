@@ -336,6 +336,9 @@ class Machine:
     copies_data : bool
         Whether tasks compute on data in the memory of their own processor, to which blocks are
         copied; otherwise they access blocks where these are.
+    shares_by_latency : bool
+        Whether copies get shares of what they cross together in inverse proportion to the latency
+        of their paths; otherwise equal ones.
     kernels : dict of str to dict of str to KernelTime
         Per task class (``program.class``) and processor kind, what one operation takes on a core of
         the first group of that kind beside its accesses.
@@ -367,6 +370,7 @@ class Machine:
     caches: tuple[CacheLevel, ...] = ()
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
     copies_data: bool = False
+    shares_by_latency: bool = False
     kernels: dict[str, dict[str, KernelTime]] = field(default_factory=dict)
     exposures: dict[str, float] = field(default_factory=dict)
     timings: dict[str, dict[str, dict[int, CodeletTime]]] = field(default_factory=dict)

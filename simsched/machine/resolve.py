@@ -116,6 +116,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         caches=tuple(_cache(level, cache, layout) for level, cache in file.caches.items()),
         costs=_costs(file.costs),
         copies_data=file.data == "copied",
+        shares_by_latency=file.copy_shares == "by_latency",
         kernels={
             kernel: {kind: _kernel_time(time.value) for kind, time in times.items()}
             for kernel, times in file.kernels.items()

@@ -441,6 +441,9 @@ class MachineFile(Section):
     data : {"in_place", "copied"}
         Whether tasks access blocks where these are, or compute on copies in the memory of their own
         processor, as on machines with devices.
+    copy_shares : {"equal", "by_latency"}
+        How copies share what they cross together: equally, or in inverse proportion to the latency
+        of their paths.
     paths : dict of str to mapping
         Rules that give every path from a domain to a node its latency and bandwidth.
     costs : mapping
@@ -468,6 +471,7 @@ class MachineFile(Section):
     links: dict[Name, LinkSpec] = Field(default_factory=dict)
     hops: Sourced[list[list[Index]]] | None = None
     data: Literal["in_place", "copied"] = "in_place"
+    copy_shares: Literal["equal", "by_latency"] = "equal"
     paths: Annotated[dict[Name, PathRule], Field(min_length=1)]
     costs: Costs = Field(default_factory=Costs)
     kernels: dict[Name, Annotated[dict[Name, Sourced[OperationTimes]], Field(min_length=1)]] = (

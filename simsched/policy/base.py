@@ -311,6 +311,9 @@ class EngineState(Protocol):
     def holds(self, node: int, block: int) -> bool:
         """Return whether a block is valid on a memory node."""
 
+    def expects(self, node: int, block: int) -> bool:
+        """Return whether a block is valid on a memory node, wanted there or on its way."""
+
     def executed_ps(self, task: int) -> int:
         """Return how long a task has been executed, up to the last segment that is over or left.
 

@@ -65,21 +65,24 @@ class RandomWorker(QueuedRuntime):
     Parameters
     ----------
     device_weight : float
-        Weight of the worker of a device among those that can execute the task; that of a core is 1.
+        Weight of the worker of a device among those that can execute the task.
+    core_weight : float
+        Weight of a core.
 
     Notes
     -----
     A worker is drawn with a probability proportional to its weight. It takes its tasks in the order
-    in which they came; their data are fetched when it has taken them. The default weight is what
-    StarPU assumes of a CUDA device, whatever it is.
+    in which they came; their data are fetched when it has taken them. The default weights are what
+    StarPU assumes of a CUDA device and of a core, whatever they are.
 
     References
     ----------
-    StarPU 1.4, src/sched_policies/random_policy.c; src/core/perfmodel/perfmodel.h
-    (``_STARPU_CUDA_ALPHA``).
+    StarPU 1.4, src/sched_policies/random_policy.c; src/drivers/cuda/driver_cuda_init.c and
+    src/drivers/cpu/driver_cpu.c (``alpha``).
     """
 
     device_weight: float = param(13.33, low=0.0)
+    core_weight: float = param(0.5, low=0.0)
 
     def open_queues(self, view: View, state: RuntimeState) -> None:
         """Give each worker an empty queue."""
@@ -88,7 +91,7 @@ class RandomWorker(QueuedRuntime):
     def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
         """Put the task into the queue of a random worker."""
         able = [w for w in state.order if state.can_run(w)(task)]
-        weights = [self.device_weight if state.is_device[w] else 1.0 for w in able]
+        weights = [self.device_weight if state.is_device[w] else self.core_weight for w in able]
         left, chosen = view.rng.random() * sum(weights), able[-1]
         for worker, weight in zip(able, weights, strict=True):
             if weight >= left:

@@ -38,24 +38,29 @@ class TransferModel:
                 self._latency_s[source][target] = path.latency_ps * 1e-12
                 self._byte_time_s[source][target] = slowdown / path.core_cap_bytes_per_s[0]
 
-    def missing_bytes(self, view: View, graph: TaskGraph, task: int, node: int) -> int:
-        """Return the bytes of the blocks that a task reads and that are not valid on a node."""
+    def missing_bytes(
+        self, view: View, graph: TaskGraph, task: int, node: int
+    ) -> tuple[int, int]:
+        """Return the bytes of what a task reads that are not valid on a node, and not expected."""
         assert view.state is not None
-        holds = view.state.holds
-        return sum(
-            int(graph.block_bytes[block])
-            for block in read_blocks(graph, task)
-            if not holds(node, block)
+        holds, expects = view.state.holds, view.state.expects
+        missing = [block for block in read_blocks(graph, task) if not holds(node, block)]
+        return (
+            sum(int(graph.block_bytes[block]) for block in missing),
+            sum(int(graph.block_bytes[block]) for block in missing if not expects(node, block)),
         )
 
     def penalty_s(self, view: View, graph: TaskGraph, task: int, node: int) -> float:
-        """Return the expected time of bringing what a task reads to a node, one by one."""
+        """Return the expected time of bringing what a task reads to a node, one by one.
+
+        What is already expected there takes no time.
+        """
         if not self._copies_data:
             return 0.0
         assert view.state is not None
-        holds, total = view.state.holds, 0.0
+        holds, expects, total = view.state.holds, view.state.expects, 0.0
         for block in read_blocks(graph, task):
-            if holds(node, block):
+            if expects(node, block):
                 continue
             size = int(graph.block_bytes[block])
             total += min(

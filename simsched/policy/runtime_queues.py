@@ -74,19 +74,19 @@ class TaskQueue:
                     break
         return None if found is None else self._entries.pop(found)[2]
 
-    def pop_smallest(self, measure: Callable[[int], int]) -> int | None:
+    def pop_smallest(self, measure: Callable[[int], tuple[int, int]]) -> int | None:
         """Remove and return the task that measures least among the most urgent ones.
 
         Of several the first; the search ends where the measure is 0.
         """
-        best, least = None, 0
+        best, least = None, (0, 0)
         for place, (urgency, _, task) in enumerate(self._entries):
             if urgency != self._entries[0][0]:
                 break
             size = measure(task)
             if best is None or size < least:
                 best, least = place, size
-            if size == 0:
+            if size == (0, 0):
                 break
         return None if best is None else self._entries.pop(best)[2]
 
@@ -106,6 +106,8 @@ class RuntimeState:
         Expected seconds of every task on each worker; workers that are alike share a list.
     priority : list of int
         What the program says about the urgency of each task.
+    n_accesses, n_final : list of int
+        Accesses of the body of each task, and those after which nobody writes the datum.
     held : list of int
         Tasks of each worker that it has asked for and not finished.
     is_waiting : list of bool
@@ -116,6 +118,8 @@ class RuntimeState:
         Whether a worker on its way has been called: it asks once more if it finds nothing.
     n_pushing : list of int
         Tasks that a worker has made ready since it ended one, until it comes round.
+    n_releasing : list of int
+        Data that it has written for the last time, likewise.
     of_program : tuple of float and int
         When the program has begun to push tasks, and how many since then.
     pushes : list of (float, int, int, int)
@@ -138,12 +142,15 @@ class RuntimeState:
         self.order = devices + hosts[: len(hosts) - n_driving]
         self.cost_s: list[list[float]] = []
         self.priority: list[int] = []
+        self.n_accesses: list[int] = []
+        self.n_final: list[int] = []
         self.graph = view.workload.graph
         self.held = [0] * n
         self.is_waiting = [False] * n
         self.is_coming = [False] * n
         self.is_called = [False] * n
         self.n_pushing = [0] * n
+        self.n_releasing = [0] * n
         self.of_program = (0.0, 0)
         self.pushes: list[tuple[float, int, int, int]] = []
         self.n_pushes = 0
@@ -156,7 +163,8 @@ class RuntimeState:
         """Let all workers sleep, as they do when an iteration begins."""
         for worker in self.order:
             self.is_waiting[worker], self.is_coming[worker] = True, False
-            self.is_called[worker], self.n_pushing[worker] = False, 0
+            self.is_called[worker] = False
+            self.n_pushing[worker] = self.n_releasing[worker] = 0
 
     def load(self, view: View, graph: TaskGraph) -> None:
         """Take over the graph that is executed next."""
@@ -165,6 +173,11 @@ class RuntimeState:
         self.cost_s = [lists[r] for r in row.tolist()]
         self.graph = graph
         self.priority = [0] * graph.n_tasks if graph.priority is None else graph.priority.tolist()
+        self.n_accesses = (graph.join_access - graph.access_ptr[:-1]).tolist()
+        final = np.zeros(graph.n_accesses + 1, np.int64)
+        if graph.access_final is not None:
+            np.cumsum(graph.access_final, out=final[1:])
+        self.n_final = (final[graph.join_access] - final[graph.access_ptr[:-1]]).tolist()
         rows = sorted({int(row[worker]) for worker in self.order})
         stuck = np.flatnonzero(np.isinf(cost_s[rows]).all(axis=0))
         if len(stuck):
@@ -194,12 +207,13 @@ class RuntimeState:
         self.place[task] = PUSHED, self.order[0]
         return at
 
-    def give(self, worker: int, task: int) -> Transfer:
+    def give(self, worker: int, task: int, fetch_s: float) -> Transfer:
         """Return the transfer of a task to a worker, and note it."""
         self.is_waiting[worker] = False
         self.held[worker] += 1
         self.claims.pop(task, None)
-        return Transfer(*self.place.pop(task), OWN, worker, 1, 0.0, task=task)
+        delay_s = self.n_accesses[task] * fetch_s
+        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_s, task=task)
 
     def claim(self, worker: int, task: int) -> None:
         """Let the data of a queued task be fetched for a worker that will get it."""
@@ -232,6 +246,11 @@ class QueuedRuntime(PlacedPolicy):
         How long a worker that has been called, or has ended a task, looks after the copies of one
         memory before it asks for a task, in seconds; cores look after one memory, workers of
         devices after the device's and the host's.
+    fetch_s : float
+        What it costs a worker to ask for one of the data of a task that it has been given, in
+        seconds.
+    release_s : float
+        What it costs the worker that has written a datum for the last time, in seconds.
 
     Notes
     -----
@@ -243,9 +262,10 @@ class QueuedRuntime(PlacedPolicy):
     that has been called first comes first. A task that a worker has been given enters its pool,
     which fetches the data.
 
-    The two costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task`` and,
-    for each memory node, in ``_starpu_datawizard_progress``. They are negligible as such, but
-    decide who gets a task.
+    The costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task``, for
+    each memory node in ``_starpu_datawizard_progress``, for each datum in
+    ``_starpu_fetch_task_input``, and three of them for the two empty tasks of
+    ``starpu_data_wont_use``. They are negligible as such, but decide who gets a task.
 
     Where data are copied, all of them are in the first memory of the host at the start: programs
     register what they have allocated. Elsewhere `placement` says where they are.
@@ -260,6 +280,8 @@ class QueuedRuntime(PlacedPolicy):
     cores_per_device: int = param(1, low=0)
     push_s: float = param(1e-6, low=0.0)
     look_s: float = param(1e-6, low=0.0)
+    fetch_s: float = param(1e-6, low=0.0)
+    release_s: float = param(3e-6, low=0.0)
 
     #: Whether data are fetched for the worker in whose queue a task is.
     fetches_queued: ClassVar[bool] = False
@@ -388,14 +410,15 @@ class QueuedRuntime(PlacedPolicy):
     def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a worker has one task less; it does not sleep now."""
         state.held[worker] -= 1
-        state.n_pushing[worker] = 0
+        state.n_pushing[worker], state.n_releasing[worker] = 0, state.n_final[task]
         state.is_waiting[worker] = False
         self.note_end(view, state, task, worker)
 
     def _pushed_s(self, view: View, state: RuntimeState, worker: int) -> float:
         """Return when a worker has pushed what it has made ready, in seconds."""
         n_pushing, state.n_pushing[worker] = state.n_pushing[worker], 0
-        return now_s(view) + n_pushing * self.push_s
+        n_releasing, state.n_releasing[worker] = state.n_releasing[worker], 0
+        return now_s(view) + n_pushing * self.push_s + n_releasing * self.release_s
 
     def _come_round(
         self, view: View, state: RuntimeState, worker: int, at: float
@@ -416,7 +439,7 @@ class QueuedRuntime(PlacedPolicy):
         task = self.choose(view, state, worker)
         claims = state.take_claims()
         if task is not None:
-            return *claims, state.give(worker, task)
+            return *claims, state.give(worker, task, self.fetch_s)
         if state.is_called[worker]:
             return *claims, *self._come_round(view, state, worker, now_s(view))
         state.is_waiting[worker] = True

@@ -127,6 +127,7 @@ static void make_paths(scenario_t *s)
     p->n_resources = link + 1;
     p->n_paths = d * n * (caches ? 2 : 1) + n * n;
     int64_t *latency = INT64(p->n_paths), *slots = INT64(n);
+    double *share = DOUBLE(p->n_paths);
     double *cap = DOUBLE(p->n_paths * p->n_smt), *weight = DOUBLE(4 * p->n_paths), *capacity = DOUBLE(p->n_resources);
     int32_t *ptr = INT32(p->n_paths + 1), *resource = INT32(4 * p->n_paths);
     int32_t *access = INT32(d * n), *hit = INT32(d * n), *copy = INT32(n * n), *curve_ptr = INT32(p->n_resources + 1);
@@ -181,6 +182,9 @@ static void make_paths(scenario_t *s)
     for (int32_t node = 0; node < n; node++)
         slots[node] = caches > 0 ? 1 + rng_below(&s->rng, 40) : 0;
     p->path_latency_ps = latency;
+    for (int32_t i = 0; i < p->n_paths; i++)
+        share[i] = rng_chance(&s->rng, 0.5) ? 1.0 : 0.5;
+    p->path_share = share;
     p->path_cap = cap;
     p->path_resource_ptr = ptr;
     p->path_resource = resource;

@@ -101,6 +101,7 @@ cdef int _fill_paths(ssk_problem_t *p, object problem, list kept) except -1:
     n_resources, n_curve = len(problem.resource_capacity), len(problem.curve)
     p.n_paths, p.n_crossings, p.n_resources, p.n_curve = n_paths, n_crossings, n_resources, n_curve
     p.path_latency_ps = <const int64_t *>_array(kept, paths, "latency_ps", np.int64, (n_paths,))
+    p.path_share = <const double *>_array(kept, paths, "share", np.float64, (n_paths,))
     p.path_cap = <const double *>_array(kept, paths, "cap", np.float64, (n_paths, p.n_smt))
     p.path_resource_ptr = <const int32_t *>_array(kept, paths, "resource_ptr", np.int32, (n_paths + 1,))
     p.path_resource = <const int32_t *>_array(kept, paths, "resource", np.int32, (n_crossings,))

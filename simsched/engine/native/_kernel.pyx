@@ -466,6 +466,10 @@ cdef class NativeBackend:
         """Return whether a block is valid on a memory node."""
         return bool(ssk_sim_holds(self.sim, node, block))
 
+    def expects(self, int32_t node, int32_t block):
+        """Return whether a block is valid on a memory node, wanted there or on its way."""
+        return bool(ssk_sim_expects(self.sim, node, block))
+
     def executed_ps(self, int32_t task):
         """Return how long a task has been executed; 0 unless the plan times tasks."""
         return ssk_sim_executed_ps(self.sim, task)

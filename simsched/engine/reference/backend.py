@@ -422,6 +422,11 @@ class SimpyBackend:
             return int(homes.node[block]) == node or node in homes.replicas[block]
         return node in self.copies.valid[block]
 
+    def expects(self, node: int, block: int) -> bool:
+        """Return whether a block is valid on a node, wanted there or on its way."""
+        is_coming = self.copies is not None and self.copies.is_coming((block, node))
+        return is_coming or self.holds(node, block)
+
     def executed_ps(self, task: int) -> int:
         """Return how long a task has been executed; 0 unless the plan times tasks."""
         return self.tasks.executed_ps[task] if self.plan.times_tasks else 0

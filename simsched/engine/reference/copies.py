@@ -20,7 +20,7 @@ Place = tuple[int, int]  #: a block and a node
 
 @dataclass
 class Copy:
-    """A copy on its way. `is_stale`: the block has been written since it began."""
+    """A copy that has been handed over. `is_stale`: the block has been written since."""
 
     block: int
     source: int
@@ -37,13 +37,17 @@ class Want:
     block: int = field(compare=False)
     node: int = field(compare=False)
     is_copy: bool = field(compare=False)  # not only room
+    lane: int = field(compare=False)
 
 
 URGENT, BRING_BACK = (0, 0), (2, 0)
+#: copies that may be handed over between two nodes at a time when the next one is urgent, a
+#: prefetch, or brought back
+MOST_HANDED = (5, 2, 1)
 
 
 class Lanes:
-    """What keeps a copy back: copies that are running, and those before it that are kept back."""
+    """What keeps a copy back: those that have been handed over before it and have not ended."""
 
     def __init__(self, is_device: list[bool]) -> None:
         self._is_device = is_device
@@ -72,7 +76,8 @@ class Copies:
     """Where blocks are valid, what is wanted where, and the copies on their way.
 
     Lane ``source * n_nodes + target`` copies from one node to another; its flows and timers are
-    those of entity ``n_workers + lane``.
+    those of entity ``n_workers + lane``. What wants room alone is in the lane from its node to
+    itself.
     """
 
     def __init__(self, sim: SimpyBackend) -> None:
@@ -87,11 +92,16 @@ class Copies:
         self._readers: dict[Place, int] = {}  # copies that are being read from here
         self._used: dict[Place, int] = {}  # number of the last use
         self._n_uses = 0
-        self._wanted: list[Want] = []  # in their order
+        n = len(self._is_device)
+        self._wanted: list[list[Want]] = [[] for _ in range(n * n)]  # by lane, in their order
         self._wanted_at: dict[Place, Want] = {}
-        self._added: list[Want] | None = None  # what becomes wanted while others are served
         self._n_wants = 0
+        self._has_more = False  # whether something has become wanted since lanes were gone through
+        self._lanes = [source * n + target for target in range(n) for source in range(n)]
+        self._n_handed = [0] * (n * n)  # copies of each lane that have been handed over
+        self._handed: list[Copy] = []  # those that have not begun, in their order
         self._running: dict[int, Copy] = {}  # by lane
+        self._coming: dict[Place, int] = {}  # copies that have been handed over and are not stale
         self._waiting: dict[Place, list[int]] = {}  # workers
         self._missing: dict[int, int] = {}  # blocks that a worker waits for, 1 for its turn
         self._gathering: set[int] = set()  # workers that wait
@@ -163,9 +173,11 @@ class Copies:
                 if not self._claims.get((block, other)):
                     self._drop(block, other)
             self._homes.node[block] = node
-            for copy in self._running.values():
-                if copy.block == block and not self._claims.get((block, copy.target)):
+            for copy in [*self._running.values(), *self._handed]:
+                is_of_block = copy.block == block and not copy.is_stale
+                if is_of_block and not self._claims.get((block, copy.target)):
                     copy.is_stale = True
+                    self._coming[block, copy.target] -= 1
 
     def release(self, graph: TaskGraph, first: int, last: int, worker: int) -> None:
         """Give claims back."""
@@ -186,28 +198,56 @@ class Copies:
     # copying
 
     def start(self) -> None:
-        """Start the wanted copies that can start, in their order."""
+        """Hand over what lanes have place for, and start what nothing before it keeps back."""
+        self._has_more = True
+        while self._has_more:
+            self._has_more = False
+            full: set[int] = set()  # nodes without room
+            for kind in range(len(MOST_HANDED)):
+                for lane in self._lanes:
+                    self._hand_over(lane, kind, full)
         lanes = Lanes(self._is_device)
         for copy in self._running.values():
             lanes.add(copy.source, copy.target)
-        self._added = []
-        self._wanted = [want for want in self._wanted if not self._serve(want, lanes)]
-        left = [want for want in self._added if not self._serve(want, lanes)]  # grows meanwhile
-        self._added = None
-        for want in left:
-            insort(self._wanted, want)
+        left = []
+        for copy in self._handed:
+            if lanes.exclude(copy.source, copy.target):
+                left.append(copy)
+            else:
+                self._begin(copy)
+            lanes.add(copy.source, copy.target)
+        self._handed = left
 
-    def _serve(self, want: Want, lanes: Lanes) -> bool:
-        """Do what is wanted if it can be done; return whether it is wanted no longer."""
+    def _hand_over(self, lane: int, kind: int, full: set[int]) -> None:
+        """Do what is wanted of a lane as far as it has place; note nodes without room."""
+        source, target = divmod(lane, len(self._is_device))
+        for want in [want for want in self._wanted[lane] if want.rank[0] == kind]:
+            has_place = source == target or self._n_handed[lane] < MOST_HANDED[kind]
+            if not has_place or (kind > 0 and target in full):
+                return
+            is_done, is_here = self._serve(want, source)
+            if is_done or not is_here:
+                self._wanted[lane].remove(want)
+            if is_done:
+                del self._wanted_at[want.block, want.node]
+            elif not is_here:
+                self._add(want.rank, want.block, want.node, is_copy=True)
+            else:
+                full.add(target)
+
+    def _serve(self, want: Want, source: int) -> tuple[bool, bool]:
+        """Do what is wanted if it can be done.
+
+        Return whether it is wanted no longer, and whether its source has the block.
+        """
         block, node = want.block, want.node
-        is_done = node in self.valid[block]
-        if not is_done and want.is_copy and self.valid[block]:
-            is_done = self._try_start(block, node, lanes)
-        elif not is_done:
-            is_done = self._try_room(block, node)
-        if is_done:
-            del self._wanted_at[block, node]
-        return is_done
+        if node in self.valid[block]:
+            return True, True
+        if not want.is_copy:
+            return self._try_room(block, node), True
+        if source not in self.valid[block]:
+            return False, False
+        return self._try_copy(block, source, node), True
 
     def timer(self, entity: int) -> None:
         """Handle the end of a copy's latency: its bytes begin to move."""
@@ -218,7 +258,8 @@ class Copies:
             self.arrive(entity)
             return
         path = int(problem.paths.copy[copy.source, copy.target])
-        sim.sharing.start(entity, path * problem.n_smt, size, sim.now, sim.lag)
+        levels = size / float(problem.paths.share[path])
+        sim.sharing.start(entity, path * problem.n_smt, levels, sim.now, sim.lag)
 
     def arrive(self, entity: int) -> None:
         """Handle the end of a copy."""
@@ -227,6 +268,7 @@ class Copies:
         block, place = copy.block, (copy.block, copy.target)
         size = int(problem.block_bytes[block])
         self._readers[block, copy.source] -= 1
+        self._n_handed[entity - problem.n_workers] -= 1
         sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, block, copy.target)
         sim.record.migrations += 1
         sim.record.migrated_bytes += size
@@ -235,6 +277,7 @@ class Copies:
         if copy.is_stale:
             self._homes.give_back(copy.target, block)
         else:
+            self._coming[place] -= 1
             self._appear(place)
         self.start()
 
@@ -260,47 +303,49 @@ class Copies:
         """Ask for a block, or only for room for it, if it is not there and not asked for."""
         place = (block, node)
         known = self._wanted_at.get(place)
-        if known is not None and rank[0] < known.rank[0] and self._added is None:
-            self._wanted.remove(known)
-            self._add(Want(rank, self._n_wants, block, node, known.is_copy))
-        elif node not in self.valid[block] and not self._is_coming(place):
-            self._add(Want(rank, self._n_wants, block, node, is_copy))
+        if known is not None:
+            if rank[0] < known.rank[0]:
+                self._wanted[known.lane].remove(known)
+                self._add(rank, block, node, is_copy=known.is_copy, lane=known.lane)
+        elif node not in self.valid[block] and not self.is_coming(place):
+            self._add(rank, block, node, is_copy=is_copy)
 
-    def _add(self, want: Want) -> None:
-        """Put something that is wanted into its place in the order."""
+    def _add(
+        self, rank: tuple[int, int], block: int, node: int, *, is_copy: bool, lane: int = NONE
+    ) -> None:
+        """Put something that is wanted into its place in a lane, by default the nearest one."""
+        if lane == NONE:
+            source = self._nearest(block, node) if is_copy else node
+            lane = source * len(self._is_device) + node
+        want = Want(rank, self._n_wants, block, node, is_copy, lane)
         self._n_wants += 1
-        self._wanted_at[want.block, want.node] = want
-        if self._added is None:
-            insort(self._wanted, want)
-        else:
-            self._added.append(want)
+        self._wanted_at[block, node] = want
+        insort(self._wanted[lane], want)
+        self._has_more = True
 
-    def _is_coming(self, place: Place) -> bool:
+    def is_coming(self, place: Place) -> bool:
         """Return whether a block is wanted or on its way to a node."""
-        return place in self._wanted_at or any(
-            (copy.block, copy.target) == place and not copy.is_stale
-            for copy in self._running.values()
-        )
+        return place in self._wanted_at or self._coming.get(place, 0) > 0
 
-    def _try_start(self, block: int, target: int, lanes: Lanes) -> bool:
-        """Start a copy if no other excludes it and room is free; return whether it has started."""
-        sim, problem = self._sim, self._problem
-        source = self._nearest(block, target)
-        if lanes.exclude(source, target):
-            lanes.add(source, target)
+    def _try_copy(self, block: int, source: int, target: int) -> bool:
+        """Hand a copy over if room is free; return whether it has been handed over."""
+        if not self._make_room(int(self._problem.block_bytes[block]), target):
             return False
-        size = int(problem.block_bytes[block])
-        if not self._make_room(size, target):
-            return False
-        lanes.add(source, target)
-        lane = source * len(self._is_device) + target
         self._homes.take(target, block)
-        self._running[lane] = Copy(block, source, target)
+        self._handed.append(Copy(block, source, target))
+        self._n_handed[source * len(self._is_device) + target] += 1
         self._readers[block, source] = self._readers.get((block, source), 0) + 1
-        sim.record.event(sim.now, EventKind.MIGRATE_START, NONE, NONE, block, target)
-        path = int(problem.paths.copy[source, target])
-        sim.timers[problem.n_workers + lane] = sim.now + int(problem.paths.latency_ps[path])
+        self._coming[block, target] = self._coming.get((block, target), 0) + 1
         return True
+
+    def _begin(self, copy: Copy) -> None:
+        """Start a copy."""
+        sim, problem = self._sim, self._problem
+        lane = copy.source * len(self._is_device) + copy.target
+        self._running[lane] = copy
+        sim.record.event(sim.now, EventKind.MIGRATE_START, NONE, NONE, copy.block, copy.target)
+        path = int(problem.paths.copy[copy.source, copy.target])
+        sim.timers[problem.n_workers + lane] = sim.now + int(problem.paths.latency_ps[path])
 
     def _try_room(self, block: int, node: int) -> bool:
         """Make a block valid that needs nothing but room; return whether there is any."""
@@ -320,7 +365,8 @@ class Copies:
         best, least = NONE, 0.0
         for node in sorted(self.valid[block]):
             path = int(paths.copy[node, target])
-            duration = float(paths.latency_ps[path]) + size / float(paths.cap[path, 0])
+            rate = float(paths.cap[path, 0]) * float(paths.share[path])
+            duration = float(paths.latency_ps[path]) + size / rate
             if best == NONE or duration < least:
                 best, least = node, duration
         return best
@@ -345,7 +391,7 @@ class Copies:
                 self._drop(spare[0], node)
                 continue
             host = self._host(node)
-            is_saving = node in self._saving and self._is_coming((self._saving[node], host))
+            is_saving = node in self._saving and self.is_coming((self._saving[node], host))
             if idle and host != NONE and not is_saving:
                 self._saving[node] = idle[0]
                 self._want(idle[0], host, is_copy=True)

@@ -13,8 +13,10 @@ memory.
 **Shared links** are those of StarPU's own model of a bus. Every transfer crosses the link of the
 host, in either direction; it is as wide as the fastest transfer between main memory and a device.
 Where it is known which devices hang on which root of the PCI tree (option `roots`), transfers
-between devices of one root do not cross it, those between roots cross it twice, and every root has
-a link up and a link down, as wide as the fastest transfer of its devices to and from main memory.
+between devices of one root do not cross it, those between roots cross it twice, and devices,
+switches and roots have links of their own (:mod:`simsched.machine.importers.starpu_links`).
+Transfers share a link in inverse proportion to their latencies (``copy_shares: by_latency``), as
+flows do in SimGrid.
 
 **What a sampling does not say** is marked ``assumed`` in the file: how much memory there is (so
 much that it never runs out, unless it is given), how fast a processor reads its own memory (so fast
@@ -33,7 +35,12 @@ from simsched.errors import ConfigurationError, unknown_name
 from simsched.machine.importers._lines import real_file
 from simsched.machine.importers.starpu_bus import DEVICES, Bus, bus_machines, read_bus
 from simsched.machine.importers.starpu_codelets import VERSION, CostTable, read_codelet
-from simsched.machine.importers.starpu_links import crossed_links, link_lines, parse_roots
+from simsched.machine.importers.starpu_links import (
+    PciTree,
+    crossed_links,
+    link_lines,
+    parse_roots,
+)
 from simsched.machine.importers.starpu_timings import ambiguous, timing_lines
 from simsched.machine.model import RuntimeCosts
 from simsched.units import parse_size
@@ -177,7 +184,8 @@ def machine_yaml(
     reserve_drivers : bool
         Whether to leave out one core per device, as StarPU does to drive them. False by default.
     roots : str, optional
-        Devices by root of the PCI tree, for instance ``"0|1,2"``; not known by default.
+        Devices by root of the PCI tree, switches in parentheses, for instance ``"0|1,2"`` or
+        ``"(0,1),(2,3)|4"``; not known by default.
     codelets : str
         Patterns of the codelets to take, with commas in between; all by default.
     main_memory, device_memory : str, optional
@@ -204,17 +212,17 @@ def machine_yaml(
         raise ConfigurationError(f"{bus.name}: found {bus.n_cpus} cores, all of them drive devices")
     given = [_capacity("main_memory", main_memory), _capacity("device_memory", device_memory)]
     groups = [f"{kind}{i}" for i in range(len(nodes))] if per_device else [kind] * len(nodes)
-    root_of = parse_roots(roots, len(nodes)) if roots is not None else None
+    tree = parse_roots(roots, len(nodes)) if roots is not None else None
     measured_as = {"cpu": "cpu0"}
     for i, group in enumerate(groups):
         measured_as.setdefault(group, f"{kind}{i}")
     parts = [
-        _head(bus, kind, nodes, any(text is not None for text in given), root_of is not None),
+        _head(bus, kind, nodes, any(text is not None for text in given), tree is not None),
         _cores(groups),
         _sockets(cores, groups, reserve_drivers),
         _memory(given[0], given[1], len(nodes)),
-        link_lines(bus, nodes, root_of),
-        _paths(bus, nodes, root_of),
+        link_lines(bus, nodes, tree),
+        _paths(bus, nodes, tree),
         _runtime(),
         "" if costs is None else timing_lines(costs, measured_as, codelets),
     ]
@@ -301,7 +309,8 @@ def _sockets(cores: int, groups: list[str], reserve_drivers: bool) -> str:
 
 def _memory(main: str | None, device: str | None, n_devices: int) -> str:
     """Return the memory nodes."""
-    lines = ["data: copied", "", "memory:"] if n_devices else ["memory:"]
+    copied = ["data: copied", "copy_shares: by_latency", ""] if n_devices else []
+    lines = [*copied, "memory:"]
     entries = [("dram", "DRAM", "[0]", main)]
     if n_devices:
         listed = ", ".join(str(i + 1) for i in range(n_devices))
@@ -319,7 +328,7 @@ def _memory(main: str | None, device: str | None, n_devices: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _paths(bus: Bus, nodes: list[int], root_of: list[int] | None) -> str:
+def _paths(bus: Bus, nodes: list[int], tree: PciTree | None) -> str:
     """Return what every domain draws from every memory node: the source comes first in a matrix."""
     lines = [
         "paths:",
@@ -343,7 +352,7 @@ def _paths(bus: Bus, nodes: list[int], root_of: list[int] | None) -> str:
                 f'"sampling: {where} of bandwidth"]',
                 f"    latency: [{bus.latency_us[node, reader]:.6f} us, "
                 f'"sampling: {where} of latency"]',
-                f"    links: [[{', '.join(crossed_links(position, domain, root_of))}], "
-                f"{'bus' if root_of is None else 'roots'}]",
+                f"    links: [[{', '.join(crossed_links(position, domain, tree))}], "
+                f"{'bus' if tree is None else 'roots'}]",
             ]
     return "\n".join(lines) + "\n"

@@ -85,6 +85,7 @@ static int check_paths(const ssk_problem_t *p, ssk_flaw_t *flaw)
     if (p->n_paths < 1 || p->n_resources < 1 || p->n_nodes < 1 || p->n_paths > MAX_CLASSES / p->n_smt)
         return flawed(flaw, "n_paths", SSK_NONE);
     CHECK_RANGE(p->path_latency_ps, p->n_paths, 0, SSK_MAX_COST_PS);
+    CHECK_RANGE(p->path_share, p->n_paths, 1e-300, 1.0);
     CHECK_RANGE(p->path_cap, (int64_t)p->n_paths * p->n_smt, 1e-300, INFINITY);
     CHECK_PTR(p->path_resource_ptr, p->n_paths, p->n_crossings);
     for (int32_t path = 0; path < p->n_paths; path++) {

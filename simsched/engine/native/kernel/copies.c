@@ -1,5 +1,5 @@
 /*
- * Where blocks are valid: memory of the state that gather.c works on. Invariants: copies.h.
+ * Where blocks are valid: memory of the state that gather.c and copying.c work on. Invariants: copies.h.
  */
 #include "copies.h"
 
@@ -18,7 +18,11 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->last_use = ssk_new(allocator, n_places, sizeof(*self->last_use));
     self->waiter_of = ssk_new(allocator, n_places, sizeof(*self->waiter_of));
     self->is_wanted = ssk_new(allocator, n_places, sizeof(*self->is_wanted));
+    self->wanted_from = ssk_new(allocator, n_places, sizeof(*self->wanted_from));
+    self->wanted = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->wanted));
     self->lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->lane));
+    self->n_handed = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->n_handed));
+    self->is_full = ssk_new(allocator, n_nodes, sizeof(*self->is_full));
     self->has_lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->has_lane));
     self->has_target = ssk_new(allocator, n_nodes, sizeof(*self->has_target));
     self->has_end = ssk_new(allocator, n_nodes, sizeof(*self->has_end));
@@ -29,7 +33,7 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->turn_tail = ssk_new(allocator, n_nodes, sizeof(*self->turn_tail));
     self->claimed_bytes = ssk_new(allocator, n_nodes, sizeof(*self->claimed_bytes));
     if (!self->valid || !self->claims || !self->readers || !self->n_coming || !self->last_use || !self->waiter_of ||
-        !self->is_wanted || !self->lane || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
+        !self->is_wanted || !self->wanted_from || !self->wanted || !self->lane || !self->n_handed || !self->is_full || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
         !self->turn_next || !self->turn_head || !self->turn_tail || !self->claimed_bytes)
         return SSK_ERR_MEMORY;
     for (int32_t block = 0; block < problem->n_blocks; block++)
@@ -46,9 +50,11 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
 
 void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
 {
+    for (int32_t lane = 0; self->wanted != NULL && lane < self->n_nodes * self->n_nodes; lane++)
+        ssk_delete(allocator, self->wanted[lane].wants);
     void *const blocks[] = {
         self->valid,  self->claims, self->readers, self->n_coming, self->last_use, self->waiter_of, self->is_wanted,
-        self->wanted, self->added,  self->lane,    self->has_lane, self->has_target, self->has_end,
+        self->wanted, self->wanted_from, self->lane, self->n_handed, self->handed, self->is_full, self->has_lane, self->has_target, self->has_end,
         self->saving, self->missing, self->waiters,
         self->turn_next, self->turn_head, self->turn_tail, self->claimed_bytes,
     };
@@ -56,9 +62,27 @@ void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
         ssk_delete(allocator, blocks[i]);
 }
 
+/* Checks what is wanted of a lane, and counts it. */
+static bool lane_is_sound(const ssk_copies_t *self, int32_t lane, size_t *n_wanted)
+{
+    const ssk_wants_t *wanted = &self->wanted[lane];
+    int32_t n_handed = self->lane[lane].block != SSK_NONE;
+    for (size_t i = 0; i < wanted->n; i++) {
+        int64_t place = wanted->wants[i].place;
+        if (!self->is_wanted[place] || self->wanted_from[place] != lane / self->n_nodes)
+            return false;
+        if (i > 0 && ssk_want_precedes(&wanted->wants[i], &wanted->wants[i - 1]))
+            return false;
+    }
+    for (size_t i = 0; i < self->n_waiting; i++)
+        n_handed += self->handed[i].source * self->n_nodes + self->handed[i].target == lane;
+    *n_wanted += wanted->n;
+    return n_handed == self->n_handed[lane];
+}
+
 int ssk_copies_verify(const ssk_copies_t *self, const int32_t *home)
 {
-    size_t n_flags = 0, n_places = (size_t)self->n_blocks * (size_t)self->n_nodes;
+    size_t n_flags = 0, n_wanted = 0, n_places = (size_t)self->n_blocks * (size_t)self->n_nodes;
     for (int32_t block = 0; block < self->n_blocks; block++) {
         bool is_home = home[block] >= 0 && (self->valid[block] >> home[block] & 1) != 0;
         if (is_home != (self->valid[block] != 0))
@@ -69,11 +93,8 @@ int ssk_copies_verify(const ssk_copies_t *self, const int32_t *home)
         if (self->claims[place] < 0 || self->readers[place] < 0 || self->n_coming[place] < 0)
             return SSK_ERR_INVARIANT;
     }
-    for (size_t i = 0; i < self->n_wanted; i++) {
-        if (!self->is_wanted[self->wanted[i].place])
+    for (int32_t lane = 0; lane < self->n_nodes * self->n_nodes; lane++)
+        if (!lane_is_sound(self, lane, &n_wanted))
             return SSK_ERR_INVARIANT;
-        if (i > 0 && ssk_want_precedes(&self->wanted[i], &self->wanted[i - 1]))
-            return SSK_ERR_INVARIANT;
-    }
-    return n_flags == self->n_wanted && self->n_added == 0 ? SSK_OK : SSK_ERR_INVARIANT;
+    return n_flags == n_wanted && n_wanted == self->n_wanted ? SSK_OK : SSK_ERR_INVARIANT;
 }

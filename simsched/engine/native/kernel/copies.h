@@ -2,14 +2,16 @@
  * Copies of blocks in the memories of processors and devices; docs/semantics.md, "Copied data".
  *
  * Where a machine copies data, a worker computes on blocks that are valid on its own node. What is not is wanted there
- * and copied: first what is urgent, then prefetches by the priority of their tasks, then what is brought back to the
- * host, each in the order in which it was wanted. Between every two nodes there is a lane in each direction that carries out one copy at a time; lane
- * source * n_nodes + target has the flows and timers of entity n_workers + lane. Some lanes exclude each other.
+ * and copied. Between every two nodes there is a lane in each direction: lane source * n_nodes + target has the flows
+ * and timers of entity n_workers + lane; the lane from a node to itself is for what wants room alone. What is wanted of
+ * a lane is sorted: first what is urgent, then prefetches by the priority of their tasks, then what is brought back to
+ * the host, each in the order in which it was wanted. A few copies of a lane at a time are handed over, which gives
+ * them room; they are carried out in the order of handing over, as far as they exclude each other.
  *
- * Invariants: home[b] is among the nodes on which b is valid, unless there are none; is_wanted says what is in wanted,
- * which is sorted, and in added, which is empty unless wanted is being served;
- * n_coming[place] is the number of running copies to a place that are not stale; claimed_bytes never exceeds a node's
- * capacity, so that whoever has claimed its blocks gets them in the end. A place is block * n_nodes + node.
+ * Invariants: home[b] is among the nodes on which b is valid, unless there are none; is_wanted says what is wanted of
+ * the lanes, and wanted_from the source of its lane; n_handed[lane] counts the running copy of a lane and those in handed;
+ * n_coming[place] is the number of copies to a place that have been handed over and are not stale; claimed_bytes never
+ * exceeds a node's capacity, so that whoever has claimed its blocks gets them in the end. A place is block * n_nodes + node.
  */
 #ifndef SSK_COPIES_H
 #define SSK_COPIES_H
@@ -23,13 +25,18 @@ typedef struct {
 } ssk_copy_t;
 
 enum { SSK_WANTED_ROOM = 1, SSK_WANTED_COPY = 2 };
-enum { SSK_URGENT, SSK_PREFETCH, SSK_BRING_BACK }; /* rising ranks of what is wanted */
+enum { SSK_URGENT, SSK_PREFETCH, SSK_BRING_BACK, SSK_N_RANKS }; /* rising ranks of what is wanted */
 
 typedef struct {
     int64_t place;
     int32_t rank;
     int32_t priority; /* of the task for which it is prefetched, 0 with other ranks */
 } ssk_want_t;
+
+typedef struct {
+    ssk_want_t *wants; /* in their order */
+    size_t n, capacity;
+} ssk_wants_t;
 
 typedef struct {
     int32_t worker, next;
@@ -40,18 +47,22 @@ typedef struct {
     int32_t n_blocks;
     uint64_t *valid;    /* per block: bit of every node on which it is valid */
     int32_t *claims;    /* per place: tasks that use the block there */
-    int32_t *readers;   /* per place: running copies from there */
+    int32_t *readers;   /* per place: copies from there that have been handed over */
     int32_t *n_coming;  /* per place */
     int64_t *last_use;  /* per place: number of its last use */
     int32_t *waiter_of; /* per place: first entry in waiters, -1 */
     uint8_t *is_wanted; /* per place: SSK_WANTED_ROOM or SSK_WANTED_COPY, 0 when it is not wanted */
     int64_t n_uses;
-    ssk_want_t *wanted; /* in their order */
-    ssk_want_t *added;  /* what has become wanted while others are served */
-    size_t n_wanted, wanted_capacity, n_added, added_capacity;
-    bool is_serving;
-    ssk_copy_t *lane;   /* n_nodes * n_nodes */
-    /* what keeps a copy back, while wanted is served: running copies and those before it that are kept back */
+    int32_t *wanted_from; /* per place */
+    ssk_wants_t *wanted;  /* per lane */
+    size_t n_wanted;      /* of all lanes */
+    bool has_more;        /* something has become wanted since lanes were gone through */
+    ssk_copy_t *lane;     /* n_nodes * n_nodes: the running copy */
+    int32_t *n_handed;    /* per lane */
+    ssk_copy_t *handed;   /* handed over and not begun, in their order */
+    size_t n_waiting, handed_capacity;
+    uint8_t *is_full;     /* per node: lacks room, while lanes are gone through */
+    /* what keeps a copy back: those before it that have not ended */
     uint8_t *has_lane, *has_target, *has_end; /* per lane; per node; per node: of a copy between two devices */
     int32_t *saving;    /* per node: block that was last copied away to make room, -1 */
     int32_t *missing;   /* per worker: blocks that it waits for, and 1 for its turn to claim */
@@ -62,6 +73,28 @@ typedef struct {
     int32_t n_waiters, free_waiter;
     size_t waiters_capacity;
 } ssk_copies_t;
+
+static inline int64_t ssk_place(const ssk_copies_t *self, int32_t block, int32_t node)
+{
+    return (int64_t)block * self->n_nodes + node;
+}
+
+static inline bool ssk_is_valid(const ssk_copies_t *self, int32_t block, int32_t node)
+{
+    return (self->valid[block] >> node & 1) != 0;
+}
+
+/* Whether a block is wanted or on its way to a place. */
+static inline bool ssk_is_coming(const ssk_copies_t *self, int64_t place)
+{
+    return self->is_wanted[place] || self->n_coming[place] > 0;
+}
+
+/* Notes that a block is used. */
+static inline void ssk_use_copy(ssk_copies_t *self, int64_t place)
+{
+    self->last_use[place] = ++self->n_uses;
+}
 
 /* Whether something that becomes wanted now is served before `other`, which has been wanted earlier. */
 static inline bool ssk_want_precedes(const ssk_want_t *want, const ssk_want_t *other)

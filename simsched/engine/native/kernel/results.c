@@ -48,6 +48,15 @@ int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block)
     return sim->home[block] == node || ssk_replicas_has(&sim->replicas, block, node);
 }
 
+int ssk_sim_expects(const ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    if (ssk_sim_holds(sim, node, block))
+        return 1;
+    if (!sim->problem.copies_data || block < 0 || block >= sim->problem.n_blocks || node < 0 || node >= sim->problem.n_nodes)
+        return 0;
+    return ssk_is_coming(&sim->copies, ssk_place(&sim->copies, block, node));
+}
+
 int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task)
 {
     return sim->plan.times_tasks && task >= 0 && task < sim->graph.n_tasks ? sim->executed_ps[task] : 0;

@@ -204,6 +204,9 @@ static bool memory_is_sound(const ssk_sim_t *sim)
         for (int32_t lane = 0; lane < sim->copies.n_nodes * sim->copies.n_nodes; lane++)
             if (sim->copies.lane[lane].block != SSK_NONE && sim->copies.lane[lane].target == node)
                 used += p->taken_bytes[sim->copies.lane[lane].block];
+        for (size_t i = 0; i < sim->copies.n_waiting; i++)
+            if (sim->copies.handed[i].target == node)
+                used += p->taken_bytes[sim->copies.handed[i].block];
         for (int32_t w = 0; w < p->n_workers; w++)
             if (sim->workers[w].state == SSK_COPYING && sim->workers[w].move_node == node)
                 used += p->taken_bytes[sim->workers[w].move_block];

@@ -295,6 +295,17 @@ int ssk_gather(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_gathered(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_give_back(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker) SSK_CHECK_RESULT;
+
+/* Asks for a block, or only for room for it, if it is not there and not asked for; `what` is one of SSK_WANTED_*. */
+int ssk_want(ssk_sim_t *sim, int what, ssk_want_t want) SSK_CHECK_RESULT;
+/* Hands over what is wanted as far as lanes have place, and starts what nothing keeps back. */
+int ssk_start_copies(ssk_sim_t *sim) SSK_CHECK_RESULT;
+/* Forgets the copy of a block on a node. */
+void ssk_drop_copy(ssk_sim_t *sim, int32_t block, int32_t node);
+/* Notes that a worker has one thing less to wait for. */
+void ssk_has_come(ssk_sim_t *sim, int32_t worker);
+/* Returns the first node that is no device, other than `node`; SSK_NONE when there is none. */
+int32_t ssk_host_for(const ssk_sim_t *sim, int32_t node);
 int ssk_copy_moves(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
 int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity) SSK_CHECK_RESULT;
 

@@ -253,7 +253,8 @@ typedef struct {
     const double *worker_rate; /* n_workers x n_smt */
     const int32_t *domain_hops, *domain_socket;
     const int64_t *path_latency_ps;
-    const double *path_cap; /* n_paths x n_smt */
+    const double *path_share; /* n_paths: bytes per ps at a level of 1 */
+    const double *path_cap;   /* n_paths x n_smt: the highest level */
     const int32_t *path_resource_ptr, *path_resource;
     const double *path_weight;
     const int32_t *path_access, *path_hit, *path_write; /* n_domains x n_nodes */
@@ -495,6 +496,8 @@ int ssk_sim_has_failed_worker(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_progress(const ssk_sim_t *sim, int32_t worker, ssk_progress_t *progress_ret);
 /* 1 when a block is valid on a node. */
 int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block);
+/* 1 when a block is valid on a node, wanted there or on its way. */
+int ssk_sim_expects(const ssk_sim_t *sim, int32_t node, int32_t block);
 /* Time that a task has been executed, up to the last segment that it has ended or left; 0 unless the plan times tasks. */
 int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task);
 

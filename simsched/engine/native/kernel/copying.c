@@ -1,0 +1,365 @@
+/*
+ * Wanted blocks, room for them, and their copies; docs/semantics.md, "Copied data". State: copies.h.
+ */
+#include "sim.h"
+
+/* Copies of a lane that may be handed over at a time when the next one is urgent, a prefetch, or brought back. */
+static const int32_t most_handed[SSK_N_RANKS] = {5, 2, 1};
+
+static bool is_device(const ssk_sim_t *sim, int32_t node)
+{
+    return sim->problem.node_is_device[node] != 0;
+}
+
+/* Forgets the copy of a block on a node. */
+void ssk_drop_copy(ssk_sim_t *sim, int32_t block, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    copies->valid[block] &= ~(UINT64_C(1) << node);
+    ssk_give_memory_back(sim, node, block);
+    if (sim->home[block] != node || copies->valid[block] == 0)
+        return;
+    int32_t home = 0;
+    while (!ssk_is_valid(copies, block, home))
+        home++;
+    sim->home[block] = home;
+}
+
+/* The node from which a block would come first if it were alone. */
+static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t best = SSK_NONE;
+    double least = 0.0;
+    for (int32_t node = 0; node < p->n_nodes; node++) {
+        if (!ssk_is_valid(&sim->copies, block, node))
+            continue;
+        int32_t path = p->path_copy[node * p->n_nodes + target];
+        double rate = p->path_cap[path * p->n_smt] * p->path_share[path];
+        double duration = (double)p->path_latency_ps[path] + (double)p->block_bytes[block] / rate;
+        if (best == SSK_NONE || duration < least) {
+            best = node;
+            least = duration;
+        }
+    }
+    return best;
+}
+
+/* Puts something that is wanted into its place in the lane from a source. */
+static int insert(ssk_sim_t *sim, int32_t source, ssk_want_t want)
+{
+    ssk_copies_t *copies = &sim->copies;
+    ssk_wants_t *wanted = &copies->wanted[source * copies->n_nodes + (int32_t)(want.place % copies->n_nodes)];
+    int status = ssk_grow(&sim->allocator, &wanted->wants, &wanted->capacity, wanted->n + 1, sizeof(*wanted->wants));
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    size_t at = wanted->n++;
+    for (; at > 0 && ssk_want_precedes(&want, &wanted->wants[at - 1]); at--)
+        wanted->wants[at] = wanted->wants[at - 1];
+    wanted->wants[at] = want;
+    copies->n_wanted++;
+    copies->wanted_from[want.place] = source;
+    copies->has_more = true;
+    return SSK_OK;
+}
+
+/* Moves what is wanted already to a lower rank. */
+static int hasten(ssk_sim_t *sim, ssk_want_t want)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t source = copies->wanted_from[want.place];
+    ssk_wants_t *wanted = &copies->wanted[source * copies->n_nodes + (int32_t)(want.place % copies->n_nodes)];
+    size_t at = 0;
+    while (wanted->wants[at].place != want.place)
+        at++;
+    if (wanted->wants[at].rank <= want.rank)
+        return SSK_OK;
+    wanted->n--;
+    copies->n_wanted--;
+    memmove(&wanted->wants[at], &wanted->wants[at + 1], (wanted->n - at) * sizeof(*wanted->wants));
+    return insert(sim, source, want);
+}
+
+int ssk_want(ssk_sim_t *sim, int what, ssk_want_t want)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t block = (int32_t)(want.place / copies->n_nodes), node = (int32_t)(want.place % copies->n_nodes);
+    if (copies->is_wanted[want.place])
+        return hasten(sim, want);
+    if (ssk_is_valid(copies, block, node) || ssk_is_coming(copies, want.place))
+        return SSK_OK;
+    copies->is_wanted[want.place] = (uint8_t)what;
+    return insert(sim, what == SSK_WANTED_COPY ? nearest(sim, block, node) : node, want);
+}
+
+/* The first node that is no device, other than `node`; SSK_NONE when there is none. */
+int32_t ssk_host_for(const ssk_sim_t *sim, int32_t node)
+{
+    for (int32_t host = 0; host < sim->problem.n_nodes; host++)
+        if (host != node && !is_device(sim, host))
+            return host;
+    return SSK_NONE;
+}
+
+/* Finds the least recently used block on a node that nobody uses; of those with another copy, or of all. */
+static int32_t least_used(const ssk_sim_t *sim, int32_t node, bool with_other_copy)
+{
+    const ssk_copies_t *copies = &sim->copies;
+    int32_t best = SSK_NONE;
+    int64_t least = INT64_MAX;
+    for (int32_t block = 0; block < copies->n_blocks; block++) {
+        int64_t place = ssk_place(copies, block, node);
+        uint64_t others = copies->valid[block] & ~(UINT64_C(1) << node);
+        if (!ssk_is_valid(copies, block, node) || copies->claims[place] > 0 || copies->readers[place] > 0 ||
+            (with_other_copy && others == 0) || copies->last_use[place] >= least)
+            continue;
+        best = block;
+        least = copies->last_use[place];
+    }
+    return best;
+}
+
+/* Drops least recently used copies until there is room; *has_room_ret says whether there is. */
+static int make_room(ssk_sim_t *sim, int64_t size, int32_t node, bool *has_room_ret)
+{
+    ssk_copies_t *copies = &sim->copies;
+    while (size > sim->problem.node_capacity_bytes[node] - sim->node_used[node]) {
+        int32_t spare = least_used(sim, node, true);
+        if (spare != SSK_NONE) {
+            ssk_drop_copy(sim, spare, node);
+            continue;
+        }
+        *has_room_ret = false;
+        int32_t idle = least_used(sim, node, false), host = ssk_host_for(sim, node);
+        bool is_saving = copies->saving[node] != SSK_NONE && host != SSK_NONE &&
+                         ssk_is_coming(copies, ssk_place(copies, copies->saving[node], host));
+        if (idle == SSK_NONE || is_saving || host == SSK_NONE)
+            return SSK_OK;
+        copies->saving[node] = idle;
+        return ssk_want(sim, SSK_WANTED_COPY, (ssk_want_t){ssk_place(copies, idle, host), SSK_URGENT, 0});
+    }
+    *has_room_ret = true;
+    return SSK_OK;
+}
+
+static bool is_between_devices(const ssk_sim_t *sim, int32_t source, int32_t target)
+{
+    return is_device(sim, source) && is_device(sim, target);
+}
+
+/* Notes a copy that is running or kept back. */
+static void occupy(ssk_sim_t *sim, int32_t source, int32_t target)
+{
+    ssk_copies_t *copies = &sim->copies;
+    copies->has_lane[source * copies->n_nodes + target] = copies->has_target[target] = 1;
+    if (is_between_devices(sim, source, target))
+        copies->has_end[source] = copies->has_end[target] = 1;
+}
+
+/* Whether a copy is kept back by one that has been noted. */
+static bool is_excluded(const ssk_sim_t *sim, int32_t source, int32_t target)
+{
+    const ssk_copies_t *copies = &sim->copies;
+    if (copies->has_lane[source * copies->n_nodes + target] || copies->has_end[target])
+        return true;
+    return is_between_devices(sim, source, target) && (copies->has_target[source] || copies->has_target[target]);
+}
+
+/* Hands a copy over if room is free; *is_handed_ret says whether it has been handed over. */
+static int try_copy(ssk_sim_t *sim, int32_t block, int32_t source, int32_t target, bool *is_handed_ret)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int status = make_room(sim, sim->problem.block_bytes[block], target, is_handed_ret);
+    if (status != SSK_OK || !*is_handed_ret)
+        return status;
+    status = ssk_grow(&sim->allocator, &copies->handed, &copies->handed_capacity, copies->n_waiting + 1,
+                      sizeof(*copies->handed));
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    ssk_take_memory(sim, target, block);
+    copies->handed[copies->n_waiting++] = (ssk_copy_t){block, source, target, false};
+    copies->n_handed[source * copies->n_nodes + target]++;
+    copies->readers[ssk_place(copies, block, source)]++;
+    copies->n_coming[ssk_place(copies, block, target)]++;
+    return SSK_OK;
+}
+
+/* Makes a block valid on a node and lets workers go on that have waited for it. */
+static void appear(ssk_sim_t *sim, int32_t block, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int64_t place = ssk_place(copies, block, node);
+    int32_t entry = copies->waiter_of[place];
+    copies->valid[block] |= UINT64_C(1) << node;
+    ssk_use_copy(copies, place);
+    copies->waiter_of[place] = SSK_NONE;
+    while (entry != SSK_NONE) {
+        ssk_waiter_t waiter = copies->waiters[entry];
+        copies->waiters[entry].next = copies->free_waiter;
+        copies->free_waiter = entry;
+        ssk_has_come(sim, waiter.worker);
+        entry = waiter.next;
+    }
+}
+
+/* Makes a block valid that needs nothing but room; *has_appeared_ret says whether there was any. */
+static int try_room(ssk_sim_t *sim, int32_t block, int32_t node, bool *has_appeared_ret)
+{
+    int64_t size = sim->problem.block_bytes[block];
+    int status = make_room(sim, size, node, has_appeared_ret);
+    if (status != SSK_OK || !*has_appeared_ret)
+        return status;
+    ssk_take_memory(sim, node, block);
+    if (sim->copies.valid[block] == 0) {
+        sim->home[block] = node;
+        ssk_event(sim, SSK_FIRST_TOUCH, SSK_NONE, SSK_NONE, block, node);
+    }
+    appear(sim, block, node);
+    return SSK_OK;
+}
+
+/* Does what is wanted if it can be done; *is_done_ret says whether it is wanted no longer. */
+static int serve(ssk_sim_t *sim, int64_t place, bool *is_done_ret)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t block = (int32_t)(place / copies->n_nodes), node = (int32_t)(place % copies->n_nodes);
+    int status = SSK_OK;
+    *is_done_ret = ssk_is_valid(copies, block, node);
+    if (!*is_done_ret && copies->is_wanted[place] == SSK_WANTED_COPY)
+        status = try_copy(sim, block, copies->wanted_from[place], node, is_done_ret);
+    else if (!*is_done_ret)
+        status = try_room(sim, block, node, is_done_ret);
+    if (*is_done_ret)
+        copies->is_wanted[place] = 0;
+    return status;
+}
+
+/* Whether the source of what is wanted no longer has the block, nor has its node got it otherwise. */
+static bool has_lost_source(const ssk_copies_t *copies, int64_t place)
+{
+    int32_t block = (int32_t)(place / copies->n_nodes), node = (int32_t)(place % copies->n_nodes);
+    return copies->is_wanted[place] == SSK_WANTED_COPY && !ssk_is_valid(copies, block, node) &&
+           !ssk_is_valid(copies, block, copies->wanted_from[place]);
+}
+
+/* Does what is wanted of a lane with a rank as far as the lane has place. What it adds is in other lanes. */
+static int hand_over(ssk_sim_t *sim, int32_t lane, int32_t rank)
+{
+    ssk_copies_t *copies = &sim->copies;
+    ssk_wants_t *wanted = &copies->wanted[lane];
+    int32_t source = lane / copies->n_nodes, target = lane % copies->n_nodes;
+    bool is_done = false;
+    int status = SSK_OK;
+    size_t kept = 0, i = 0;
+    while (kept < wanted->n && wanted->wants[kept].rank < rank)
+        kept++;
+    for (i = kept; i < wanted->n && status == SSK_OK && wanted->wants[i].rank == rank; i++) {
+        ssk_want_t want = wanted->wants[i];
+        bool has_place = source == target || copies->n_handed[lane] < most_handed[rank];
+        if (!has_place || (rank > SSK_URGENT && copies->is_full[target]))
+            break;
+        if (has_lost_source(copies, want.place)) {
+            int32_t block = (int32_t)(want.place / copies->n_nodes);
+            status = insert(sim, nearest(sim, block, target), want);
+            continue;
+        }
+        status = serve(sim, want.place, &is_done);
+        if (!is_done) {
+            copies->is_full[target] = 1;
+            wanted->wants[kept++] = want;
+        }
+    }
+    copies->n_wanted -= i - kept;
+    memmove(&wanted->wants[kept], &wanted->wants[i], (wanted->n - i) * sizeof(*wanted->wants));
+    wanted->n -= i - kept;
+    return status;
+}
+
+/* Starts a copy that has been handed over. */
+static void begin(ssk_sim_t *sim, ssk_copy_t copy)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t lane = copy.source * p->n_nodes + copy.target;
+    sim->copies.lane[lane] = copy;
+    ssk_event(sim, SSK_MIGRATE_START, SSK_NONE, SSK_NONE, copy.block, copy.target);
+    ssk_timers_set(&sim->timers, p->n_workers + lane, ssk_add_ps(sim->now, p->path_latency_ps[p->path_copy[lane]]));
+}
+
+/* Starts those that have been handed over and are not kept back. */
+static void begin_all(ssk_sim_t *sim)
+{
+    ssk_copies_t *copies = &sim->copies;
+    size_t n_lanes = (size_t)copies->n_nodes * (size_t)copies->n_nodes, kept = 0;
+    memset(copies->has_lane, 0, n_lanes);
+    memset(copies->has_target, 0, (size_t)copies->n_nodes);
+    memset(copies->has_end, 0, (size_t)copies->n_nodes);
+    for (size_t lane = 0; lane < n_lanes; lane++)
+        if (copies->lane[lane].block != SSK_NONE)
+            occupy(sim, copies->lane[lane].source, copies->lane[lane].target);
+    for (size_t i = 0; i < copies->n_waiting; i++) {
+        ssk_copy_t copy = copies->handed[i];
+        if (is_excluded(sim, copy.source, copy.target))
+            copies->handed[kept++] = copy;
+        else
+            begin(sim, copy);
+        occupy(sim, copy.source, copy.target);
+    }
+    copies->n_waiting = kept;
+}
+
+int ssk_start_copies(ssk_sim_t *sim)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int status = SSK_OK;
+    copies->has_more = copies->n_wanted > 0;
+    while (copies->has_more && status == SSK_OK) {
+        copies->has_more = false;
+        memset(copies->is_full, 0, (size_t)copies->n_nodes);
+        for (int32_t rank = 0; rank < SSK_N_RANKS; rank++)
+            for (int32_t target = 0; target < copies->n_nodes; target++)
+                for (int32_t source = 0; source < copies->n_nodes && status == SSK_OK; source++)
+                    if (copies->wanted[source * copies->n_nodes + target].n > 0)
+                        status = hand_over(sim, source * copies->n_nodes + target, rank);
+    }
+    if (status == SSK_OK && copies->n_waiting > 0)
+        begin_all(sim);
+    return status;
+}
+
+int ssk_copy_moves(ssk_sim_t *sim, int32_t entity)
+{
+    const ssk_problem_t *p = &sim->problem;
+    const ssk_copy_t *copy = &sim->copies.lane[entity - p->n_workers];
+    if (p->block_bytes[copy->block] == 0)
+        return ssk_copy_arrives(sim, entity);
+    int32_t path = p->path_copy[copy->source * p->n_nodes + copy->target], flow_class = path * p->n_smt;
+    int status = ssk_flows_reserve(&sim->flows, &sim->allocator, flow_class, sim->flows.classes[flow_class].n + 1);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    double levels = (double)p->block_bytes[copy->block] / p->path_share[path];
+    ssk_flows_start(&sim->flows, entity, flow_class, levels, sim->now, sim->lag);
+    return SSK_OK;
+}
+
+int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
+{
+    const ssk_problem_t *p = &sim->problem;
+    ssk_copies_t *copies = &sim->copies;
+    int32_t lane = entity - p->n_workers;
+    ssk_copy_t copy = copies->lane[lane];
+    int64_t place = ssk_place(copies, copy.block, copy.target), size = p->block_bytes[copy.block];
+    copies->lane[lane].block = SSK_NONE;
+    copies->n_handed[lane]--;
+    copies->readers[ssk_place(copies, copy.block, copy.source)]--;
+    ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target);
+    sim->migrations++;
+    sim->migrated_bytes += size;
+    sim->node_bytes_now[ssk_max(p->node_domain[copy.target], 0) * p->n_nodes + copy.source] += size;
+    if (copy.is_stale) {
+        ssk_give_memory_back(sim, copy.target, copy.block);
+    } else {
+        copies->n_coming[place]--;
+        appear(sim, copy.block, copy.target);
+    }
+    return ssk_start_copies(sim);
+}
