@@ -71,6 +71,8 @@ def describe_machine(machine: Machine, width: int = 120) -> str:
     tree.add(", ".join(_sizes(machine)))
     if machine.copies_data:
         tree.add("data: copied to the memory of the processor that uses them")
+        how = "in inverse proportion to their latency" if machine.shares_by_latency else "equally"
+        tree.add(f"copies share links {how}")
     _add_cores(tree.add("cores"), machine)
     _add_domains(tree.add("domains"), machine)
     if machine.caches:

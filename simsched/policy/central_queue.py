@@ -45,11 +45,7 @@ class CentralQueue(QueuedRuntime):
 
     def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
         """Return the first device that sleeps, otherwise all cores, if they can execute it."""
-        able = [w for w in state.order if state.can_run(w)(task)]
-        for worker in able:
-            if state.is_device[worker] and state.is_waiting[worker] and not state.is_coming[worker]:
-                return [worker]
-        return [w for w in able if not state.is_device[w]]
+        return state.first_to_wake(task)
 
     def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
         """Take the first task that the worker can execute."""

@@ -30,6 +30,7 @@ class TransferModel:
         self._latency_s = [[0.0] * n for _ in range(n)]
         self._byte_time_s = [[0.0] * n for _ in range(n)]
         self._copies_data = machine.copies_data
+        self._is_device = [node.kind == "GPU" for node in machine.nodes]
         for target, node in enumerate(machine.nodes):
             for source in range(n):
                 if source == target or node.domain is None:
@@ -38,9 +39,7 @@ class TransferModel:
                 self._latency_s[source][target] = path.latency_ps * 1e-12
                 self._byte_time_s[source][target] = slowdown / path.core_cap_bytes_per_s[0]
 
-    def missing_bytes(
-        self, view: View, graph: TaskGraph, task: int, node: int
-    ) -> tuple[int, int]:
+    def missing_bytes(self, view: View, graph: TaskGraph, task: int, node: int) -> tuple[int, int]:
         """Return the bytes of what a task reads that are not valid on a node, and not expected."""
         assert view.state is not None
         holds, expects = view.state.holds, view.state.expects
@@ -50,17 +49,21 @@ class TransferModel:
             sum(int(graph.block_bytes[block]) for block in missing if not expects(node, block)),
         )
 
-    def penalty_s(self, view: View, graph: TaskGraph, task: int, node: int) -> float:
+    def penalty_s(
+        self, view: View, graph: TaskGraph, task: int, node: int, released: set[int]
+    ) -> float:
         """Return the expected time of bringing what a task reads to a node, one by one.
 
-        What is already expected there takes no time.
+        What is already expected there takes no time. What has been `released` only now is not
+        expected by the host yet.
         """
         if not self._copies_data:
             return 0.0
         assert view.state is not None
         holds, expects, total = view.state.holds, view.state.expects, 0.0
         for block in read_blocks(graph, task):
-            if expects(node, block):
+            is_unasked = block in released and not self._is_device[node]
+            if (holds if is_unasked else expects)(node, block):
                 continue
             size = int(graph.block_bytes[block])
             total += min(
@@ -190,7 +193,8 @@ class DequeModel(QueuedRuntime):
         """Queue a task where it is expected to end best."""
         model: Model = state.queues
         now = now_s(view)
-        worker, penalty = self.best_worker(view, state, task, now)
+        released = state.releasing[pusher] if pusher >= 0 else set()
+        worker, penalty = self.best_worker(view, state, task, now, released)
         queue, length = model.workers[worker], state.cost_s[worker][task]
         queue.start_s = max(queue.start_s, now)
         late = max(0.0, now + penalty - (queue.start_s + queue.length_s))
@@ -204,7 +208,7 @@ class DequeModel(QueuedRuntime):
         return [owner]
 
     def best_worker(
-        self, view: View, state: RuntimeState, task: int, now: float
+        self, view: View, state: RuntimeState, task: int, now: float, released: set[int]
     ) -> tuple[int, float]:
         """Return the worker with the smallest fitness, and the time of copies in seconds.
 
@@ -218,6 +222,9 @@ class DequeModel(QueuedRuntime):
             A ready task.
         now : float
             Present time in seconds.
+        released : set of int
+            Blocks that the worker that pushes the task has just written for the last time: it has
+            not yet asked for bringing them back.
         """
         model: Model = state.queues
         penalty: dict[int, float] = {}
@@ -229,7 +236,7 @@ class DequeModel(QueuedRuntime):
             queue, node = model.workers[worker], state.node[worker]
             if node not in penalty:
                 penalty[node] = (
-                    model.transfers.penalty_s(view, state.graph, task, node)
+                    model.transfers.penalty_s(view, state.graph, task, node, released)
                     if self.data_aware
                     else 0.0
                 )

@@ -190,14 +190,18 @@ class Heteroprio(QueuedRuntime):
                 able = [c for c, b in buckets.of_class.items() if kind in b.types]
                 able.sort(key=lambda c: -buckets.score(kind, buckets.of_class[c], self.min_samples))
                 buckets.order[kind] = able
+            for known in buckets.of_class.values():
+                times = [known.expected_s(kind) for kind in TYPES]
+                known.fastest = min(known.types, key=lambda kind: times[kind])
+                known.slow_factor = times[1 - known.fastest] / max(times[known.fastest], 1e-15)
         buckets.n_pushed += 1
         self._learn_push(state, task, bucket)
-        for known in buckets.of_class.values():
-            times = [known.expected_s(kind) for kind in TYPES]
-            known.fastest = min(known.types, key=lambda kind: times[kind])
-            known.slow_factor = times[1 - known.fastest] / max(times[known.fastest], 1e-15)
         bucket.tasks.append(task)
         return state.order[0]
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
+        return state.first_to_wake(task)
 
     def _bucket(self, state: RuntimeState, task: int) -> Bucket:
         """Return the bucket of a task's class, a new one if the class has not been seen."""

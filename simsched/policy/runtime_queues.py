@@ -106,8 +106,8 @@ class RuntimeState:
         Expected seconds of every task on each worker; workers that are alike share a list.
     priority : list of int
         What the program says about the urgency of each task.
-    n_accesses, n_final : list of int
-        Accesses of the body of each task, and those after which nobody writes the datum.
+    n_accesses : list of int
+        Accesses of the body of each task.
     held : list of int
         Tasks of each worker that it has asked for and not finished.
     is_waiting : list of bool
@@ -118,8 +118,10 @@ class RuntimeState:
         Whether a worker on its way has been called: it asks once more if it finds nothing.
     n_pushing : list of int
         Tasks that a worker has made ready since it ended one, until it comes round.
+    releasing : list of set of int
+        Blocks that its last task has written for the last time.
     n_releasing : list of int
-        Data that it has written for the last time, likewise.
+        How many these are, until it comes round.
     of_program : tuple of float and int
         When the program has begun to push tasks, and how many since then.
     pushes : list of (float, int, int, int)
@@ -143,13 +145,13 @@ class RuntimeState:
         self.cost_s: list[list[float]] = []
         self.priority: list[int] = []
         self.n_accesses: list[int] = []
-        self.n_final: list[int] = []
         self.graph = view.workload.graph
         self.held = [0] * n
         self.is_waiting = [False] * n
         self.is_coming = [False] * n
         self.is_called = [False] * n
         self.n_pushing = [0] * n
+        self.releasing: list[set[int]] = [set() for _ in range(n)]
         self.n_releasing = [0] * n
         self.of_program = (0.0, 0)
         self.pushes: list[tuple[float, int, int, int]] = []
@@ -174,10 +176,6 @@ class RuntimeState:
         self.graph = graph
         self.priority = [0] * graph.n_tasks if graph.priority is None else graph.priority.tolist()
         self.n_accesses = (graph.join_access - graph.access_ptr[:-1]).tolist()
-        final = np.zeros(graph.n_accesses + 1, np.int64)
-        if graph.access_final is not None:
-            np.cumsum(graph.access_final, out=final[1:])
-        self.n_final = (final[graph.join_access] - final[graph.access_ptr[:-1]]).tolist()
         rows = sorted({int(row[worker]) for worker in self.order})
         stuck = np.flatnonzero(np.isinf(cost_s[rows]).all(axis=0))
         if len(stuck):
@@ -191,6 +189,14 @@ class RuntimeState:
         """Return whether a task has a cost on a worker."""
         cost_s = self.cost_s[worker]
         return lambda task: cost_s[task] != float("inf")
+
+    def first_to_wake(self, task: int) -> list[int]:
+        """Return the first device that sleeps, otherwise all cores, if they can execute a task."""
+        able = [w for w in self.order if self.can_run(w)(task)]
+        for worker in able:
+            if self.is_device[worker] and self.is_waiting[worker] and not self.is_coming[worker]:
+                return [worker]
+        return [w for w in able if not self.is_device[w]]
 
     def push(self, task: int, worker: int, now: float, push_s: float) -> float:
         """Note a push by a worker, -1 for the program; return when it is done, in seconds."""
@@ -206,6 +212,15 @@ class RuntimeState:
         self.n_pushes += 1
         self.place[task] = PUSHED, self.order[0]
         return at
+
+    def release(self, task: int, worker: int) -> None:
+        """Note what a worker's task has written for the last time."""
+        graph = self.graph
+        if graph.access_final is None:
+            return
+        span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
+        self.releasing[worker] = set(graph.access_block[span][graph.access_final[span]].tolist())
+        self.n_releasing[worker] = len(self.releasing[worker])
 
     def give(self, worker: int, task: int, fetch_s: float) -> Transfer:
         """Return the transfer of a task to a worker, and note it."""
@@ -410,7 +425,8 @@ class QueuedRuntime(PlacedPolicy):
     def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a worker has one task less; it does not sleep now."""
         state.held[worker] -= 1
-        state.n_pushing[worker], state.n_releasing[worker] = 0, state.n_final[task]
+        state.n_pushing[worker] = 0
+        state.release(task, worker)
         state.is_waiting[worker] = False
         self.note_end(view, state, task, worker)
 

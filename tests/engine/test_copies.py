@@ -32,14 +32,18 @@ RATE = 10e9  # bytes per second of every path
 
 
 def device_machine(
-    devices: int = 2, capacity_bytes: int = 100 * MB, latency_ps: int = 5_000_000, cores: int = 2
+    devices: int = 2,
+    capacity_bytes: int = 100 * MB,
+    latency_ps: int = 5_000_000,
+    cores: int = 2,
+    dram_bytes_per_s: float = 1e12,
 ) -> Machine:
     """A host with some cores, and devices with a core each and memory of their own."""
     machine = make_machine(
         domains=1 + devices,
         cores_per_domain=cores,
         core_cap_bytes_per_s=RATE,
-        dram_bandwidth_bytes_per_s=1e12,
+        dram_bandwidth_bytes_per_s=dram_bytes_per_s,
         remote_latency_ps=latency_ps,
     )
     nodes = tuple(
@@ -207,10 +211,10 @@ class _QueueingInOrder(_Queueing):
     by_priority = False
 
 
-# The first is on its way before anything else is wanted; then the task that its worker takes.
+# The first two are handed over before anything else is wanted; then the task that its worker takes.
 @pytest.mark.parametrize(
     ("policy", "copied"),
-    [(_Queueing, [0, 3, 4, 1, 5, 2]), (_QueueingInOrder, [0, 3, 1, 2, 4, 5])],
+    [(_Queueing, [0, 1, 3, 4, 5, 2]), (_QueueingInOrder, [0, 1, 3, 2, 4, 5])],
 )
 def test_what_is_urgent_comes_before_prefetches_and_these_by_priority_or_in_order(
     policy: type[_Queueing], copied: list[int]
@@ -231,6 +235,53 @@ def test_data_come_from_the_node_that_would_be_fastest() -> None:
     tasks, chain = [[(0, MB, 0)], [(0, MB, 0)]], [(0, 1)]
     run = both(machine, program(tasks, chain), _Assigned([FIRST, SECOND]))
     assert run.makespan_s == pytest.approx(2 * COPY_S + 2 * 1e6 / 4e9, rel=1e-9)
+
+
+@pytest.mark.parametrize(("by_latency", "first_s"), [(False, 2e-3), (True, 1.5e-3)])
+def test_copies_share_equally_or_in_inverse_proportion_to_their_latency(
+    by_latency: bool, first_s: float
+) -> None:
+    # Two copies of 10 MB at 10 GB/s each together draw 10 GB/s from the host; the latency of the
+    # second one is twice that of the first. Either each gets half and both take 2 ms, or the first
+    # gets two thirds, takes 1.5 ms, and the second one the whole rest of the time. It begins 10 us
+    # later, in which the first one has moved 0.1 MB alone.
+    machine = device_machine(dram_bytes_per_s=RATE, latency_ps=10_000_000)
+    far = [list(row) for row in machine.paths]
+    far[2][0] = replace(far[2][0], latency_ps=20_000_000)
+    machine = replace(machine, paths=tuple(tuple(row) for row in far), shares_by_latency=by_latency)
+    run = both(machine, program([[(0, MB, 0)], [(1, MB, 0)]]), _Assigned([FIRST, SECOND]))
+    assert run.trace is not None
+    events = run.trace.events
+    ends = events["time_ps"][events["kind"] == EventKind.MIGRATE_END] * 1e-12
+    early_s = 10e-6  # that the first one is alone
+    assert ends[0] == pytest.approx(20e-6 + (first_s - early_s * first_s / 1e-3), rel=1e-9)
+    assert ends[1] == pytest.approx(10e-6 + 2e-3, rel=1e-9)
+
+
+class _Behind(_QueueingInOrder):
+    """Every task on its worker, the last one behind the others."""
+
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
+        is_last = task == view.workload.graph.n_tasks - 1
+        return Pool(int(is_last), int(self.worker[task]))  # type: ignore[attr-defined]
+
+
+def test_copies_from_another_node_do_not_wait_for_those_of_a_full_lane() -> None:
+    # Blocks 0 to 2 are on the host, block 3 has been written on the first device. While the second
+    # one computes for 250 us and more they are prefetched in this order: two of them are handed
+    # over from the host, then block 3, then block 2 when block 0 has come; it waits for block 3.
+    tasks: list[list[tuple[int, int, int]]] = [
+        [(3, 0, MB)],
+        [],
+        [(0, MB, 0), (1, MB, 0), (2, MB, 0), (3, MB, 0)],
+    ]
+    workload = program(tasks, [(0, 2)], ops=1e6)
+    ops = workload.graph.ops * np.array([1.0, 40.0, 1.0])
+    workload = replace(workload, graph=replace(workload.graph, ops=ops))
+    run = both(device_machine(), workload, _Behind([FIRST, SECOND, SECOND]))
+    assert run.trace is not None
+    begun = run.trace.events["kind"] == EventKind.MIGRATE_START
+    assert run.trace.events["arg0"][begun].tolist() == [0, 1, 3, 2]
 
 
 def test_prefetching_overlaps_copies_with_computation() -> None:
@@ -365,6 +416,14 @@ def test_engines_agree_on_random_programs(seed: int) -> None:
         capacity_bytes=int(rng.integers(3, 12)) * max(size, MB),
         latency_ps=int(rng.integers(0, 3)) * 1_000_000,
         cores=int(rng.integers(1, 3)),
+        dram_bytes_per_s=float(rng.choice([1e12, 1.5 * RATE])),
+    )
+    slow = [list(row) for row in machine.paths]
+    slow[-1][0] = replace(slow[-1][0], latency_ps=int(rng.integers(0, 3)) * 1_500_000)
+    machine = replace(
+        machine,
+        paths=tuple(tuple(row) for row in slow),
+        shares_by_latency=bool(rng.integers(2)),
     )
     workload = program(tasks, edges, ops=float(rng.integers(0, 5)) * 1e6, block_bytes=size)
     priority = rng.integers(-2, 3, n).astype(np.int32)

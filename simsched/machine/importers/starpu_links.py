@@ -1,11 +1,12 @@
 """Links that transfers share, as StarPU's own model of a bus has them.
 
 One link of the host is crossed by all transfers, in either direction. It is as wide as the fastest
-transfer between main memory and a device. If the PCI tree is known, transfers between devices of one
-root do not cross the host's link and those between two roots cross it twice. Then every device, every
-switch and every root has a link up and a link down, as wide as the fastest transfer out of and into
-what is below it; switches and roots have a third one for all that passes through them, twice as wide
-as the wider one of these. What stays below a switch does not cross that; what stays below a root does.
+transfer between main memory and a device. If the PCI tree is known, transfers between devices of
+one root do not cross the host's link, and those between two roots cross it twice. Then every
+device, every switch and every root has a link up and a link down, as wide as the fastest transfer
+out of and into what is below it. Switches and roots have a third one for all that passes through
+them, twice as wide as the wider one of these. What stays below a switch does not cross it; what
+stays below a root does.
 """
 
 from __future__ import annotations

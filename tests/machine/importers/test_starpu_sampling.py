@@ -15,6 +15,7 @@ from simsched.machine.importers import (
     read_codelet,
     read_sampling,
 )
+from simsched.machine.importers.starpu_links import crossed_links, parse_roots
 from simsched.resources import data_dir
 
 MEASURED = Path(__file__).resolve().parents[4] / "shared" / "data" / "starpu_sampling"
@@ -122,28 +123,56 @@ def test_options_of_a_machine(sampling):
 
 
 def test_devices_of_one_root_spare_the_link_of_the_host(sampling):
-    machine = load_machine(write_machine(sampling, roots="0|1"))
-    width = {link.name: link.bandwidth_bytes_per_s for link in machine.links}
-    assert width == {
-        "host": 6500.25e6,
-        "root0_up": 6500.25e6,
-        "root0_down": 6000.5e6,
-        "root1_up": 4000e6,
-        "root1_down": 6100e6,
+    def links(roots):
+        machine = load_machine(write_machine(sampling, roots=roots))
+        names = [link.name for link in machine.links]
+        width = {link.name: link.bandwidth_bytes_per_s for link in machine.links}
+        crossed = {
+            (source, target): [names[i] for i in machine.paths[target][source].links]
+            for source, target in ((0, 1), (2, 0), (1, 2))
+        }
+        return width, crossed
+
+    devices = {
+        "device1_up": 6500.25e6,
+        "device1_down": 6000.5e6,
+        "device2_up": 4000e6,
+        "device2_down": 6100e6,
     }
-    names = [link.name for link in machine.links]
-
-    def crossed(source, target):
-        return [names[i] for i in machine.paths[target][source].links]
-
-    assert crossed(0, 1) == ["host", "root0_down"]
-    assert crossed(2, 0) == ["root1_up", "host"]
-    assert crossed(1, 2) == ["root0_up", "host", "host", "root1_down"]
-    one = load_machine(write_machine(sampling, roots="0,1"))
-    assert one.paths[1][2].links == ()
-    for roots in ("0", "0|0,1", "0|2", "0 1", "|0,1"):
+    width, crossed = links("0|1")
+    assert width == {"host": 6500.25e6, **devices}
+    assert crossed == {
+        (0, 1): ["host", "device1_down"],
+        (2, 0): ["device2_up", "host"],
+        (1, 2): ["device1_up", "host", "host", "device2_down"],
+    }
+    width, crossed = links("0,1")
+    root = {"root0_up": 6500.25e6, "root0_down": 6100e6, "root0_through": 2 * 6500.25e6}
+    assert width == {"host": 6500.25e6, **devices, **root}
+    assert crossed == {
+        (0, 1): ["host", "root0_down", "root0_through", "device1_down"],
+        (2, 0): ["device2_up", "root0_through", "root0_up", "host"],
+        (1, 2): ["device1_up", "root0_through", "device2_down"],
+    }
+    for roots in ("0", "0|0,1", "0|2", "0 1", "|0,1", "(0,1", "((0,1))", "()|0,1"):
         with pytest.raises(ConfigurationError, match=r"roots: found .*accepted: devices 0 to 1"):
             write_machine(sampling, roots=roots)
+
+
+def test_what_stays_below_a_switch_spares_it():
+    # As StarPU's platform file of idgraf has it: two pairs of devices below a root.
+    tree = parse_roots("(0,1),(2,3)|4", 5)
+    assert crossed_links(1, 2, tree) == ["device1_up", "device2_down"]
+    out = ["device1_up", "switch0_through", "switch0_up", "root0_through"]
+    into = ["switch1_down", "switch1_through", "device4_down"]
+    assert crossed_links(1, 4, tree) == [*out, *into]
+    assert crossed_links(1, 5, tree) == [*out, "root0_up", "host", "host", "device5_down"]
+    assert crossed_links(0, 4, tree) == ["host", "root0_down", "root0_through", *into]
+
+
+def test_transfers_share_links_by_their_latency(sampling):
+    assert load_machine(write_machine(sampling)).shares_by_latency
+    assert not load_machine("a_4_0_0_12").shares_by_latency
 
 
 def test_a_machine_has_the_durations_of_its_codelets(sampling):
@@ -352,7 +381,7 @@ def test_published_timings_of_mirage():
 SHIPPED = {
     "mirage": ("0|1,2", "5072899276 B"),
     "attila": ("0,1|2", "2898808012 B"),
-    "idgraf": ("0,1,2,3|4,5,6,7", "2536184217 B"),
+    "idgraf": ("(0,1),(2,3)|(4,5),(6,7)", "2536184217 B"),
     "sirocco": (None, "10871223091 B"),
     "hannibal": (None, "2831155200 B"),
 }
