@@ -69,6 +69,8 @@ static void test_problem(uint64_t seed)
     REFUSED(*p, domain_socket, int32_t, 0, p->n_sockets);
     REFUSED(*p, path_latency_ps, int64_t, 1, -1);
     REFUSED(*p, path_latency_ps, int64_t, 1, INT64_MAX);
+    REFUSED(*p, path_share, double, 0, 0.0);
+    REFUSED(*p, path_share, double, 0, 2.0);
     REFUSED(*p, path_cap, double, 0, 0.0);
     REFUSED(*p, path_cap, double, 0, NAN);
     REFUSED(*p, path_resource_ptr, int32_t, 1, -1);
