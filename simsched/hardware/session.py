@@ -61,7 +61,7 @@ class CalibratedHost:
         Returns
         -------
         DataFrame
-            Numbers as they were measured; their units are in a column.
+            `value` (its name), `measured` (text, with the unit), `spread_percent`, `rounds`, `how`.
         """
         import pandas as pd
 

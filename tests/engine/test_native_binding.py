@@ -82,6 +82,16 @@ def test_build_is_described() -> None:
     assert config["compiler"] != "unknown"
 
 
+@pytest.mark.filterwarnings("error")
+def test_steps_of_another_type_are_refused_without_being_counted() -> None:
+    graph = small_graph()
+    problem, plan = prepare(graph)
+    steps = plan.victims.step_list.astype(np.complex128)
+    wrong = replace(plan, victims=replace(plan.victims, step_list=steps))
+    with pytest.raises(ValueError, match="step_list: found type"):
+        run(graph, problem, wrong)
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -229,9 +229,9 @@ cdef int _fill_victims(ssk_plan_t *r, object victims, tuple steps, int workers, 
     """Take over the VictimLists of a plan."""
     _length(victims, "instance")
     listed = (len(victims.instance),)
-    r.n_lists, r.n_listed = _count(victims.n_lists, "VictimLists.n_lists"), listed[0]
     r.step_choice = <const int32_t *>_array(kept, victims, "step_choice", np.int32, steps)
     r.step_list = <const int32_t *>_array(kept, victims, "step_list", np.int32, steps)
+    r.n_lists, r.n_listed = _count(victims.n_lists, "VictimLists.n_lists"), listed[0]
     r.list_ptr = <const int64_t *>_array(kept, victims, "ptr", np.int64, (r.n_lists * workers + 1,))
     r.list_instance = <const int32_t *>_array(kept, victims, "instance", np.int32, listed)
     r.list_value = <const int32_t *>_array(kept, victims, "value", np.int32, listed)
