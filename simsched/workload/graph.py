@@ -84,8 +84,9 @@ class TaskGraph:
         to 1. By default operations are divided in proportion to bytes.
     access_after : ndarray of int32, shape (n_accesses,), optional
         A task that must have ended before the access begins, -1 for none: a task that has begun
-        waits there, and its worker with it. Programs that start consumers early have such accesses:
-        a reduce task copies the output of map tasks one after the other as these end.
+        waits there, and its worker with it. Such accesses that follow each other begin in the order
+        in which their tasks end. Programs that start consumers early have them: a reduce task
+        copies the output of map tasks one after the other as these end.
     access_final : ndarray of bool, shape (n_accesses,), optional
         Accesses after which, as the program tells its runtime, nobody writes to the block any more.
         Where data are copied, the block is brought back to the host's memory when the copy is in

@@ -2,16 +2,24 @@
 
 A job with S splits and R reduce tasks has S map tasks, then R reduce tasks. A reduce task may start
 when the first ``E = ceil(slowstart * S)`` map tasks have ended (``E R`` edges); it then copies the
-outputs one after the other in the order of the map tasks, and waits for each to end.
+outputs one after the other in the order in which the map tasks end.
 
 * *Map task*: phase 1 reads its split and writes what the map function spills, phase 2 (reorder)
   writes the sorted output, which has one part for each reduce task.
-* *Reduce task*: the copy phase reads its part of every map output, one access each, and writes them
-  to a file of its own; the sort phase reads and writes that file once; the reduce phase reads it
-  and writes the result.
+* *Reduce task*: the copy phase reads its part of every map output, one access each, into a buffer
+  in memory; whenever that is full, it becomes a sorted file on the node's disk. The sort phase
+  writes what is still in memory and merges files until one pass can read them all
+  (:func:`files_of_reduce`); the reduce phase reads the files and writes the result.
 * *Blocks*: S splits, S spills, S map outputs, R copied files, R results. Only splits exist before
   the job; the others are where their task is executed.
 * *Operations* are proportional to the bytes that a task moves.
+
+The files of a reduce task are one block. Writes of the copy phase are as many as copies, each after
+one of them; there are none if the buffer never fills. The phases follow the documented shuffle of
+Hadoop 0.19: outputs are kept in 0.70 of a heap of 200 MB
+(``mapred.job.shuffle.input.buffer.percent``) and merged to disk at 0.66 of that
+(``mapred.job.shuffle.merge.percent``); nothing stays in memory for the reduce function
+(``mapred.job.reduce.input.buffer.percent``); the last merge reads 10 files (``io.sort.factor``).
 
 Classes are named ``user/application.map`` and ``user/application.reduce``.
 """
@@ -28,6 +36,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from simsched.errors import ConfigurationError
 from simsched.workload.builder import accesses, adjacency, build_graph, check_size
 from simsched.workload.draws import draw_costs, stream
 from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
@@ -36,6 +45,10 @@ from simsched.workload.registry import MIB, Cost, Count, Fraction, Size
 MAP, REDUCE = 0, 1  #: kinds of tasks
 PHASES = (2, 3)  #: number of phases by kind
 _LAST_OF_REDUCE = 3  # accesses of a reduce task after the copy phase: sort, read, write
+
+BUFFER_BYTES = int(200 * MIB * 0.70 * 0.66)  #: copied bytes that become one file, Hadoop 0.19
+MERGE_FACTOR = 10  #: files that are merged at a time, Hadoop 0.19
+MOST_FILES = 1000  #: that a reduce task may have
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,8 @@ class JobShape:
         Standard deviation over mean of the parts that reduce tasks get (lognormal).
     slowstart : float
         Part of the map tasks that have ended when reduce tasks may start.
+    buffer_bytes : int
+        Copied bytes that a reduce task keeps in memory until it writes them to a file.
     """
 
     splits: int
@@ -72,6 +87,7 @@ class JobShape:
     task_noise: float
     skew: float
     slowstart: float = 1.0
+    buffer_bytes: int = BUFFER_BYTES
 
     @property
     def early(self) -> int:
@@ -143,6 +159,71 @@ def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
     )
 
 
+def files_of_reduce(copied: int, buffer_bytes: int) -> tuple[int, int]:
+    """Return the bytes that a reduce task writes while it copies, and that its sort phase merges.
+
+    Parameters
+    ----------
+    copied : int
+        Bytes that it copies.
+    buffer_bytes : int
+        Bytes that become one file.
+
+    Raises
+    ------
+    ConfigurationError
+        If there would be more than `MOST_FILES` files.
+
+    Notes
+    -----
+    Every full buffer becomes a file, the rest another one in the sort phase. As long as there are
+    more than `MERGE_FACTOR` files, the smallest ones become one: in the first pass as many as leave
+    `MERGE_FACTOR` files to every later pass. A pass reads and writes what it merges.
+
+    Examples
+    --------
+    >>> files_of_reduce(250, 100)
+    (200, 0)
+    >>> files_of_reduce(1200, 100)  # twelve files: three of them are merged
+    (1200, 300)
+    """
+    full, rest = divmod(copied, buffer_bytes)
+    if full >= MOST_FILES:
+        raise ConfigurationError(
+            f"buffer_bytes: found {buffer_bytes} for a reduce task that copies {copied} bytes, "
+            f"accepted {copied // MOST_FILES + 1} or more: at most {MOST_FILES} files"
+        )
+    files = sorted([buffer_bytes] * full + [rest] * (rest > 0))
+    merged = 0
+    while len(files) > MERGE_FACTOR:
+        extra = (len(files) - 1) % (MERGE_FACTOR - 1)
+        count = extra + 1 if extra else MERGE_FACTOR
+        merged += sum(files[:count])
+        files = sorted([*files[count:], sum(files[:count])])
+    return full * buffer_bytes, merged
+
+
+def _copies(shape: JobShape, part: Int64Array, spilled: Int64Array) -> tuple[Int64Array, ...]:
+    """Return the accesses of the copy phases: task, block, read, written, task to wait for.
+
+    A copy and the write after it wait for the same map task, which keeps them together.
+    """
+    splits, reduces = shape.splits, shape.reduces
+    reduce = np.repeat(np.arange(reduces), 2 * splits)
+    source = np.tile(np.repeat(np.arange(splits), 2), reduces)
+    is_write = np.tile([False, True], splits * reduces)
+    written = np.diff(np.arange(splits + 1) * spilled[:, None] // splits, axis=1)
+    keep = ~is_write | (spilled > 0)[reduce]
+    rows = (
+        splits + reduce,
+        np.where(is_write, 3 * splits + reduce, 2 * splits + source),
+        np.where(is_write, 0, part[reduce]),
+        np.where(is_write, written[reduce, source], 0),
+        source,
+    )
+    return tuple(row[keep] for row in rows)
+
+
 def _part(shape: JobShape, random: np.random.Generator) -> _Part:
     """Return the tasks of one job."""
     splits, reduces = shape.splits, shape.reduces
@@ -157,15 +238,13 @@ def _part(shape: JobShape, random: np.random.Generator) -> _Part:
     zero, zeros = np.zeros(splits, np.int64), np.zeros(reduces, np.int64)
     size = np.full(splits, shape.split_bytes)
     written = np.full(splits, output)
-    awaited = np.where(every < shape.early, -1, every)
-    copies = np.repeat(reducer, splits), np.tile(out, reduces), np.repeat(part, splits)
+    spilled, merged = np.array([files_of_reduce(c, shape.buffer_bytes) for c in copied.tolist()]).T
     rows: list[tuple[Any, ...]] = [
         (every, every, size, zero, -1),
         (every, spill, zero, written, -1),
         (every, out, zero, written, -1),
-        (*copies, 0, np.tile(awaited, reduces)),
-        (reducer, run, zeros, copied, -1),
-        (reducer, run, copied, copied, -1),
+        _copies(shape, part, spilled),
+        (reducer, run, merged, copied - spilled + merged, -1),
         (reducer, run, copied, zeros, -1),
         (reducer, final, zeros, result, -1),
     ]
@@ -195,6 +274,7 @@ def single_job(
     task_noise: Cost = 0.1,
     skew: Cost = 0.1,
     slowstart: Fraction = 1.0,
+    buffer_bytes: Size = BUFFER_BYTES,
     iterations: Count = 1,
 ) -> Workload:
     """Return a program that is one MapReduce job.
@@ -221,6 +301,8 @@ def single_job(
         Part of the map tasks that have ended when reduce tasks may start; 0.05 in Hadoop. The
         default lets workers that know of no slots run the job: started early, a reduce task holds
         its worker while it waits.
+    buffer_bytes : int
+        Copied bytes that a reduce task keeps in memory until it writes them to a file.
     iterations : int
         How often the job runs; earlier ones train a scheduler that keeps a history.
     """
@@ -236,6 +318,7 @@ def single_job(
         task_noise,
         skew,
         slowstart,
+        buffer_bytes,
     )
     graph = job_graph([Job(application, "user0", 0, shape)], stream(seed, "tasks"))
     return Workload(name, graph, iterations)

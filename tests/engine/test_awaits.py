@@ -55,6 +55,50 @@ def test_nothing_is_waited_for_that_has_ended(backend: str) -> None:
     assert result.summary.makespan_ps == 19 * US
 
 
+def test_a_row_goes_by_the_ends_of_the_tasks(backend: str) -> None:
+    # Maps end at 10, 4 and 6 us. The reduce has accesses of 1, 1, 1, 2 and 3 us, the first four of
+    # which wait for maps 0, 1, 0, 2; so they begin at 4, 6, 10 and 11 us, and the last at 12 us.
+    graph = build_graph(
+        [10_000.0, 4000.0, 6000.0, 8000.0],
+        accessed=accesses([3, 3, 3, 3, 3], [0, 1, 2, 3, 4], 0, 0, 4),
+        block_bytes=[10] * 5,
+        access_share=[1 / 8, 1 / 8, 1 / 8, 2 / 8, 3 / 8],
+        access_after=[0, 1, 0, 2, -1],
+    )
+    result = run(backend, uneven(1.0, 1.0, 1.0, 1.0), graph, Deciding(owner=(0, 1, 2, 3)))
+    assert rows(result, EventKind.TASK_AWAIT, "time_ps", "arg0") == [
+        (0, 0),
+        (5 * US, 0),
+        (8 * US, 0),
+    ]
+    assert rows(result, EventKind.ACCESS, "time_ps", "arg0") == [
+        (4 * US, 1),
+        (6 * US, 3),
+        (10 * US, 0),
+        (11 * US, 2),
+        (12 * US, 4),
+    ]
+    assert result.summary.makespan_ps == 15 * US
+
+
+def test_a_new_row_begins_with_the_first_end_again(backend: str) -> None:
+    # Both maps have ended when the second row begins; in it too, map 1 comes first.
+    graph = build_graph(
+        [4000.0, 2000.0, 5000.0],
+        accessed=accesses([2] * 5, [0, 1, 2, 0, 1], 0, 0, 3),
+        block_bytes=[10] * 3,
+        access_after=[0, 1, -1, 0, 1],
+    )
+    result = run(backend, uneven(1.0, 1.0, 1.0), graph, Deciding(owner=(0, 1, 2)))
+    assert rows(result, EventKind.ACCESS, "time_ps", "arg0") == [
+        (2 * US, 1),
+        (4 * US, 0),
+        (5 * US, 2),
+        (6 * US, 1),
+        (7 * US, 0),
+    ]
+
+
 def test_who_waits_leaves_the_core_to_others(backend: str) -> None:
     # Two threads of one core compute at 0.5 each: the map has the core for itself while the reduce
     # waits, and the other way round.

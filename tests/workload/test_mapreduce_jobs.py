@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simsched.errors import ConfigurationError
 from simsched.workload.builder import adjacency, build_graph
-from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
+from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks, files_of_reduce
 from simsched.workload.registry import make_workload
 
 SMALL = {"splits": 6, "reduces": 3, "split_bytes": 3000, "task_noise": 0.0, "skew": 0.0}
@@ -18,15 +19,16 @@ def test_counts_are_those_of_the_description(name: str) -> None:
     assert graph.n_tasks == 6 + 3
     assert graph.n_edges == 6 * 3
     assert graph.n_blocks == 3 * 6 + 2 * 3
-    assert graph.n_accesses == 3 * 6 + 3 * (6 + 4)
+    # Everything fits into the memory of the reduce tasks until they sort.
+    assert graph.n_accesses == 3 * 6 + 3 * (6 + 3)
 
 
 def test_sort_moves_all_bytes_through_every_phase() -> None:
     graph = make_workload("sort_mapreduce", SMALL).graph
     total = 6 * 3000
-    # Read, spill, output; then copy (read, write), sort (read and write), reduce (read, write).
-    assert int(graph.read_bytes.sum()) == 4 * total
-    assert int(graph.written_bytes.sum()) == 5 * total
+    # Read, spill, output; then copy (read), sort (write), reduce (read, write).
+    assert int(graph.read_bytes.sum()) == 3 * total
+    assert int(graph.written_bytes.sum()) == 4 * total
     assert graph.block_bytes.tolist() == [3000] * 18 + [6000] * 6
 
 
@@ -57,12 +59,42 @@ def test_phases_go_by_bytes() -> None:
     assert tasks.phase(0, 0, 0.5) == (0, 0.25)
     assert tasks.phase(0, 1, 0.5) == (0, 0.75)
     assert tasks.phase(0, 2, 0.5) == (1, 0.5)
-    # A reduce task copies 6 x 1000 bytes and writes 6000; then it sorts; then it reads and writes.
-    assert tasks.phase(6, 3, 0.5) == (0, 3500 / 12000)
-    assert tasks.phase(6, 6, 0.0) == (0, 0.5)
-    assert tasks.phase(6, 7, 0.25) == (1, 0.25)
-    assert tasks.phase(6, 8, 1.0) == (2, 0.5)
-    assert tasks.phase(6, 9, 1.0) == (2, 1.0)
+    # A reduce task copies 6 x 1000 bytes; then it writes 6000; then it reads and writes.
+    assert tasks.phase(6, 3, 0.5) == (0, 3500 / 6000)
+    assert tasks.phase(6, 6, 0.25) == (1, 0.25)
+    assert tasks.phase(6, 7, 1.0) == (2, 0.5)
+    assert tasks.phase(6, 8, 1.0) == (2, 1.0)
+
+
+def test_what_does_not_fit_into_memory_is_written_while_copying() -> None:
+    graph = make_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 4000}).graph
+    assert graph.access_after is not None
+    first = slice(graph.access_ptr[6], graph.access_ptr[7])
+    # One file of 4000 bytes, in six parts, each after the copy of the same map's output.
+    assert graph.access_after[first].tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, -1, -1, -1]
+    assert graph.read_bytes[first].tolist() == [1000, 0] * 6 + [0, 6000, 0]
+    assert graph.written_bytes[first][:12:2].tolist() == [0] * 6
+    assert int(graph.written_bytes[first][:12].sum()) == 4000
+    assert graph.written_bytes[first][12:].tolist() == [2000, 0, 6000]
+
+
+@pytest.mark.parametrize(
+    ("files", "merged"),
+    [
+        (10, 0),  # one pass reads them all
+        (11, 2),  # two become one
+        (19, 10),
+        (20, 2 + 10),  # two of twenty; then ten files of nineteen
+    ],
+)
+def test_files_are_merged_until_one_pass_can_read_them(files: int, merged: int) -> None:
+    # With equal files the smallest ones are those that have not been merged yet.
+    assert files_of_reduce(files * 100, 100) == (files * 100, merged * 100)
+
+
+def test_too_many_files_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="buffer_bytes: found 1 .*accepted 7 or more"):
+        make_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 1})
 
 
 def test_jobs_of_a_mix() -> None:

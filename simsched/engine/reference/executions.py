@@ -91,7 +91,7 @@ class Executions:
         sim = self._sim
         for index in sorted(self._awaiting):
             worker = sim.workers[index]
-            if worker.awaits == task:
+            if worker.awaits is not None and task in worker.awaits:
                 del self._awaiting[index]
                 worker.stop_awaiting()
                 worker.lag = sim.lag

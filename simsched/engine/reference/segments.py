@@ -95,7 +95,8 @@ class Segment:
 class Remaining:
     """Accesses of a body or join that have not begun.
 
-    They are `access` to `last` - 1; `count`, `total_bytes` and `ops` are those of all accesses.
+    `access` to `last` - 1 are their places; which access comes at the places of a row is found
+    when it begins. `count`, `total_bytes` and `ops` are those of all accesses.
     """
 
     access: int

@@ -26,6 +26,7 @@ class Tasks:
     suspended: set[int] = field(default_factory=set)
     saved: dict[int, Segment] = field(default_factory=dict)  # preempted segments
     remaining: dict[int, Remaining] = field(default_factory=dict)
+    end_number: dict[int, int] = field(default_factory=dict)  # order of the ends so far
     marked_domain: dict[int, int] = field(default_factory=dict)  # domain that the task keeps active
 
     def __post_init__(self) -> None:
@@ -40,6 +41,7 @@ class Tasks:
     def end(self, task: int, worker: int) -> int | None:
         """Note the end of a task; return the parent that waits for it."""
         self.started[task] = ENDED
+        self.end_number[task] = self.n_ended
         self.executed_by[task] = worker
         self.n_ended += 1
         if not self.graph.is_joined[task]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import simpy
 
+from simsched.engine.reference.rows import awaited, next_access
 from simsched.engine.reference.segments import Remaining, Segment, path_of
-from simsched.engine.stall import ENDED, NOT_STARTED, STARTED
+from simsched.engine.stall import NOT_STARTED, STARTED
 from simsched.policy.base import CHILD_FIRST, PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind
 
@@ -67,7 +68,7 @@ class Worker:
         self.began_ps = 0
         self.task: int | None = None  # what it executes or is about to, before any other
         self.is_copying = False
-        self.awaits: int | None = None  # task that must end before the next access begins
+        self.awaits: set[int] | None = None  # tasks of which one must end before it goes on
         self._rest: Remaining | None = None  # what follows the present access
         self._taken_away = False
         self._signal = sim.env.event()
@@ -384,14 +385,18 @@ class Worker:
     def _access(self, task: int, rest: Remaining) -> Waiting:
         """Execute the remaining accesses of a body or join."""
         sim, graph = self._sim, self._sim.graph
-        for access in range(rest.access, rest.last):
-            self._rest = replace(rest, access=access)
-            yield from self._await_end(task, access)
+        for place in range(rest.access, rest.last):
+            self._rest = replace(rest, access=place)
+            access = next_access(sim.tasks, self._rest)
+            if access is None:
+                yield from self._await_end(task, awaited(sim.tasks, self._rest))
+                access = next_access(sim.tasks, self._rest)
+            assert access is not None
             n_bytes = int(graph.read_bytes[access]) + int(graph.written_bytes[access])
             ops = self._share(rest, access, n_bytes)
             segment = Segment(task, ops, self.rate(), sim.now, sim.now)
-            segment.phase, segment.n_bytes = access - (rest.last - rest.count), n_bytes
-            self._rest = replace(rest, access=access + 1)
+            segment.phase, segment.n_bytes = place - (rest.last - rest.count), n_bytes
+            self._rest = replace(rest, access=place + 1)
             sim.memory.begin(graph, segment, access, self.index, sim.now)
             yield from self._segment(segment)
         self._rest = None
@@ -405,13 +410,11 @@ class Worker:
             return rest.ops * (n_bytes / rest.total_bytes)
         return rest.ops / rest.count
 
-    def _await_end(self, task: int, access: int) -> Waiting:
-        """Wait for the end of the task that an access follows; not busy meanwhile."""
-        sim, after = self._sim, self._sim.graph.access_after
-        if after is None or after[access] < 0 or sim.tasks.started[after[access]] == ENDED:
-            return
-        self.awaits = int(after[access])
-        sim.record.event(sim.now, EventKind.TASK_AWAIT, self.index, task, self.awaits)
+    def _await_end(self, task: int, tasks: list[int]) -> Waiting:
+        """Wait until one of some tasks ends; not busy meanwhile."""
+        sim = self._sim
+        self.awaits = set(tasks)
+        sim.record.event(sim.now, EventKind.TASK_AWAIT, self.index, task, tasks[0])
         self._set_busy(False)
         sim.executions.wait(self.index, task)
         yield from self._wait()

@@ -1,7 +1,8 @@
 """WordCount as a MapReduce job: map tasks compute much and write little.
 
 With S splits and R reduce tasks: ``S + R`` tasks, ``ceil(slowstart S) R`` edges, ``3 S + 2 R``
-blocks and ``3 S + R (S + 4)`` accesses; see :mod:`simsched.workload.mapreduce_job` for the phases.
+blocks, ``3 S + R (S + 3)`` accesses and S more for each reduce task whose buffer fills; see
+:mod:`simsched.workload.mapreduce_job` for the phases.
 
 References
 ----------

@@ -35,35 +35,6 @@ static void take_back_bytes(ssk_sim_t *sim, int32_t worker)
     sim->node_bytes_now[sim->problem.worker_domain[worker] * sim->problem.n_nodes + w->node] -= left;
 }
 
-int ssk_await_end(ssk_sim_t *sim, int32_t worker, int32_t task)
-{
-    ssk_event(sim, SSK_TASK_AWAIT, worker, sim->workers[worker].task, task, 0);
-    sim->workers[worker].state = SSK_AWAITING;
-    sim->n_awaiting++;
-    ssk_set_busy(sim, worker, false);
-    return SSK_WAIT;
-}
-
-static void stop_awaiting(ssk_sim_t *sim, int32_t worker)
-{
-    sim->workers[worker].state = SSK_PAYING;
-    sim->n_awaiting--;
-    ssk_set_busy(sim, worker, true);
-}
-
-void ssk_end_awaited(ssk_sim_t *sim, int32_t task)
-{
-    for (int32_t i = 0; i < sim->problem.n_workers; i++) {
-        ssk_worker_t *w = &sim->workers[i];
-        if (w->state != SSK_AWAITING || sim->graph.access_after[w->access] != task)
-            continue;
-        stop_awaiting(sim, i);
-        w->lag = sim->lag;
-        w->then = SSK_ACT_ACCESS;
-        ssk_timers_set(&sim->timers, i, sim->now);
-    }
-}
-
 /* Takes a worker's task away for good; what the worker does then is up to the caller. */
 static void drop(ssk_sim_t *sim, int32_t worker, int loss)
 {
@@ -78,7 +49,7 @@ static void drop(ssk_sim_t *sim, int32_t worker, int loss)
     } else if (w->state == SSK_AWAITING) {
         spent = sim->now - w->began;
         sim->wasted_ps += spent;
-        stop_awaiting(sim, worker);
+        ssk_stop_awaiting(sim, worker);
     } else {
         w->counters.acquire_ps -= ssk_timers_time(&sim->timers, worker) - sim->now;
     }
@@ -169,12 +140,18 @@ void ssk_end_duplicates(ssk_sim_t *sim, int32_t task)
     }
 }
 
+/* The access of the present segment, of a body or join that has some. */
+static int64_t executed(const ssk_sim_t *sim, const ssk_worker_t *w)
+{
+    return sim->graph.access_after != NULL ? w->executed : w->access - 1;
+}
+
 /* The part of the segment's operations that is done. */
 static double operations_done(const ssk_sim_t *sim, const ssk_worker_t *w)
 {
     double total = w->ops;
     if (w->n_accesses > 0)
-        total = ssk_ops_of_access(&sim->graph, w, w->access - 1);
+        total = ssk_ops_of_access(&sim->graph, w, executed(sim, w));
     if (!(total > 0.0))
         return 1.0;
     double left = w->ops_left - w->rate * ((double)(sim->now - w->since) + (w->since_lag - sim->lag));
@@ -186,7 +163,8 @@ static double operations_done(const ssk_sim_t *sim, const ssk_worker_t *w)
 static double bytes_done(const ssk_sim_t *sim, const ssk_worker_t *w, int32_t worker)
 {
     const ssk_graph_t *graph = &sim->graph;
-    int64_t total = w->n_accesses > 0 ? graph->read_bytes[w->access - 1] + graph->written_bytes[w->access - 1] : 0;
+    int64_t access = executed(sim, w);
+    int64_t total = w->n_accesses > 0 ? graph->read_bytes[access] + graph->written_bytes[access] : 0;
     double left = 0.0;
     if (total <= 0)
         return 1.0;

@@ -152,6 +152,8 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     ssk_event(sim, SSK_TASK_END, worker, task, 0, 0);
     tasks->phase[task] = SSK_TASK_ENDED;
     tasks->executed_by[task] = worker;
+    if (tasks->end_number != NULL)
+        tasks->end_number[task] = tasks->n - tasks->n_left;
     tasks->n_left--;
     sim->tasks_ended++;
     w->counters.tasks++;

@@ -179,10 +179,14 @@ int ssk_next_access(ssk_sim_t *sim, int32_t worker)
         sim->tasks.phase[w->task] = SSK_TASK_SPAWNING;
         return SSK_ACT_SPAWN;
     }
-    if (graph->access_after != NULL && graph->access_after[w->access] >= 0 &&
-        sim->tasks.phase[graph->access_after[w->access]] != SSK_TASK_ENDED)
-        return ssk_await_end(sim, worker, graph->access_after[w->access]);
-    int64_t access = w->access++;
+    int64_t access = w->access;
+    if (graph->access_after != NULL) {
+        access = ssk_next_in_row(sim, worker);
+        if (access == SSK_NONE)
+            return ssk_await_end(sim, worker);
+        w->executed = access;
+    }
+    w->access++;
     w->ops_left = ssk_ops_of_access(graph, w, access);
     w->rate = ssk_rate(sim, worker);
     w->since = w->start = sim->now;
@@ -319,6 +323,7 @@ int ssk_save_segment(ssk_sim_t *sim, int32_t worker)
     saved->tail = w->tail;
     saved->node = w->node;
     saved->access = w->access;
+    saved->executed = w->executed;
     saved->access_end = w->access_end;
     saved->n_accesses = w->n_accesses;
     saved->total_bytes = w->total_bytes;
@@ -336,6 +341,7 @@ int ssk_resume_segment(ssk_sim_t *sim, int32_t worker, const ssk_saved_t *saved)
     w->tail = saved->tail;
     w->node = saved->node;
     w->access = saved->access;
+    w->executed = saved->executed;
     w->access_end = saved->access_end;
     w->n_accesses = saved->n_accesses;
     w->total_bytes = saved->total_bytes;

@@ -12,6 +12,7 @@
  * run.c      order of events                      sim.c        allocation, verification
  * results.c  what is read from outside            balancing.c  pages that follow accesses
  * executions.c  duplicates, kills, progress
+ * rows.c        accesses that wait for tasks
  * devices.c  room on devices                     conditions.c  speeds that change, failures
  */
 #ifndef SSK_SIM_H
@@ -81,9 +82,12 @@ typedef struct {
     bool flowing;
     uint8_t n_flows, flow; /* flows of the segment; the running one */
     /* body or join */
-    int64_t access, access_end, n_accesses; /* next access, end, number of all */
+    int64_t access, access_end, n_accesses; /* next place, end, number of all */
     int64_t total_bytes;
-    int64_t claimed; /* first access whose blocks are claimed; access_end when none is */
+    union {
+        int64_t claimed;  /* first access whose blocks are claimed; access_end when none is; only where data are copied */
+        int64_t executed; /* the last access that has begun; only where accesses wait for tasks */
+    };
     double ops;
     /* Migrations happen while there are no tasks. Another size of the struct costs twenty instructions per task. */
     union {
@@ -337,6 +341,14 @@ void ssk_deactivate(ssk_sim_t *sim, int32_t worker);
 /* Tells whether a pool belongs to a worker that has failed. */
 bool ssk_is_dead(const ssk_sim_t *sim, int32_t group, int32_t instance);
 
+/* rows.c; only with access_after */
+/* The access that a worker executes at its next place; SSK_NONE if those that may come there have to wait. */
+int64_t ssk_next_in_row(const ssk_sim_t *sim, int32_t worker);
+/* Lets a worker wait for one of the tasks of its row, lets it stop that, lets those go on that wait for a task. */
+int ssk_await_end(ssk_sim_t *sim, int32_t worker);
+void ssk_stop_awaiting(ssk_sim_t *sim, int32_t worker);
+void ssk_end_awaited(ssk_sim_t *sim, int32_t task);
+
 /* executions.c */
 /* Takes its task away from a worker that fails; returns the task if nobody else executes it, or SSK_NONE. */
 int32_t ssk_lose_by_failure(ssk_sim_t *sim, int32_t worker);
@@ -346,8 +358,6 @@ bool ssk_has_duplicates(const ssk_sim_t *sim, int32_t worker);
 int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, bool is_idle, int64_t *cost_ret) SSK_CHECK_RESULT;
 int ssk_kill(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 /* Lets a worker wait inside its task for the end of another one; lets those go on that have waited for a task. */
-int ssk_await_end(ssk_sim_t *sim, int32_t worker, int32_t task);
-void ssk_end_awaited(ssk_sim_t *sim, int32_t task);
 /* Kills all executions of a task that has ended. */
 void ssk_end_duplicates(ssk_sim_t *sim, int32_t task);
 

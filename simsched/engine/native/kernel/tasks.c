@@ -15,6 +15,7 @@ void ssk_tasks_free(ssk_tasks_t *self, const ssk_allocator_t *allocator)
     ssk_delete(allocator, self->phase);
     ssk_delete(allocator, self->parent_store);
     ssk_delete(allocator, self->marked_store);
+    ssk_delete(allocator, self->end_store);
     ssk_delete(allocator, self->saved_of);
     ssk_delete(allocator, self->saved);
     ssk_tasks_init(self);
@@ -106,6 +107,8 @@ int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const s
     int status = known ? SSK_OK : learn(self, allocator, graph, flaw_ret);
     if (status == SSK_OK && with_marks)
         status = clear_optional(&self->marked_store, &self->marked_capacity, allocator, n);
+    if (status == SSK_OK && graph->access_after != NULL)
+        status = clear_optional(&self->end_store, &self->end_capacity, allocator, n);
     if (status == SSK_OK && self->saved_of != NULL)
         status = clear_optional(&self->saved_of, &self->saved_of_capacity, allocator, n);
     if (status != SSK_OK)
@@ -114,6 +117,7 @@ int ssk_tasks_reset(ssk_tasks_t *self, const ssk_allocator_t *allocator, const s
     self->n = graph->n_tasks;
     self->n_left = graph->n_tasks;
     self->marked = with_marks ? self->marked_store : NULL;
+    self->end_number = graph->access_after != NULL ? self->end_store : NULL;
     memset(self->next_child, 0, n * sizeof(*self->next_child));
     memset(self->executed_by, -1, n * sizeof(*self->executed_by));
     memset(self->phase, SSK_TASK_NEW, n * sizeof(*self->phase));

@@ -2,7 +2,7 @@
  * Task states of one iteration, one entry per task in each array.
  *
  * Memory per task: 17 bytes, plus 4 when tasks have parents, plus 4 when some pool group marks domains as active, plus
- * 4 once a task has been preempted.
+ * 4 when accesses wait for tasks, plus 4 once a task has been preempted.
  */
 #ifndef SSK_TASKS_H
 #define SSK_TASKS_H
@@ -29,7 +29,8 @@ enum { SSK_WAY_READ = 0, SSK_WAY_HIT = 1, SSK_WAY_WRITE = 2, SSK_N_WAYS = 3 };
 typedef struct {
     double ops_left;
     int64_t tail;
-    int64_t access, access_end, n_accesses; /* the next access, the end, the number of the whole body or join */
+    int64_t access, access_end, n_accesses; /* the next place, the end, the number of the whole body or join */
+    int64_t executed;                       /* the access that it belongs to */
     int64_t total_bytes;
     double ops;
     int64_t flow_bytes[SSK_N_WAYS];
@@ -48,14 +49,15 @@ typedef struct {
     int32_t *executed_by;
     uint8_t *phase;
     int32_t *marked;       /* domain that the task keeps active, -1; NULL when no pool group marks */
+    int32_t *end_number;   /* place in the order of the ends, -1; NULL unless accesses wait for tasks */
     int32_t *saved_of;     /* entry in saved, -1; NULL until a task is preempted */
     ssk_saved_t *saved;
     int32_t n_saved, free_saved;
     size_t saved_capacity;
-    size_t capacity, parent_capacity, marked_capacity, saved_of_capacity;
+    size_t capacity, parent_capacity, marked_capacity, end_capacity, saved_of_capacity;
     bool has_children, has_successors, has_accesses; /* of the graph */
     bool has_joins, has_creation_ops;                /* joins that do something; costs of creation */
-    int32_t *parent_store, *marked_store;            /* what parent and marked point to when in use */
+    int32_t *parent_store, *marked_store, *end_store; /* what parent, marked and end_number point to when in use */
 } ssk_tasks_t;
 
 void ssk_tasks_init(ssk_tasks_t *self);
