@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simsched.engine.paths import PER_PS, Paths, make_paths
 from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
 from simsched.engine.processors import worker_speeds
-from simsched.engine.replication import make_replicas, node_ranks
+from simsched.engine.replication import followed, make_replicas, node_ranks
 from simsched.engine.victims import Homes
 from simsched.errors import ModelError
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
@@ -88,8 +88,8 @@ class Problem:
     home : ndarray of int32, shape (n_blocks,)
         Home at the start; -1 for first touch.
     touch_order : ndarray of int32, shape (n_domains, n_allowed)
-    follows_writes : ndarray of uint8, shape (n_blocks,)
-        Blocks that get a new home at every access that writes to them.
+    follows : ndarray of uint8, shape (n_blocks,)
+        Which accesses give a block a new home: none (0), those that write to it (1), all (2).
     replica : ndarray of int32, shape (n_blocks, n_replicas)
         Nodes that hold each block at the start besides its home; -1 for none.
     node_rank : ndarray of int32, shape (n_domains, n_nodes)
@@ -148,7 +148,7 @@ class Problem:
     pooling: Pooling | None
     home: Int32Array
     touch_order: Int32Array
-    follows_writes: NDArray[np.uint8]
+    follows: NDArray[np.uint8]
     replica: Int32Array
     node_rank: Int32Array
     costs: RuntimeCosts
@@ -295,9 +295,7 @@ def make_problem(
         pooling=resolve_pooling(placement, graph.n_tasks),
         home=np.ascontiguousarray(placement.home, np.int32),
         touch_order=np.ascontiguousarray(placement.touch_order, np.int32),
-        follows_writes=np.zeros(len(graph.block_bytes), np.uint8)
-        if placement.follows_writes is None
-        else placement.follows_writes.astype(np.uint8),
+        follows=followed(placement),
         replica=make_replicas(placement),
         node_rank=node_ranks(machine),
         costs=machine.costs,

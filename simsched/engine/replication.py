@@ -9,6 +9,8 @@ from simsched.errors import PolicyError
 from simsched.machine.model import Machine
 from simsched.policy.base import Placement
 
+STAYS, AT_WRITES, AT_ACCESSES = 0, 1, 2  #: which accesses give a block a new home
+
 
 def check_replicas(placement: Placement, machine: Machine) -> None:
     """Raise PolicyError unless the replicas of a placement can be.
@@ -30,18 +32,26 @@ def check_replicas(placement: Placement, machine: Machine) -> None:
     held = np.sort(np.column_stack((replicas, home)), axis=1)
     twice = ((np.diff(held, axis=1) == 0) & (held[:, 1:] >= 0)).any(axis=1)
     pooled = np.zeros(len(home), bool) if placement.pools is None else placement.pools.is_pooled
-    follows = np.zeros(len(home), bool)
-    if placement.follows_writes is not None:
-        follows = placement.follows_writes
+    follows = followed(placement) != STAYS
     has_some = (replicas >= 0).any(axis=1)
     for wrong, text in (
         (twice, "found a node twice, accepted different ones"),
         (has_some & (home < 0), "found no home, accepted a node"),
         (has_some & pooled, "found a block of a pool, accepted others"),
-        (has_some & follows, "found a block that follows writes, accepted others"),
+        (has_some & follows, "found a block that follows accesses, accepted others"),
     ):
         if wrong.any():
             raise PolicyError(f"placement: replicas: block {int(wrong.argmax())}: {text}")
+
+
+def followed(placement: Placement) -> NDArray[np.uint8]:
+    """Return which accesses give each block a new home: `STAYS`, `AT_WRITES` or `AT_ACCESSES`."""
+    following = np.full(len(placement.home), STAYS, np.uint8)
+    if placement.follows_writes is not None:
+        following[placement.follows_writes] = AT_WRITES
+    if placement.follows_accesses is not None:
+        following[placement.follows_accesses] = AT_ACCESSES
+    return following
 
 
 def make_replicas(placement: Placement) -> NDArray[np.int32]:

@@ -361,14 +361,15 @@ def _checked_placement(placement: Placement, machine: Machine, workload: Workloa
     ):
         if nodes.size and not (nodes.min() >= lowest and nodes.max() < n_nodes):
             raise PolicyError(f"placement: {what}: accepted nodes {lowest} to {n_nodes - 1}")
-    moving = placement.follows_writes
-    if moving is not None and (
-        len(moving) != n_blocks or placement.pools is not None or machine.copies_data
-    ):
-        raise PolicyError(
-            f"placement: follows_writes: found {len(moving)} values, accepted {n_blocks} (blocks), "
-            "without pools and where data are not copied"
-        )
+    for what in ("follows_writes", "follows_accesses"):
+        moving = getattr(placement, what)
+        if moving is not None and (
+            len(moving) != n_blocks or placement.pools is not None or machine.copies_data
+        ):
+            raise PolicyError(
+                f"placement: {what}: found {len(moving)} values, accepted {n_blocks} (blocks), "
+                "without pools and where data are not copied"
+            )
     if placement.pools is not None and machine.copies_data:
         raise PolicyError("placement: found pools, accepted none where data are copied")
     check_replicas(placement, machine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from simsched.policy.core_groups import core_groups, cut_points
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import register
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import TaskGraph, Workload
 
 FloatArray = NDArray[np.float64]
 Int32Array = NDArray[np.int32]
@@ -67,8 +67,10 @@ class StaticCuts(_Static):
     Notes
     -----
     The longest tasks go to the fastest group; the cuts are those of
-    :func:`~simsched.policy.core_groups.cut_points`. The cores of a group share a pool with a lock,
-    first in, first out; nobody takes tasks of another group. Lengths are operations by speed:
+    :func:`~simsched.policy.core_groups.cut_points`. A group's tasks stay in the order of the sorted
+    row of which they are a part: the port of the program (`prepare`) spawns the longest first, and
+    the cores of a group share a pool with a lock, first in, first out. Nobody takes tasks of another
+    group. The source leaves the order within a group to any scheduler. Lengths are operations by speed:
     accesses to memory and dependences are not seen. Tasks that spawn and have no parent start on
     the fastest core. With fewer tasks than groups, or one group, it is parent-first stealing.
 
@@ -78,11 +80,25 @@ class StaticCuts(_Static):
     section 5.5, algorithm 8.
     """
 
+    def prepare(self, view: View) -> Workload:
+        """Return the program; tasks are spawned in the order of the allocation."""
+        graph = view.workload.graph
+        if self._steals(view, graph):
+            return view.workload
+        parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
+        order = np.lexsort((-task_ops(view, graph)[graph.child], parent))
+        return replace(view.workload, graph=replace(graph, child=graph.child[order]))
+
+    def _steals(self, view: View, graph: TaskGraph) -> bool:
+        """Return whether there is nothing to divide."""
+        groups = core_groups(view)
+        return groups.n == 1 or int(spawned_or_alone(graph).sum()) < groups.n
+
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return the plan of the allocation."""
-        groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
-        if groups.n == 1 or len(items) < groups.n:
+        if self._steals(view, graph):
             return stealing_plan("parent_first", "oldest", "oldest")
+        groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
         items = items[np.argsort(-task_ops(view, graph)[items], kind="stable")]
         times = task_ops(view, graph)[items, None] / groups.ops_per_s
         group_of = np.zeros(graph.n_tasks, np.int32)

@@ -225,6 +225,7 @@ class MapReducePolicy(Policy):
             home,
             view.machine.touch_order,
             follows_writes=~state.tasks.is_input,
+            follows_accesses=state.tasks.is_private,
             replicas=None if view.machine.copies_data else others,
         )
 

@@ -431,6 +431,18 @@ class JobTasks:
         return block
 
     @cached_property
+    def is_private(self) -> BoolArray:
+        """Which blocks a single task accesses, and writes: files that nobody else reads."""
+        graph = self.graph
+        task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+        lowest = np.full(graph.n_blocks, graph.n_tasks)
+        highest = np.full(graph.n_blocks, -1)
+        np.minimum.at(lowest, graph.access_block, task)
+        np.maximum.at(highest, graph.access_block, task)
+        private: BoolArray = (lowest == highest) & ~self.is_input
+        return private
+
+    @cached_property
     def is_input(self) -> BoolArray:
         """Which blocks are there before the first task: those that no task writes."""
         written = np.zeros(self.graph.n_blocks, bool)

@@ -304,7 +304,11 @@ class RandomPolicy(Policy):
         if pools is not None:
             home[pools.is_pooled] = -1
         follows = state.integers(0, 2, n) > 0 if pools is None and state.integers(2) else None
-        return Placement(home.astype(np.int32), view.machine.touch_order, pools, follows)
+        everywhere = None if follows is None else follows & (np.arange(n) % 3 == 0)
+        order = view.machine.touch_order
+        return Placement(
+            home.astype(np.int32), order, pools, follows, follows_accesses=everywhere
+        )
 
     def plan(self, view: View, state: Dice, graph: TaskGraph) -> Plan:
         state.plan = self._plan(view, state, graph)

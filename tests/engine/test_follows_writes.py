@@ -1,4 +1,4 @@
-"""Blocks that go where they are written: homes, memory in use, and what reading them costs."""
+"""Blocks that go where they are written or accessed: homes, memory in use, and what reading them costs."""
 
 from __future__ import annotations
 
@@ -22,17 +22,23 @@ SIZE = 10_000  # bytes: 1 us at 10 GB/s, the rate of a node
 
 @dataclass(frozen=True, kw_only=True)
 class Bound(CentralQueue):
-    """Task t runs on worker `instance[t]`; block 0 follows writes."""
+    """Task t runs on worker `instance[t]`; block 0 follows writes, or all accesses."""
 
     instance: tuple[int, ...] = ()
     follows: tuple[bool, ...] = (True,)
+    at_reads: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
         pass
 
     def place(self, view: View, state: Any) -> Placement:
         order = view.machine.touch_order
-        return Placement(np.full(1, -1, np.int32), order, follows_writes=np.array(self.follows))
+        return Placement(
+            np.full(1, -1, np.int32),
+            order,
+            follows_writes=np.array(self.follows),
+            follows_accesses=None if self.at_reads is None else np.array(self.at_reads),
+        )
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
@@ -77,6 +83,16 @@ def test_other_blocks_stay_where_they_were_touched_first(backend: str) -> None:
     assert result.summary.makespan_ps == 2 * (4 * 10**6 + 2 * 7 * 10**6)
 
 
+def test_what_follows_accesses_is_always_local(backend: str) -> None:
+    policy = Bound(instance=(0, 1, 1, 0), follows=(False,), at_reads=(True,))
+    result = run(backend, policy, iterations=2)
+    assert touches(result) == [(0, 0), (1, 1), (2, 1), (3, 0)] * 2
+    assert result.summary.makespan_ps == 2 * 4 * 10**6
+    assert result.summary.peak_bytes == SIZE
+
+
 def test_one_value_per_block(backend: str) -> None:
     with pytest.raises(PolicyError, match=r"follows_writes: found 2 values, accepted 1 \(blocks\)"):
         run(backend, Bound(instance=(0, 1, 1, 0), follows=(True, False)))
+    with pytest.raises(PolicyError, match="follows_accesses: found 2 values, accepted 1"):
+        run(backend, Bound(instance=(0, 1, 1, 0), at_reads=(True, False)))

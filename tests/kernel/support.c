@@ -256,8 +256,8 @@ static void make_memory(scenario_t *s)
     if (rng_chance(&s->rng, 0.5)) {
         uint8_t *follows = UINT8(blocks);
         for (int32_t b = 0; b < blocks; b++)
-            follows[b] = rng_chance(&s->rng, 0.3);
-        p->follows_writes = follows;
+            follows[b] = rng_chance(&s->rng, 0.3) ? (uint8_t)rng_below(&s->rng, 3) : 0;
+        p->follows = follows;
     }
     p->n_cache_slices = slice_ptr[levels];
     p->cache_slice_ptr = slice_ptr;
@@ -440,7 +440,7 @@ static void make_pooling(scenario_t *s)
         release_ptr[t + 1] = pools->n_release;
     }
     p->taken_bytes = taken;
-    p->follows_writes = NULL;
+    p->follows = NULL;
     pools->n_tasks = n;
     pools->size_class = size_class;
     pools->allocate_near = near;

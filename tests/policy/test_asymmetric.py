@@ -25,7 +25,7 @@ from simsched.policy.core_groups import (
 )
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
-from simsched.workload.builder import build_graph
+from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
 
 MS = 10**9  # picoseconds
@@ -80,6 +80,20 @@ def test_the_long_task_belongs_on_the_fast_core(
     backend: str, policy: str, order: tuple[int, ...]
 ) -> None:
     assert makespan_ms(backend, policy, order) == pytest.approx(max(F[0], *S[1:])) == F[0]
+
+
+def test_a_block_of_the_sorted_row_is_executed_in_its_order(backend: str) -> None:
+    # Of 6, 5, 4, 3, 2 and 1 ms the fast core gets the first two, which take it 5.5 ms. The two slow
+    # ones need 5 ms for 4 + 1 and 3 + 2 ms; in the order of creation it would be 6 ms.
+    lengths = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    graph = build_graph(
+        [0.0] + [ms * 1e6 for ms in lengths], children=adjacency([0] * 6, range(1, 7), 7)
+    )
+    machine, policy = uneven(2e9, 1e9, 1e9), make_policy("amc_static_alg8")
+    run = simulate(machine, Workload("batch", graph), policy, backend=backend, events=True)
+    assert run.makespan_s * 1e3 == pytest.approx(5.5)
+    slow = [task for worker, task in rows(run, EventKind.TASK_START, "worker", "task") if worker]
+    assert slow == [4, 3, 2, 1]
 
 
 def test_a_bad_allocation_takes_as_long_as_the_slow_core(backend: str) -> None:

@@ -6,7 +6,7 @@ cdef int _fill_pooling(ssk_problem_t *p, object problem, list kept) except -1:
     cdef ssk_pooling_t *c = &p.pooling
     blocks = (p.n_blocks,)
     p.taken_bytes = <const int64_t *>_array(kept, problem, "taken_bytes", np.int64, blocks)
-    p.follows_writes = <const uint8_t *>_array(kept, problem, "follows_writes", np.uint8, blocks)
+    p.follows = <const uint8_t *>_array(kept, problem, "follows", np.uint8, blocks)
     pooling = problem.pooling
     if pooling is None:
         return 0

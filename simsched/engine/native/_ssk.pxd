@@ -119,7 +119,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t *node_slots
         const int64_t *block_bytes
         const int64_t *taken_bytes
-        const uint8_t *follows_writes
+        const uint8_t *follows
         ssk_pooling_t pooling
         const int32_t *home
         const int32_t *touch_order

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.problem import Problem
 from simsched.engine.reference.record import Record
+from simsched.engine.replication import AT_ACCESSES
 from simsched.errors import ModelError
 from simsched.trace.schema import EventKind
 
@@ -58,8 +59,9 @@ class Homes:
         self.used_bytes[node] -= int(self._problem.taken_bytes[block])
 
     def wants_home(self, block: int, written: int) -> bool:
-        """Return whether an access gives a block a home; a block that follows writes loses its."""
-        if self.node[block] >= 0 and written > 0 and self._problem.follows_writes[block]:
+        """Return whether an access gives a block a home; a block that follows it loses its own."""
+        follows = self._problem.follows[block]
+        if self.node[block] >= 0 and (follows == AT_ACCESSES or (follows and written > 0)):
             self.give_back(int(self.node[block]), block)
             self.node[block] = -1
         return bool(self.node[block] < 0)

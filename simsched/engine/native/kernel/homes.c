@@ -67,8 +67,9 @@ static int32_t take_fresh(ssk_sim_t *sim, int32_t domain, int32_t block)
 
 bool ssk_wants_home(ssk_sim_t *sim, int32_t block, int64_t written)
 {
-    const uint8_t *follows = sim->problem.follows_writes;
-    if (follows != NULL && follows[block] && written > 0 && sim->home[block] != SSK_NONE) {
+    const uint8_t *follows = sim->problem.follows;
+    if (follows != NULL && sim->home[block] != SSK_NONE &&
+        (follows[block] == SSK_AT_ACCESSES || (follows[block] == SSK_AT_WRITES && written > 0))) {
         ssk_give_memory_back(sim, sim->home[block], block);
         sim->home[block] = SSK_NONE;
     }

@@ -128,6 +128,7 @@ enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
 /* How a step chooses among its candidates; see simsched/engine/victims.py. */
 enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
 enum { SSK_FIRST = 0, SSK_ROUND_ROBIN = 1, SSK_LAST = 2 }; /* to whom tasks without a pusher go */
+enum { SSK_STAYS = 0, SSK_AT_WRITES = 1, SSK_AT_ACCESSES = 2 }; /* which accesses give a block a new home */
 enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1, SSK_AS_PLANNED = 2 };
 
 /* What a worker is doing. */
@@ -282,7 +283,7 @@ typedef struct {
     ssk_pooling_t pooling;
     const int32_t *home;
     const int32_t *touch_order; /* n_domains x n_allowed */
-    const uint8_t *follows_writes; /* per block: it gets a new home at every write; NULL: none does */
+    const uint8_t *follows; /* per block: SSK_STAYS, ...; NULL: all stay */
     int32_t n_replicas;         /* most of a block; 0: there are none, and the next two are unused */
     const int32_t *replica;     /* n_blocks x n_replicas */
     const int32_t *node_rank;   /* n_domains x n_nodes */
