@@ -69,10 +69,11 @@ class StaticCuts(_Static):
     The longest tasks go to the fastest group; the cuts are those of
     :func:`~simsched.policy.core_groups.cut_points`. A group's tasks stay in the order of the sorted
     row of which they are a part: the port of the program (`prepare`) spawns the longest first, and
-    the cores of a group share a pool with a lock, first in, first out. Nobody takes tasks of another
-    group. The source leaves the order within a group to any scheduler. Lengths are operations by speed:
-    accesses to memory and dependences are not seen. Tasks that spawn and have no parent start on
-    the fastest core. With fewer tasks than groups, or one group, it is parent-first stealing.
+    the cores of a group share a pool with a lock, first in, first out. Nobody takes tasks of
+    another group. The source leaves the order within a group to any scheduler. Lengths are
+    operations by speed: accesses to memory and dependences are not seen. Tasks that spawn and have
+    no parent start on the fastest core. With fewer tasks than groups, or one group, it is
+    parent-first stealing.
 
     References
     ----------

@@ -68,16 +68,17 @@ class Samr(SpeculativePolicy):
     straggler_cap: float = param(0.2, low=0.0, high=1.0)
     split_slow_nodes: bool = param(True)
 
+    def judged(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+        """Return the attempts at tasks of a kind that have run for long enough, by worker."""
+        running = super().judged(view, state, kind)
+        return [a for a in running if running_s(view, a) >= self.least_running_s]
+
     def stragglers(self, view: View, state: Tracker) -> list[Attempt]:
         """Return the stragglers of both kinds, longest remaining time first."""
         running: list[Attempt] = []
         slow: list[bool] = []
         for kind in (MAP, REDUCE):
-            of_kind = [
-                a
-                for a in self.judged(view, state, kind)
-                if running_s(view, a) >= self.least_running_s
-            ]
+            of_kind = self.judged(view, state, kind)
             rates = [self.rate(view, state, a) for a in of_kind] + self.rates_ended(state, kind)
             running += of_kind
             slow += slow_tasks(np.array(rates), self.task_cap).tolist()[: len(of_kind)]

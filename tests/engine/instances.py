@@ -306,9 +306,7 @@ class RandomPolicy(Policy):
         follows = state.integers(0, 2, n) > 0 if pools is None and state.integers(2) else None
         everywhere = None if follows is None else follows & (np.arange(n) % 3 == 0)
         order = view.machine.touch_order
-        return Placement(
-            home.astype(np.int32), order, pools, follows, follows_accesses=everywhere
-        )
+        return Placement(home.astype(np.int32), order, pools, follows, follows_accesses=everywhere)
 
     def plan(self, view: View, state: Dice, graph: TaskGraph) -> Plan:
         state.plan = self._plan(view, state, graph)

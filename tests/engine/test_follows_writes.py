@@ -1,4 +1,4 @@
-"""Blocks that go where they are written or accessed: homes, memory in use, and what reading them costs."""
+"""Blocks that go where they are written or accessed: homes, memory in use, costs of reading."""
 
 from __future__ import annotations
 

@@ -93,6 +93,18 @@ def test_with_replicas_everywhere_all_map_tasks_are_local() -> None:
     assert all(tracker.is_local(task, node) for task in range(32) for node in (0, 1))
 
 
+def test_a_node_gets_one_task_at_a_heartbeat_unless_told_otherwise() -> None:
+    def most_at_once(**params: Any) -> int:
+        result = run("hadoop_fifo", cluster(), sort(), heartbeat_s=0.5, **params)
+        found = events(result, EventKind.ACQUIRE, "time_ps", "worker")
+        # Those of one heartbeat are there a picosecond after it.
+        beats = [(time // 10**6, worker // 4) for time, worker in found]
+        return max(beats.count(beat) for beat in beats)
+
+    assert most_at_once() == 1
+    assert most_at_once(tasks_per_heartbeat=2) == 2
+
+
 def test_local_tasks_go_first() -> None:
     # One copy of each split: with two nodes and a slot each, every task starts on the node that
     # has its split as long as that node has some.

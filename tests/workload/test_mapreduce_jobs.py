@@ -93,7 +93,7 @@ def test_files_are_merged_until_one_pass_can_read_them(files: int, merged: int) 
 
 
 def test_too_many_files_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="buffer_bytes: found 1 .*accepted 7 or more"):
+    with pytest.raises(ConfigurationError, match=r"buffer_bytes: found 1 .*accepted 7 or more"):
         make_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 1})
 
 
