@@ -124,7 +124,7 @@ assert samr.backup_won.mean() > late.backup_won.mean()
 samr.round(0)
 
 # %% [markdown]
-# Backups of map tasks of the two slow nodes won, and by minutes. Most of those of reduce tasks lost:
+# Backups of map tasks of the two slow nodes won, and by minutes. Most backups of reduce tasks lost:
 # they began when the others had nearly finished. `late` starts both, `samr` map tasks only.
 #
 # The same job without backups and under `samr`:
