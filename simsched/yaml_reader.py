@@ -323,6 +323,8 @@ class _Builder:
     def _scalar(self, node: Node, loc: KeyPath, line: int) -> Any:
         kind = str(node.tag or "").removeprefix(_TAG)
         if kind in {"str", "timestamp"}:
+            if any("\ud800" <= letter <= "\udfff" for letter in node.value):
+                self._fail(line, loc, f"found {_shown(node.value)}, accepted: whole characters")
             return node.value
         if kind not in {"null", "bool", "int", "float"}:
             self._refuse_tag(node, loc, line)

@@ -219,3 +219,11 @@ def test_a_shipped_file_is_given_as_a_copy() -> None:
     first.data["cores"].clear()
     first.places.clear()
     assert read_document(path) == kept
+
+
+@pytest.mark.parametrize("text", ['name: "\\ud800"', '"\\udc00a": 1', r'name: "\U0000dfff"'])
+def test_half_a_character_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=r"x\.yaml:1: .*accepted: whole characters"):
+        read_document(path)
