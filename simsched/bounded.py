@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from pathlib import Path
+from typing import Any
 
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.limits import TEXT_BYTES
@@ -47,6 +49,37 @@ def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> st
     if not text.strip():
         raise error(f"{path}: found an empty file")
     return text
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON document says.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The document; bytes are UTF-8.
+
+    Returns
+    -------
+    object
+        Plain data, whose strings can be written as UTF-8.
+
+    Raises
+    ------
+    ValueError
+        Not JSON, or a string with half of a character; JSON can write these, UTF-8 cannot.
+    RecursionError
+        Nested too deeply.
+    """
+    text = text.decode() if isinstance(text, bytes) else text
+    found = json.loads(text)
+    escape = text.lower().find("\\ud")
+    if escape >= 0:
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise json.JSONDecodeError("half of a character", text, escape) from None
+    return found
 
 
 def member(folder: Path, name: str, error: type[SimschedError] = ConfigurationError) -> Path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.schema import Experiment, labels
@@ -69,7 +70,9 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if not rest or not key.strip():
         raise ConfigurationError(f"--set {text}: accepted KEY=VALUE, for instance seeds=5")
     try:
-        plain = YAML(typ="safe", pure=True).load(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it
+            plain = YAML(typ="safe", pure=True).load(value)
     except (YAMLError, ValueError, RecursionError) as error:
         problem = str(error).strip().splitlines()[0]
         raise ConfigurationError(f"--set {text}: the value is not YAML: {problem}") from error

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from simsched.atomic import write_text
-from simsched.bounded import member, read_text
+from simsched.bounded import member, parse_json, read_text
 from simsched.errors import ConfigurationError
 from simsched.trace.recording import Recording, read_recording
 from simsched.yaml_reader import Section, validate
@@ -181,7 +181,7 @@ def read_measurements(directory: Path) -> MeasurementSet:
     """
     path = directory / INDEX
     try:
-        document = json.loads(read_text(path))
+        document = parse_json(read_text(path))
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path}: no JSON document: {error}") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from simsched.bounded import parse_json
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.limits import TABLE_BYTES, TASKS, WORKERS
 from simsched.trace.parquet import read_events, read_metadata, write_events
@@ -138,7 +139,7 @@ def read_recording(path: Path) -> Recording:
         raise ConfigurationError(f"{path}: not a recording: found no description of a run")
     where = f"{path}: recording"
     try:
-        found = json.loads(metadata[_RECORDING])
+        found = parse_json(metadata[_RECORDING])
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{where}: not JSON: {error}") from error
     about = validate(found, _About, where)

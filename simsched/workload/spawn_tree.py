@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError
+from simsched.limits import TASKS
 from simsched.workload.builder import (
     MAX_TASKS,
     Adjacency,
@@ -105,16 +106,23 @@ def grow(n_items: int, split: Split) -> SpawnTree:
         Items that the root covers.
     split : Split
         Called once per level of the tree with all its pieces.
+
+    Raises
+    ------
+    ConfigurationError
+        The tree has more tasks than `simsched.limits.TASKS`.
     """
     levels = [Pieces(np.zeros(1, np.int64), np.full(1, n_items, np.int64), np.zeros(1, np.int8))]
     degrees: list[Int64Array] = []
+    n_tasks = 1
     while len(levels[-1].first):
         counts, below = split(levels[-1])
+        n_tasks += int(counts.sum())
+        TASKS.check(n_tasks, f"a spawn tree over {n_items} items")
         degrees.append(counts)
         levels.append(below)
     new, children = number_levels(degrees)
     flat = np.concatenate(new)
-    n_tasks = len(flat)
     level = np.empty(n_tasks, dtype=np.int32)
     first, last = np.empty(n_tasks, np.int64), np.empty(n_tasks, np.int64)
     level[flat] = np.repeat(np.arange(len(new), dtype=np.int32), [len(ids) for ids in new])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,7 @@ class _Slices:
         order = np.lexsort((rows, worker))
         rows, worker = rows[order], worker[order]
         bounds = np.flatnonzero(np.diff(worker, prepend=-1))
-        for low, high in zip(bounds, np.append(bounds[1:], len(rows)), strict=True):
+        for low, high in pairwise(np.append(bounds, len(rows)).tolist()):
             self._first[int(worker[low])] = rows[low:high]
 
     def at(self, worker: NDArray[np.int32], time_ns: Int64Array) -> Int64Array:

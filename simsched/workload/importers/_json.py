@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from simsched.bounded import parse_json
 from simsched.errors import GraphError
 from simsched.workload.importers._source import number, read_text, shown, whole
 
@@ -126,7 +127,7 @@ def read_json(path: Path) -> Value:
     """
     text = read_text(path)
     try:
-        return Value(path, (), json.loads(text))
+        return Value(path, (), parse_json(text))
     except json.JSONDecodeError as error:
         at_end = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
         cut = " (the file may be truncated)" if at_end else ""
