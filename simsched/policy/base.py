@@ -235,13 +235,13 @@ class Placement:
     follows_writes : ndarray of bool, shape (n_blocks,), optional
         Blocks that every access which writes to them puts where the writer is, as at a first touch:
         files that each execution of a task writes anew. None by default; not blocks of pools.
-    follows_accesses : ndarray of bool, shape (n_blocks,), optional
-        Blocks that every access puts there, also one that only reads: files of which each execution
-        of a task has its own. As for `follows_writes`, which they need not be listed in.
     replicas : ndarray of int32, shape (n_blocks, n_replicas), optional
         Other nodes that hold each block besides its home, filled up with -1; none by default. Reads
         go to the nearest of them; the first write goes to the home, and the block then has no
         replicas any more.
+    follows_accesses : ndarray of bool, shape (n_blocks,), optional
+        Blocks that every access puts there, also one that only reads: files of which each execution
+        of a task has its own. As for `follows_writes`, which they need not be listed in.
     """
 
     home: Int32Array

@@ -28,6 +28,7 @@ SLOW = {
 }  # some 10 ms an input
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(("name", "number"), KEPT)
 def test_what_went_wrong_once_is_accepted_or_refused(name, number, tmp_path):
     _, error = attempt(name, load(INPUTS / name)[number], tmp_path)
