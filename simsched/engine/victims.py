@@ -60,7 +60,8 @@ class VictimLists:
     @property
     def n_lists(self) -> int:
         """Number of lists."""
-        return int(self.step_list.max(initial=-1)) + 1
+        # of an item: a complex number is an error then, not a warning
+        return int(self.step_list.max(initial=-1).item()) + 1
 
 
 def list_victims(plan: Plan, homes: Homes, active: NDArray[np.bool_]) -> VictimLists:
