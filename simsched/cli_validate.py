@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,19 +33,25 @@ def validate_command(
             autocompletion=names.machine,
         ),
     ] = None,
-    policy: Annotated[
-        str | None,
+    policies: Annotated[
+        list[str] | None,
         typer.Option(
             "--policy",
             "-p",
             metavar="SPEC",
-            help="One run: who schedules; else as recorded.",
+            help="One run: who schedules, repeatable; else as recorded.",
             autocompletion=names.policy,
         ),
     ] = None,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="N", help="One run: simulations with other seeds.")
-    ] = 11,
+        int | None,
+        typer.Option(
+            "--runs",
+            metavar="N",
+            help="One run: simulations with other seeds.",
+            show_default="11",
+        ),
+    ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="One trace: option of its format."),
@@ -59,26 +66,28 @@ def validate_command(
     """Simulate measured runs and report how far off the simulation is.
 
     A set of runs is simulated on a calibrated machine under the policies that were measured. One
-    run, also a trace of others, is replayed as recorded, or under a policy on a machine.
+    run, also a trace of others, is replayed as recorded, or under policies on a machine.
     """
     from simsched.hardware.measurements import INDEX
 
     is_set = (measured / INDEX).exists() or (measured.is_dir() and machine is not None)
-    for name, value in (("--policy", policy), ("--set", assignments)):
-        if is_set and value:
+    for name, value in (("--policy", policies), ("--runs", runs), ("--set", assignments)):
+        if is_set and value not in (None, []):
             raise ConfigurationError(f"{name}: found with a set of runs, accepted: with one run")
     if is_set:
         _validate_set(measured, machine, output, as_json=as_json, quiet=quiet)
         return
     if output is not None:
         raise ConfigurationError("--output: found with one run, accepted: with a set of runs")
-    found = _replay(measured, machine, policy, runs, assignments or [])
+    replays = _replay(measured, machine, policies or [None], runs, assignments or [])
     if as_json:
-        print_json(found.as_json())
+        documents = [found.as_json() for found in replays]
+        print_json(documents[0] if len(documents) == 1 else {"replays": documents})
         return
-    say(found.table())
-    for sentence in found.used:
-        sys.stdout.write(f"used: {sentence}\n")
+    for found in replays:
+        say(found.table())
+        for sentence in found.used:
+            sys.stdout.write(f"used: {sentence}\n")
 
 
 def _validate_set(
@@ -112,12 +121,16 @@ def _print_set(found: Validation, paths: list[Path]) -> None:
 
 
 def _replay(
-    path: Path, machine: str | None, policy: str | None, runs: int, assignments: list[str]
-) -> Replay:
-    """Return the replay of a recording, or of a trace that is imported first."""
+    path: Path,
+    machine: str | None,
+    policies: Sequence[str | None],
+    runs: int | None,
+    assignments: list[str],
+) -> list[Replay]:
+    """Return replays of a recording, or of a trace that is imported first: one per policy."""
     from simsched.cli_import import RECORDING_SUFFIX
     from simsched.cli_output import parse_options
-    from simsched.hardware.replay import replay
+    from simsched.hardware.replay import RUNS, replay
     from simsched.machine import load_machine
     from simsched.policy import policy_from_spec
     from simsched.trace.importers import import_recording
@@ -125,12 +138,14 @@ def _replay(
 
     options = parse_options(assignments)
     target = None if machine is None else load_machine(machine)
-    if policy is not None:
-        policy_from_spec(policy)  # a wrong one is told before a long file is read
+    for policy in policies:
+        if policy is not None:
+            policy_from_spec(policy)  # a wrong one is told before a long file is read
     if path.suffix == RECORDING_SUFFIX:
         if options:
             raise ConfigurationError("--set: found with a recording, accepted: with a trace")
         recording = read_recording(path)
     else:
         recording = import_recording(path, None, **options)
-    return replay(recording, target, policy, runs=runs)
+    times = RUNS if runs is None else runs
+    return [replay(recording, target, policy, runs=times) for policy in policies]

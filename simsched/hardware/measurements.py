@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field
 from simsched.atomic import write_text
 from simsched.bounded import member, parse_json, read_text
 from simsched.errors import ConfigurationError
+from simsched.hardware.program import program_names, program_parameters
 from simsched.trace.recording import Recording, read_recording
 from simsched.yaml_reader import Section, validate
 
@@ -72,8 +73,20 @@ class Measurement:
 
     @property
     def spec(self) -> str:
-        """The program with its parameters as text: ``heat[columns=512, rows=1024]``."""
-        inside = ", ".join(f"{key}={self.params[key]}" for key in sorted(self.params))
+        """The program as text, with what differs from its defaults: ``heat[columns=256, rows=64]``.
+
+        Two runs of the same have the same text, whether or not a default was written out.
+        """
+        defaults: dict[str, object] = {}
+        if self.program in program_names():
+            accepted = program_parameters(self.program)
+            defaults = {name: parameter.default for name, parameter in accepted.items()}
+        differing = {
+            key: value
+            for key, value in self.params.items()
+            if key not in defaults or value != defaults[key]
+        }
+        inside = ", ".join(f"{key}={differing[key]}" for key in sorted(differing))
         return f"{self.program}[{inside}]"
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from simsched.atomic import check_writable, write_text
 from simsched.errors import ConfigurationError
 from simsched.hardware.calibrate import Calibration, calibrate_machine
@@ -15,16 +17,18 @@ from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_report import measured_rows
 from simsched.hardware.kernels import CalibrationRun, Kernel, calibrate_kernels, calibration_runs
 from simsched.hardware.measure import measure as measure_matrix
-from simsched.hardware.measure_schema import Matrix, load_matrix
-from simsched.hardware.measurements import MeasurementSet
+from simsched.hardware.measure_schema import Matrix, load_matrix, read_matrix
+from simsched.hardware.measurements import MeasurementSet, read_measurements
 from simsched.hardware.validation import Validation, validate_measurements
 from simsched.machine import Machine, load_machine
 from simsched.markup import facts
-from simsched.yaml_reader import Document, validate_document
+from simsched.yaml_reader import Document
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Measured runs, or the directory where they are.
+Measured = MeasurementSet | str | Path
 #: What a machine file ends in.
 SUFFIXES = (".yaml", ".yml")
 #: Measured values that are only steps on the way to others.
@@ -95,13 +99,13 @@ class CalibratedHost:
 
 def measure(
     programs: Any,
-    policies: Any = "cilk_a",
+    policies: str | Sequence[str] | None = None,
     *,
     output: str | Path,
     workers: int | Sequence[int] | None = None,
-    repetitions: int = 5,
-    warmup: int = 1,
-    seed: int = 0,
+    repetitions: int | None = None,
+    warmup: int | None = None,
+    seed: int | None = None,
     overwrite: bool = False,
 ) -> MeasurementSet:
     """Run programs under policies on this host and keep a trace of each run.
@@ -110,18 +114,19 @@ def measure(
     ----------
     programs : str, mapping, Path, or sequence
         Programs by name, also with parameters (``"heat[rows=512]"``), or as mappings such as
-        ``{"name": "heat", "rows": 512, "label": "small"}``; or a file that says all of this but
-        where the results go.
-    policies : str or sequence of str
-        Policies that the runtime can imitate; docs/measuring.md names them.
+        ``{"name": "heat", "rows": 512, "label": "small"}``; or, as a Path, a file that says all of
+        this but where the results go.
+    policies : str or sequence of str, optional
+        Policies that the runtime can imitate; docs/measuring.md names them. By default ``cilk_a``.
     output : str or Path
-        Directory of the recordings.
+        Directory of the recordings, after which the measurement is called.
     workers : int or sequence of int, optional
         Numbers of workers; one per core that may be used by default.
-    repetitions, warmup : int
-        Runs of each program, policy and number of workers that are kept, and that come before.
-    seed : int
-        Seed of the first repetition; the others follow.
+    repetitions, warmup : int, optional
+        Runs of each program, policy and number of workers that are kept, 5 by default, and that
+        come before, 1 by default.
+    seed : int, optional
+        Seed of the first repetition, 0 by default; the others follow.
     overwrite : bool
         Whether measurements that are there already are replaced.
 
@@ -133,29 +138,50 @@ def measure(
     Raises
     ------
     SimschedError
-        Something is unknown or wrong, or this host cannot run it.
+        Something is unknown or wrong, or is said beside a file, or this host cannot run it.
     """
-    folder = Path(output)
-    if isinstance(programs, Path):
-        return measure_matrix(load_matrix(programs), folder, overwrite=overwrite)
-    one = isinstance(programs, str | Mapping)
-    data: dict[str, Any] = {
-        "name": folder.name,
-        "programs": [programs] if one else list(programs),
-        "policies": policies if isinstance(policies, str) else list(policies),
+    asked = {
+        "policies": policies,
+        "workers": workers,
         "repetitions": repetitions,
         "warmup": warmup,
         "seed": seed,
     }
-    if workers is not None:
-        data["workers"] = workers if isinstance(workers, int) else list(workers)
-    matrix = validate_document(Document(None, data), Matrix)
-    return measure_matrix(matrix, folder, overwrite=overwrite)
+    matrix = _matrix(programs, {key: value for key, value in asked.items() if value is not None})
+    if not isinstance(programs, Path):
+        # A directory that is there may be called what a file must not ask for: "my results".
+        called = Path(output).resolve().name
+        matrix = matrix.model_copy(update={"name": called or matrix.name})
+    return measure_matrix(matrix, Path(output), overwrite=overwrite)
+
+
+def _matrix(programs: Any, asked: Mapping[str, Any]) -> Matrix:
+    """Return what to measure: a file, or programs with what is asked for beside them."""
+    if isinstance(programs, Path):
+        for key in asked:
+            raise ConfigurationError(
+                f"measure: {key}: found with the file {programs}, accepted: in the file"
+            )
+        return load_matrix(programs)
+    one = isinstance(programs, str | Mapping)
+    # Tuples and arrays are lists to whom calls; what is neither is refused like that of a file.
+    plain = {key: _plain(value) for key, value in {"policies": "cilk_a", **asked}.items()}
+    given = [programs] if one else _plain(programs)
+    return read_matrix(Document(None, {"name": "session", "programs": given, **plain}))
+
+
+def _plain(value: Any) -> Any:
+    """Return a list for a sequence, and an int for an integer of NumPy."""
+    if isinstance(value, np.ndarray | np.integer):
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return value
 
 
 def calibrate(
     output: str | Path,
-    measured: MeasurementSet | Sequence[MeasurementSet] = (),
+    measured: Measured | Sequence[Measured] = (),
     *,
     cores: Sequence[int] | None = None,
     quick: bool = False,
@@ -166,9 +192,9 @@ def calibrate(
     ----------
     output : str or Path
         The machine file, ending in ``.yaml``; it is replaced.
-    measured : MeasurementSet, or several
-        Runs on one core that the compute times of programs come from. Without them the machine
-        simulates generated workloads only.
+    measured : MeasurementSet, str or Path, or several
+        Runs on one core, or the directory where they are, that the compute times of programs come
+        from. Without them the machine simulates generated workloads only.
     cores : sequence of int, optional
         Hardware threads that are measured; all that may be used by default.
     quick : bool
@@ -186,7 +212,9 @@ def calibrate(
     """
     path = Path(output)
     check_machine_file(path, "calibrate: output")
-    sets = [measured] if isinstance(measured, MeasurementSet) else list(measured)
+    if isinstance(measured, MeasurementSet | str | Path):
+        measured = [measured]
+    sets = [_set(each) for each in measured]
     runs = [run for each in sets for run in calibration_runs(each)]
     found = calibrate_machine(None if cores is None else list(cores), quick=quick)
     kernels = kernels_on(found, runs)
@@ -236,15 +264,16 @@ def kernels_on(found: Calibration, runs: Sequence[CalibrationRun]) -> list[Kerne
     return calibrate_kernels(runs, machine)
 
 
-def validate(measured: MeasurementSet, machine: Machine) -> Validation:
+def validate(measured: Measured, machine: CalibratedHost | Machine | str | Path) -> Validation:
     """Simulate what was measured and compare.
 
     Parameters
     ----------
-    measured : MeasurementSet
-        Runs of other programs, or of other sizes, than the machine was calibrated on.
-    machine : Machine
-        This host, as :func:`calibrate` has measured it.
+    measured : MeasurementSet, str or Path
+        Runs of other programs, or of other sizes, than the machine was calibrated on, or the
+        directory where they are.
+    machine : CalibratedHost, Machine, str or Path
+        This host, as :func:`calibrate` has measured it, or its file.
 
     Returns
     -------
@@ -254,6 +283,15 @@ def validate(measured: MeasurementSet, machine: Machine) -> Validation:
     Raises
     ------
     ConfigurationError
-        The machine was calibrated on one of the runs, or has no compute times for a program.
+        The machine was calibrated on one of the runs, or has no compute times for a program; there
+        is no such directory or file.
     """
-    return validate_measurements(measured, machine)
+    if isinstance(machine, CalibratedHost):
+        machine = machine.machine
+    target = load_machine(machine) if isinstance(machine, str | Path) else machine
+    return validate_measurements(_set(measured), target)
+
+
+def _set(measured: Measured) -> MeasurementSet:
+    """Return runs that are given as such, or by their directory."""
+    return read_measurements(Path(measured)) if isinstance(measured, str | Path) else measured

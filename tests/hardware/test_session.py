@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import simsched
 from simsched.errors import ConfigurationError
 from simsched.hardware import session
+from simsched.hardware.measurements import read_measurements
+from simsched.policy import make_policy
 from tests.hardware.calibrations import calibration, small
 from tests.hardware.simulated_host import host, measure_on, with_kernels
 from tests.hardware.support import needs_linux
@@ -58,6 +61,15 @@ def test_programs_are_measured_and_shown(tmp_path: Path) -> None:
         ({"programs": []}, "programs: found an empty list"),
         ({"policies": "bats"}, "policies: policy bats: the task runtime cannot schedule"),
         ({"workers": 0}, "workers: found 0"),
+        ({"workers": np.array([1, 0])}, r"workers\[1\]: found 0"),
+        ({"programs": 5}, "programs: found 5, accepted: a list"),
+        ({"policies": make_policy("cilk_a")}, "policies: found .*, accepted: a list"),
+        (
+            {"programs": ["spin", "heat[leaf_rows=1, irregular=true]"]},
+            r"programs\[1\]: program heat: leaf_rows: found 1, accepted \d+ or more",
+        ),
+        ({"programs": Path("m.yaml"), "seed": 1}, "seed: found with the file m.yaml"),
+        ({"programs": Path("m.yaml"), "policies": "pfws"}, "policies: found with the file m.yaml"),
         ({"repetitions": 0}, "repetitions: found 0"),
     ],
 )
@@ -66,6 +78,14 @@ def test_what_cannot_be_measured(tmp_path: Path, changes: dict, message: str) ->
     with pytest.raises(ConfigurationError, match=message):
         simsched.measure(given.pop("programs"), **given)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_measurement_is_called_like_its_directory_whatever_that_is(tmp_path: Path) -> None:
+    folder = tmp_path / "my results"
+    given = {"workers": np.int64(1), "repetitions": 1, "warmup": 0}
+    found = simsched.measure("spin[tasks=1]", output=folder, **given)  # type: ignore[arg-type]
+    assert found.name == "my results"
+    assert read_measurements(folder).name == "my results"
 
 
 def test_the_host_becomes_a_machine_with_the_kernels_of_measured_runs(
@@ -82,6 +102,8 @@ def test_the_host_becomes_a_machine_with_the_kernels_of_measured_runs(
     assert set(found.machine.kernels) == set(machine.kernels) == {k.name for k in found.kernels}
     assert found.warnings == ("host: busy", "runs: busy")
     assert simsched.load_machine(found.path).kernels == found.machine.kernels
+    with pytest.raises(ConfigurationError, match=r"calibrated on heat\["):
+        simsched.validate(whole, found)
     values = found.table().set_index("value")
     assert values.measured["pop"] == "13 ns"
     assert values.spread_percent["pop"] == pytest.approx(3.0)
@@ -107,6 +129,8 @@ def test_errors_are_those_of_the_kernels(tmp_path: Path) -> None:
     machine = host(tmp_path)
     measured = measure_on(machine, tmp_path)
     exact = simsched.validate(measured, machine).table()
+    # Also in another session, from what is on disk.
+    assert simsched.validate(str(tmp_path), tmp_path / "host.yaml").table().equals(exact)
     assert len(exact) == len(measured.cells())
     assert exact["error_percent"].abs().max() < 1e-6
     assert exact["measured_s"].tolist() == pytest.approx(exact["simulated_s"].tolist())

@@ -89,6 +89,11 @@ def test_the_same_runs_for_calibration_are_refused(tmp_path: Path) -> None:
     machine = replace(host(tmp_path), sources={"sources.kernels": f"measured on {spec}"})
     with pytest.raises(ConfigurationError, match="calibrated on heat"):
         validate_measurements(measured, machine)
+    # Defaults of heat, written out, make no other run.
+    first = measured.runs[0]
+    same = replace(first, params={**first.params, "seed": 0, "irregular": False})
+    with pytest.raises(ConfigurationError, match="calibrated on heat"):
+        validate_measurements(replace(measured, runs=(same,)), machine)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,10 +162,28 @@ def test_one_recording_is_replayed(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "used: " in capsys.readouterr().out
 
 
+def test_one_recording_is_replayed_under_several_policies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure_on(host(tmp_path), tmp_path)
+    words = ["validate", str(tmp_path / "3.parquet"), "-m", str(tmp_path / "host.yaml")]
+    words += ["-p", "cilk_a", "-p", "task_sharing", "--runs", "1"]
+    assert main([*words, "--json"]) == 0
+    replays = json.loads(capsys.readouterr().out)["replays"]
+    assert [found["policy"] for found in replays] == ["cilk_a", "task_sharing"]
+    assert replays[0]["measured_makespan_s"] == replays[1]["measured_makespan_s"]
+    assert replays[0]["simulated_makespan_s"] != replays[1]["simulated_makespan_s"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert text.index("workers, cilk_a") < text.index("workers, task_sharing")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["{set}", "--policy", "cilk_a", "-m", "{set}/host.yaml"], "--policy: found with a set"),
+        (["{set}", "--runs", "3", "-m", "{set}/host.yaml"], "--runs: found with a set"),
+        (["{set}/3.parquet", "-p", "cilk_a", "-p", "pfw"], "did you mean 'pfws'?"),
         (["{set}"], "--machine: missing"),
         (["{set}/3.parquet", "-o", "x"], "--output: found with one run"),
         (["{set}/3.parquet", "--set", "a=b"], "--set: found with a recording"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.run import Run
 from simsched.errors import ConfigurationError
-from simsched.limits import TASKS, WORKERS
+from simsched.limits import DOMAINS, TASKS, WORKERS
 from simsched.machine.model import Machine
 from simsched.trace.metrics import path_nodes
 from simsched.trace.parquet import read_events, read_metadata
@@ -28,6 +28,7 @@ _OF_TASKS = (
     EventKind.KILL,
     EventKind.SPAWN,
 )
+_OF_COPIES = (EventKind.MIGRATE_START, EventKind.MIGRATE_END)
 
 
 def recording_of(run: Run, name: str | None = None) -> Recording:
@@ -178,8 +179,8 @@ def check_recording(recording: Recording, where: str | None = None) -> None:
     Raises
     ------
     ConfigurationError
-        No events, or a row with an unknown kind, a negative time, or a worker or task that is not
-        there. The message names the row, counted from 0.
+        No events, or a row with an unknown kind, a negative time, or a worker, task or memory node
+        that is not there. The message names the row, counted from 0.
     """
     where = f"recording {recording.name!r}" if where is None else where
     events = recording.trace.events
@@ -189,6 +190,8 @@ def check_recording(recording: Recording, where: str | None = None) -> None:
     limit = _task_limits(recording, events["iteration"])
     about_task = np.isin(events["kind"], _OF_TASKS)
     taker = np.where(events["kind"] == EventKind.PREEMPT, events["arg1"], NONE)
+    copies = np.isin(events["kind"], _OF_COPIES)
+    last_node = _last_node(recording)
     last_worker = recording.n_workers - 1
     for column, values, bad, accepted in (
         ("time_ps", events["time_ps"], events["time_ps"] < 0, "0 or more"),
@@ -205,6 +208,12 @@ def check_recording(recording: Recording, where: str | None = None) -> None:
             f"-1 to {last_worker}",
         ),
         ("arg1", taker, _outside(taker, last_worker), f"-1 to {last_worker} (the taker)"),
+        (
+            "arg1",
+            events["arg1"],
+            copies & ((events["arg1"] < 0) | (events["arg1"] > last_node)),
+            f"0 to {last_node} (a memory node)",
+        ),
         ("worker", events["worker"], about_task & (events["worker"] < 0), "a worker"),
         ("task", task, (task < NONE) | (task >= limit), "a task of the recording"),
         ("task", task, about_task & (task < 0), "a task"),
@@ -246,6 +255,12 @@ def detail(recording: Recording, key: str, kind: type) -> list[Any] | None:
             f"recording {recording.name!r}: details: {key}: accepted numbers below 2**31"
         )
     return found
+
+
+def _last_node(recording: Recording) -> int:
+    """Return the largest number that a memory node can have, named or not."""
+    names = detail(recording, "memory_nodes", str)
+    return (DOMAINS.value if names is None else len(names)) - 1
 
 
 def _outside(values: NDArray[np.int64] | NDArray[np.int32], last: int) -> NDArray[np.bool_]:

@@ -139,6 +139,30 @@ def test_rows_that_cannot_be(
         open_recording(export_only)
 
 
+@pytest.mark.parametrize("node", [-40, -1, 1, 2**40])
+@pytest.mark.parametrize("names", [["dram"], None])
+def test_copies_to_nodes_that_cannot_be(node: int, names: list[str] | None, tmp_path: Path) -> None:
+    recording = small_recording("cholesky")
+    events = {
+        name: np.append(values, values[-1:]) for name, values in recording.trace.events.items()
+    }
+    for name, value in (("kind", EventKind.MIGRATE_START), ("worker", -1), ("task", -1)):
+        events[name][-1] = value
+    events["arg1"][-1] = node
+    details = {key: value for key, value in recording.details.items() if key != "memory_nodes"}
+    if names is not None:
+        details["memory_nodes"] = names
+    copying = replace(recording, trace=Trace(events), details=details)
+    if names is None and node == 1:
+        export_recording(copying, tmp_path / "x.json")
+        return
+    last = 0 if names else 255
+    message = f"arg1: found {node}, accepted 0 to {last} (a memory node)"
+    for suffix in ("json", "paje"):
+        with pytest.raises(ConfigurationError, match=re.escape(message)):
+            export_recording(copying, tmp_path / f"x.{suffix}")
+
+
 def test_an_empty_trace_is_an_error(tmp_path: Path) -> None:
     recording = small_recording("heat")
     empty = Trace({name: values[:0] for name, values in recording.trace.events.items()})
