@@ -153,7 +153,7 @@ def calibrate_machine(
     chosen = sorted(allowed if cores is None else set(cores))
     wrong = sorted(set(chosen) - set(allowed))
     if wrong or not chosen:
-        raise ConfigurationError(f"cores: found {wrong or 'none'}, accepted {allowed}")
+        raise ConfigurationError(f"cores: found {wrong[:8] or 'none'}, accepted {allowed}")
     started, begin = datetime.now(UTC), time.monotonic()
     before = _usage(chosen)
     host = read_host(chosen)

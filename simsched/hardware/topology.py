@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import HardwareError
+from simsched.limits import WORKERS
 
 SYSTEM = Path("/sys/devices/system")
 #: What two hardware threads may share, the nearest first.
@@ -163,6 +164,11 @@ def distance_classes(topology: Topology, cores: Sequence[int]) -> NDArray[np.int
 def parse_list(text: str) -> list[int]:
     """Return the numbers of a list as the kernel writes it.
 
+    Raises
+    ------
+    ValueError
+        Something else, or a range that does not ascend or is longer than any machine has threads.
+
     Examples
     --------
     >>> parse_list("0-2,8")
@@ -172,8 +178,12 @@ def parse_list(text: str) -> list[int]:
     """
     numbers: list[int] = []
     for part in text.split(",") if text else []:
-        first, _, last = part.partition("-")
-        numbers += range(int(first), int(last or first) + 1)
+        first, dash, last = part.partition("-")
+        low, high = int(first), int(last if dash else first)
+        # A list may come from the command line: "0-9999999999" must not fill the memory.
+        if not low <= high < low + WORKERS.value:
+            raise ValueError(part)
+        numbers += range(low, high + 1)
     return numbers
 
 

@@ -80,6 +80,7 @@ def test_json(simsched, asked):
         (("-o", "nowhere/host.yaml"), "nowhere/host.yaml: cannot be written: No such file"),
         (("-o", "folder.yaml"), "folder.yaml: cannot be written: it is a directory"),
         (("--cores", "one"), "--cores: found 'one', accepted: numbers and ranges such as 0-3,8"),
+        (("--cores", "0-"), "--cores: found '0-', accepted: numbers and ranges such as 0-3,8"),
     ],
 )
 def test_refused_before_anything_is_measured(simsched, asked, tmp_path, words, message):

@@ -115,6 +115,12 @@ def test_lists_of_the_kernel() -> None:
     assert parse_list("") == []
 
 
+@pytest.mark.parametrize("text", ["0-", "-1", "2-1", "0-9999999999", "0,", "a", "0-1-2"])
+def test_what_is_no_list(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 (callers say what is accepted)
+        parse_list(text)
+
+
 def test_nodes_of_blocks() -> None:
     assert block_nodes("first_touch", 4, [0, 2]) is None
     interleaved, bound = block_nodes("interleave", 5, [0, 2]), block_nodes("bind", 5, [0, 2])
