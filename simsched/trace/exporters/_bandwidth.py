@@ -35,7 +35,8 @@ def node_bandwidth(
     """
     begin, end, path, moved = flow_times(events_of(recording))
     last = int(recording.trace.events["time_ps"].max())
-    edges = np.linspace(0, max(last, 1), bins + 1)
+    # The last times of int64 are doubles that it cannot hold.
+    edges = np.minimum(np.linspace(0, max(last, 1), bins + 1), np.nextafter(2.0**63, 0))
     if not len(begin):
         return edges.astype(np.int64), {}
     names = detail(recording, "memory_nodes", str)

@@ -12,6 +12,7 @@ import pytest
 
 from simsched.errors import ConfigurationError
 from simsched.trace.exporters import export_recording, exporters, open_recording, recording_of
+from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters.registry import exporter
 from simsched.trace.parquet import write_events
 from simsched.trace.schema import EventKind, Trace
@@ -161,6 +162,16 @@ def test_copies_to_nodes_that_cannot_be(node: int, names: list[str] | None, tmp_
     for suffix in ("json", "paje"):
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             export_recording(copying, tmp_path / f"x.{suffix}")
+
+
+def test_the_last_moment_that_a_trace_can_hold(tmp_path: Path) -> None:
+    recording = small_recording("cholesky")
+    events = {name: values.copy() for name, values in recording.trace.events.items()}
+    events["time_ps"][-1] = 2**63 - 1
+    late = replace(recording, trace=Trace(events))
+    edges, _ = node_bandwidth(late, 10)
+    assert (np.diff(edges) > 0).all()
+    assert edges[-1] > 2**63 - 2**20
 
 
 def test_an_empty_trace_is_an_error(tmp_path: Path) -> None:
