@@ -170,13 +170,13 @@ def _rows_of_states(states: pd.DataFrame) -> pd.DataFrame:
     """Return rows of tasks made of worker states, where there is no other file."""
     rows = states[states["JobId"] != ""]
     table = pd.DataFrame(index=rows.index)
-    resource = rows["ResourceId"].str.partition("_")
+    first = rows["ResourceId"].str.extract("^([^_]*)", expand=False)
     given = {
         "JobId": rows["JobId"],
         "StartTime": rows["Start"],
         "EndTime": rows["End"],
         "WorkerId": rows["ResourceId"],
-        "MPIRank": resource[0].where(resource[0].str.isdecimal(), "0"),
+        "MPIRank": first.where(first.str.isdecimal(), "0"),
         "Name": rows["Value"],
         "Footprint": rows["Footprint"],
         LINE: rows[LINE],
