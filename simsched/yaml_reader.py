@@ -197,8 +197,8 @@ def _parsed(path: Path, text: str, most_values: int) -> Document:
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         problem = " ".join(part for part in (error.context, error.problem) if part)
         raise ConfigurationError(f"{where}: not valid YAML: {problem}") from error
-    except (YAMLError, ValueError) as error:
-        problem = str(error).strip().splitlines()[0]
+    except (YAMLError, ValueError, AssertionError) as error:  # asserted of the version
+        problem = (str(error).strip() or "nothing that its parser expects").splitlines()[0]
         raise ConfigurationError(f"{path}: not valid YAML: {problem}") from error
     except RecursionError:
         raise ConfigurationError(
