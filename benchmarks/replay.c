@@ -99,6 +99,7 @@ static void fill_paths(ssk_problem_t *p, const file_t *file, const char *part)
     COUNT(p->n_resources, "resource_capacity");
     COUNT(p->n_curve, "curve");
     ARRAY(p->path_latency_ps, "paths.latency_ps");
+    ARRAY(p->path_share, "paths.share");
     ARRAY(p->path_cap, "paths.cap");
     ARRAY(p->path_resource_ptr, "paths.resource_ptr");
     ARRAY(p->path_resource, "paths.resource");
@@ -227,7 +228,7 @@ static void fill_plan(ssk_plan_t *r, const file_t *file, const char *part, int32
     ARRAY(r->instance_of, "plan.instance_of");
     ARRAY(r->counter_group, "plan.counter_group");
     ARRAY(r->active, "plan.active");
-    r->round_robin_roots = number(file, part, "plan.round_robin_roots") != 0;
+    NUMBER(r->roots, "plan.roots");
     NUMBER(r->monitor_period_ps, "plan.monitor_period_ps");
     ARRAY(r->sample_offset_bytes, "plan.sample_offset_bytes");
 }
