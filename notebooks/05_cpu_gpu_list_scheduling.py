@@ -128,12 +128,12 @@ table = copies.table().set_index(["machine", "policy"])
 moved, makespan_s = table.migrated_bytes, table.makespan_s
 for name in machines:
     assert moved[name, "dmda"] < 0.8 * moved[name, "dm"]
-assert abs(makespan_s["mirage", "dmda"] / makespan_s["mirage", "dm"] - 1) < 0.05
+assert 0.9 < makespan_s["mirage", "dmda"] / makespan_s["mirage", "dm"] < 1
 assert makespan_s["sirocco", "dmda"] < 0.8 * makespan_s["sirocco", "dm"]
 
 # %% [markdown]
-# Counting copies saves a third of them on both machines. On mirage, where they hide behind
-# computing, that saves no time; on sirocco it does.
+# Counting copies saves a third of them and more on both machines. On mirage, where most of them
+# hide behind computing, that saves little time; on sirocco it saves a third.
 #
 # **Answer.** How long each kind of task takes on each kind of processor, which is most of the gain;
 # where the data are, if computing is fast compared with copying; and what is urgent. And estimates
