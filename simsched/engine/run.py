@@ -83,6 +83,8 @@ class Run:
         Counters.
     trace : Trace or None
         Events, if they were kept in memory.
+    state : object
+        What the policy has known at the end: what its `start` has returned.
     """
 
     machine: Machine
@@ -93,6 +95,7 @@ class Run:
     worker_thread: IntArray
     summary: Summary
     trace: Trace | None
+    state: Any = None
 
     @property
     def makespan_s(self) -> float:
@@ -344,7 +347,8 @@ def simulate(
     else:
         _divide(engine, problem, policy, view, state, hooks, account, progress)
         summary = account.complete(engine.summary())
-    return Run(machine, prepared, policy, backend, seed, threads, summary, engine.trace())
+    trace = engine.trace()
+    return Run(machine, prepared, policy, backend, seed, threads, summary, trace, state)
 
 
 def _checked_placement(placement: Placement, machine: Machine, workload: Workload) -> Placement:

@@ -78,7 +78,7 @@ def machine_digest(machine: Any) -> str:
 
 
 def policy_digest(policy: Policy) -> str:
-    """Return a hash of a policy's class, of the files that define it, and of its parameters.
+    """Return a hash of a policy's class, of the files that define it, parameters and inputs.
 
     Where a file outside the package lies does not matter, its content does, and so does the content
     of files that define classes from which the policy derives, and of what these files import from
@@ -87,7 +87,8 @@ def policy_digest(policy: Policy) -> str:
     classes = [cls for cls in type(policy).__mro__ if cls is not object]
     sources = [source_digest(cls) for cls in classes]
     names = [cls.__qualname__ for cls in classes]
-    return content_key({"classes": names, "sources": sources, "parameters": policy.parameters()})
+    parts = {"classes": names, "sources": sources, "parameters": policy.parameters()}
+    return content_key({**parts, "inputs": policy.inputs()})
 
 
 def has_file(thing: type | Callable[..., Any]) -> bool:

@@ -591,6 +591,10 @@ class Policy:
 
         return policy_html(self)
 
+    def inputs(self) -> Mapping[str, object]:
+        """Return what was read from files, by parameter; stored results depend on it."""
+        return {}
+
     def overrides(self, hook: str) -> bool:
         """Return whether this class defines the named hook itself.
 

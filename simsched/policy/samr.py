@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from simsched.errors import ConfigurationError
 from simsched.policy.base import View, param
 from simsched.policy.mapreduce import Attempt, Tracker
 from simsched.policy.mapreduce_formulas import (
@@ -14,7 +17,8 @@ from simsched.policy.mapreduce_formulas import (
     slow_nodes,
     slow_tasks,
 )
-from simsched.policy.mapreduce_speculation import SpeculativePolicy, running_s
+from simsched.policy.mapreduce_history import Recorded, read_history
+from simsched.policy.mapreduce_speculation import History, SpeculativePolicy, running_s
 from simsched.policy.registry import register
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
@@ -37,11 +41,17 @@ class Samr(SpeculativePolicy):
     split_slow_nodes : bool
         Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are
         slow for either get no backups.
+    history : str
+        File with the weights that the nodes have kept from earlier jobs of the same applications;
+        none by default. A relative path counts from the working directory.
 
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
-    7.8); later iterations of a run find what earlier ones have learnt. Stragglers are tasks that
+    7.8); later iterations of a run find what earlier ones have learnt. Nodes without weights begin
+    with those of Hadoop. The source stores weights when a job has ended;
+    :func:`simsched.policy.mapreduce_history.write_history` does so for a later run, whose `history`
+    is that file. It is read when the policy is made. Stragglers are tasks that
     are both slow (equation 7.11, against the average rate of the running tasks of their kind, see
     `average_over`) and among the ``straggler_cap * running tasks`` (rounded up) slow tasks with the
     longest remaining time (Algorithm 11). A free map slot of a node that is not map slow gets the
@@ -67,6 +77,36 @@ class Samr(SpeculativePolicy):
     slow_node_share: float = param(0.3, low=0.0, high=1.0)
     straggler_cap: float = param(0.2, low=0.0, high=1.0)
     split_slow_nodes: bool = param(True)
+    history: str = param("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = f"policy {self.name}: parameter history"
+        if self.history and not self.tuned_weights:
+            raise ConfigurationError(
+                f"{where}: found {self.history!r}, accepted none without tuned_weights"
+            )
+        try:
+            _ = self.recorded
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from error
+
+    @cached_property
+    def recorded(self) -> Recorded | None:
+        """What the file says; None without one."""
+        return read_history(self.history) if self.history else None
+
+    def inputs(self) -> Mapping[str, object]:
+        """Return the content of the file."""
+        return {"history": self.recorded.document.data} if self.recorded is not None else {}
+
+    def start(self, view: View) -> History:
+        """Return the tracker with the weights of earlier jobs."""
+        state = super().start(view)
+        if self.recorded is not None:
+            known = [application for _, application in state.tasks.names]
+            state.weights.update(self.recorded.weights(known, state.n_nodes))
+        return state
 
     def judged(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind that have run for long enough, by worker."""

@@ -135,6 +135,27 @@ def test_a_missing_experiment(refused: Refused, tmp_path: Path) -> None:
     assert "cannot be read" in refused("run", tmp_path / "bad.yaml" / "x.yaml")
 
 
+@pytest.mark.parametrize(
+    ("application", "weights", "pattern"),
+    [
+        ("wordcount", "{M1: 0.8, M2: 0.2}", r"h\.yaml:1: \S*: history of another job: .*: sort$"),
+        ("sort", "{M1: 0.8, M2: 0.3}", r"bad\.yaml:4: policies\[0\]\S*: .*h\.yaml:1: .*found 1\.1"),
+    ],
+)
+def test_history_of_an_earlier_run(
+    refused: Refused, tmp_path: Path, application: str, weights: str, pattern: str
+) -> None:
+    (tmp_path / "h.yaml").write_text(f"applications: {{{application}: {{0: {weights}}}}}\n")
+    lines = {
+        "machines": "[samr_cluster_slow]",
+        "workloads": "['sort_mapreduce[splits=2,reduces=2]']",
+        "policies": "['samr[history=h.yaml]']",
+        "output": "results",
+    }
+    message = refused("run", write(tmp_path, lines=lines), "-j", 1, "--quiet")
+    assert re.search(pattern, message, re.MULTILINE), message
+
+
 # Machine files ----------------------------------------------------------------------------------
 
 
