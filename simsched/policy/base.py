@@ -25,6 +25,7 @@ and receives back
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Protocol
@@ -592,7 +593,13 @@ class Policy:
         return policy_html(self)
 
     def inputs(self) -> Mapping[str, object]:
-        """Return what was read from files, by parameter; stored results depend on it."""
+        """Return what was read from files; stored results depend on it.
+
+        Returns
+        -------
+        mapping of str to object
+            By parameter.
+        """
         return {}
 
     def overrides(self, hook: str) -> bool:
@@ -637,10 +644,7 @@ def _check_parameter(policy: str, name: str, value: Any, f: Any) -> None:
         accepted = f"a value of type {kind.__name__}{' (true or false)' if kind is bool else ''}"
         raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
     if kind in (int, float):
-        bounds = f"{'-inf' if low is None else low} to {'inf' if high is None else high}"
-        if (
-            value != value
-            or (low is not None and value < low)
-            or (high is not None and value > high)
-        ):
-            raise ConfigurationError(f"{where}: found {value!r}, accepted {bounds}")
+        low = -math.inf if low is None else low
+        high = math.inf if high is None else high
+        if not low <= value <= high:
+            raise ConfigurationError(f"{where}: found {value!r}, accepted {low} to {high}")
