@@ -232,9 +232,9 @@ def _caches(found: Calibration) -> dict[str, Any]:
         if level.overlap is not None:
             share = float(f"{level.overlap.value:.3g}")
             entries[level.name]["overlap"] = _probe(share, level.overlap)
-        if level.effective:
-            sizes = [format_size(round(each.value / 1024) * 1024) for each in level.effective]
-            entries[level.name]["effective_capacities"] = _probe(sizes, level.effective[0])
+        if level.effective_bytes:
+            sizes = [format_size(round(each / 1024) * 1024) for each in level.effective_bytes]
+            entries[level.name]["effective_capacities"] = [sizes, f"system: {level.effective_how}"]
     return entries
 
 

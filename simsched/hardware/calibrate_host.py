@@ -71,12 +71,15 @@ class HostCache:
         Number of calibrated cores that share an instance.
     is_even : bool
         Whether all instances have that many of the calibrated cores.
+    ways : int
+        Lines of a set; 0 where the system does not state them.
     """
 
     level: int
     capacity_bytes: int
     shared_by: int
     is_even: bool = True
+    ways: int = 0
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,16 @@ def _caches(domains: Sequence[Domain], system: Path) -> tuple[HostCache, ...]:
         counts = sorted(set(instances.values()))
         share = counts[0] if len(counts) == 1 else _divisor(domains, counts[-1])
         capacity = parse_size(f"{size.removesuffix('K')} KiB")
-        found.append(HostCache(int(level), capacity, share, len(counts) == 1))
+        ways = _text(folder / "ways_of_associativity")
+        found.append(
+            HostCache(
+                int(level),
+                capacity,
+                share,
+                is_even=len(counts) == 1,
+                ways=int(ways) if ways.isdigit() else 0,
+            )
+        )
     return tuple(sorted(found, key=lambda cache: cache.level))
 
 

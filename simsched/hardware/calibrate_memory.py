@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-
-import numpy as np
 
 from simsched.hardware.calibrate_host import Host, available_bytes
 from simsched.hardware.calibrate_probes import (
@@ -28,10 +27,6 @@ NEXT_LEVEL = 1.6
 #: Loads from the outermost cache that take more than this share of those from memory are doubtful.
 DOUBTFUL = 0.7
 STATED = "as the system states"
-#: Data that are swept to see what a cache keeps of them, by its capacity.
-SWEPT = (0.625, 0.75, 0.875, 1.0, 1.125, 1.25, 1.5, 1.75, 2.0)
-#: How often each is swept anew, in other pages.
-SWEEPS = 5
 #: Slices of an instance, each with a capacity of its own.
 SLICES = 8
 
@@ -114,9 +109,11 @@ class CacheLevelValues:
         instances have.
     upgrade : Measured, optional
         Bytes per second that another instance gives up to be written; of the same level.
-    effective : tuple of Measured
-        Capacities of equal slices of the sets, from the smallest; empty where they were not
-        measured.
+    effective_bytes : tuple of int
+        Capacities of equal slices of the sets, from the smallest; empty where pages do not decide
+        which sets their lines go to.
+    effective_how : str
+        What the capacities follow from.
     """
 
     name: str
@@ -129,7 +126,8 @@ class CacheLevelValues:
     overlap: Measured | None = None
     transfer: Measured | None = None
     upgrade: Measured | None = None
-    effective: tuple[Measured, ...] = ()
+    effective_bytes: tuple[int, ...] = ()
+    effective_how: str = ""
 
 
 def thread_counts(n_cores: int) -> list[int]:
@@ -319,7 +317,7 @@ def measure_caches(
                 overlap=_overlap(rate, found[0].bandwidth) if found else None,
             )
         )
-    return _with_transfer(host, _with_effective_capacities(host, found, effort), effort)
+    return _with_transfer(host, _with_effective_capacities(host, found), effort)
 
 
 def _overlap(rate: Measured, first: Measured) -> Measured:
@@ -329,76 +327,76 @@ def _overlap(rate: Measured, first: Measured) -> Measured:
 
 
 def _with_effective_capacities(
-    host: Host, levels: Sequence[CacheLevelValues], effort: Effort
+    host: Host, levels: Sequence[CacheLevelValues]
 ) -> list[CacheLevelValues]:
     """Return the levels; those between the first and the outermost with their slices.
 
     Notes
     -----
-    A sweep takes time as from this level for what was kept, as from the next one for the rest.
+    The first level has sets for one page, the outermost one spreads lines over slices by a function
+    of all bits of their addresses. In between, where a page is in memory decides which sets its
+    lines go to, and that is chance once the system has given out and got back pages for a while.
+    A probe would see something else: the pages that a process gets first are often neighbours.
     """
     found = list(levels)
     for position in range(1, len(levels) - 1):
         level = levels[position]
-        inside, outside = (1 / each.bandwidth.value for each in levels[position : position + 2])
-        if outside <= inside:
-            continue
-        shares, spread = [], 0.0
-        for size in SWEPT:
-            times = np.array(
-                [_sweep_time(host, int(size * level.capacity_bytes), effort) for _ in range(SWEEPS)]
+        ways = host.caches[position].ways if host.caches else 0
+        colours = level.capacity_bytes // (ways * host.page_bytes) if ways else 1
+        if colours > 1:
+            sizes = (round(each * level.capacity_bytes) for each in effective_capacities(ways))
+            page = format_size(host.page_bytes)
+            found[position] = replace(
+                level,
+                effective_bytes=tuple(sizes),
+                effective_how=f"{colours} places for pages of {page}, {ways} ways, taken by chance",
             )
-            kept = np.clip((outside - times) / (outside - inside), 0.0, 1.0)
-            shares.append(float(np.median(kept)))
-            spread = max(spread, float(np.ptp(kept)))
-        how = (
-            f"triad over {SWEPT[0]:g} to {SWEPT[-1]:g} times the capacity keeps "
-            f"{', '.join(f'{share:.0%}' for share in shares)}"
-        )
-        capacities = effective_capacities(shares)
-        found[position] = replace(
-            level,
-            effective=tuple(
-                Measured(each * level.capacity_bytes, spread, SWEEPS, how, is_median=True)
-                for each in capacities
-            ),
-        )
     return found
 
 
-def _sweep_time(host: Host, n_bytes: int, effort: Effort) -> float:
-    """Return the seconds for each byte that a core sweeps."""
-    return (
-        1
-        / moved(stream_rate(host.threads[:1], CHOSEN, n_bytes, rounds=effort.rounds), CHOSEN).value
-    )
-
-
-def effective_capacities(shares: Sequence[float]) -> tuple[float, ...]:
+def effective_capacities(ways: int) -> tuple[float, ...]:
     """Return the capacities of `SLICES` equal slices, relative to that of the cache.
 
     Parameters
     ----------
-    shares : sequence of float, shape (len(SWEPT),)
-        What is kept of data of the sizes of `SWEPT` that are swept again and again.
+    ways : int
+        Lines of a set.
 
     Notes
     -----
-    A slice keeps all of what is swept if it has room for it, and nothing otherwise: the least
-    recently used lines leave. So the slices with room for a size are the share that is kept of it;
-    between the sizes it is linear, and what is kept of more is no larger. Slices that have no room
-    for the smallest size have its capacity, slices that have room for the largest one that.
+    Of data that are swept again and again, a set keeps all lines if it has room for them, and none
+    otherwise: the least recently used ones leave. Pages go to the sets by chance, so a page has
+    Poisson-distributed company, `ways` pages on average where the data are as large as the cache,
+    and stays if that is less than `ways` pages. In a slice with a capacity data stay exactly while
+    they are no larger; so the capacities are those sizes of which 15/16, 13/16, ... are kept.
 
     Examples
     --------
-    >>> effective_capacities([1, 1, 1, 1, 0, 0, 0, 0, 0])[0]
-    1.0078125
+    >>> capacities = effective_capacities(16)
+    >>> round(capacities[0], 2), round(capacities[-1], 2)
+    (0.63, 1.43)
     """
-    falling = np.minimum.accumulate(np.asarray(shares, np.float64))
-    wanted = 1.0 - (np.arange(SLICES) + 0.5) / SLICES
-    # np.interp needs rising shares; of equal ones the last size counts.
-    found = np.interp(wanted, falling[::-1], np.array(SWEPT)[::-1])
-    return tuple(float(each) for each in found)
+    wanted = (1.0 - (number + 0.5) / SLICES for number in range(SLICES))
+    return tuple(_size_kept(ways, share) for share in wanted)
+
+
+def _size_kept(ways: int, share: float) -> float:
+    """Return the size of data, relative to the cache, of which a share is kept."""
+    low, high = 0.0, 2.0
+    while _share_kept(ways, high) > share:
+        high *= 2.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _share_kept(ways, middle) > share else (low, middle)
+    return low
+
+
+def _share_kept(ways: int, size: float) -> float:
+    """Return the probability that fewer than `ways` other pages go where a page has gone."""
+    expected = ways * size
+    return math.exp(-expected) * sum(
+        expected**others / math.factorial(others) for others in range(ways)
+    )
 
 
 def _with_transfer(
@@ -412,10 +410,11 @@ def _with_transfer(
             thread, other = cores[0][0], cores[level.shared_by][0]
             # Either core has both arrays after a while, and other things.
             size, rounds = level.capacity_bytes // 4, 5 * effort.rounds
+            filler = level.capacity_bytes
             passing = replace(
                 level,
-                transfer=transfer_rate(thread, other, size, rounds=rounds),
-                upgrade=upgrade_rate(thread, other, size, rounds=rounds),
+                transfer=transfer_rate(thread, other, size, filler_bytes=filler, rounds=rounds),
+                upgrade=upgrade_rate(thread, other, size, filler_bytes=filler, rounds=rounds),
             )
             return (*levels[:position], passing, *levels[position + 1 :])
     return tuple(levels)

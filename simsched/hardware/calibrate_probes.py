@@ -16,7 +16,7 @@ from simsched.units import format_size
 ITEM_BYTES = {"read": 8, "write": 8, "copy": 16, "triad": 24, "compute": 8}
 LINE_BYTES = 64
 #: Steps of a transfer probe in the runtime's order.
-TRANSFER_KINDS = ("read", "upgrade", "own_read", "own_update")
+TRANSFER_KINDS = ("read", "overwrite", "upgrade", "own_read", "own_overwrite", "own_update")
 #: Data of another core take at least this share of the time longer than own ones.
 LEAST_MORE = 0.05
 #: What a round moves, and at least per thread: some milliseconds. Longer ones are more often
@@ -113,8 +113,10 @@ def stream_rate(
     return Measured(sweeps * moved / parts / best.value, best.spread, best.rounds, best.how)
 
 
-def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> Measured:
-    """Measure the bytes per second of two cores that read what the other has just updated.
+def transfer_rate(
+    thread: int, other: int, size_bytes: int, *, filler_bytes: int, rounds: int
+) -> Measured:
+    """Measure the bytes per second of two cores that use what the other has just updated.
 
     Parameters
     ----------
@@ -122,6 +124,8 @@ def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> M
         Hardware threads of the core that is timed, and of the other one.
     size_bytes : int
         Size of each of their two arrays.
+    filler_bytes : int
+        Bytes that each of them reads before, so that what comes has to displace something.
     rounds : int
         How often it is timed.
 
@@ -132,37 +136,51 @@ def transfer_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> M
 
     Notes
     -----
-    What reading the own array takes is subtracted: the simulator adds the time of transfers to what
-    a core does with the data.
+    Half of the bytes are read, half are overwritten: the simulator has one rate for both. What the
+    same takes in the own array is subtracted: the simulator adds the time of transfers to what a
+    core does with the data.
     """
-    how = f"read {format_size(size_bytes)} that another core has updated, both at a time"
-    return _beyond_own(thread, other, size_bytes, rounds, ("read", "own_read"), how)
+    how = (
+        f"read and overwrite {format_size(size_bytes)} that another core has updated, both at a "
+        "time in full caches"
+    )
+    kinds = (("read", "own_read"), ("overwrite", "own_overwrite"))
+    return _beyond_own(thread, other, (size_bytes, filler_bytes), rounds, kinds, how)
 
 
-def upgrade_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> Measured:
+def upgrade_rate(
+    thread: int, other: int, size_bytes: int, *, filler_bytes: int, rounds: int
+) -> Measured:
     """Measure the bytes per second of two cores that update what the other has just read.
 
     Parameters are those of :func:`transfer_rate`; what updating an array takes that the other core
     has not read is subtracted.
     """
     how = f"update {format_size(size_bytes)} that another core has read, both at a time"
-    return _beyond_own(thread, other, size_bytes, rounds, ("upgrade", "own_update"), how)
+    kinds = (("upgrade", "own_update"),)
+    return _beyond_own(thread, other, (size_bytes, filler_bytes), rounds, kinds, how)
 
 
 def _beyond_own(
-    thread: int, other: int, size_bytes: int, rounds: int, kinds: tuple[str, str], how: str
+    thread: int,
+    other: int,
+    sizes_bytes: tuple[int, int],
+    rounds: int,
+    kinds: Sequence[tuple[str, str]],
+    how: str,
 ) -> Measured:
-    """Return the bytes by the time that the first kind of step takes more than the second."""
-    items = max(16, size_bytes // 8)
-    measure_transfer = compiled_runtime().measure_transfer
-    shared, own = (
-        best_time(
-            measure_transfer(TRANSFER_KINDS.index(kind), thread, other, items, rounds) * 1e-9, how
-        )
-        for kind in kinds
-    )
-    more = max(shared.value - own.value, LEAST_MORE * shared.value)
-    return replace(shared, value=8 * items / more, how=f"{how}, beyond own data")
+    """Return the bytes by the time that the first kind of each pair takes more than the second."""
+    items, filler = max(16, sizes_bytes[0] // 8), sizes_bytes[1] // 8
+
+    def time_of(kind: str) -> Measured:
+        number = TRANSFER_KINDS.index(kind)
+        ns = compiled_runtime().measure_transfer(number, thread, other, items, filler, rounds)
+        return best_time(ns * 1e-9, how)
+
+    pairs = [(time_of(shared), time_of(own)) for shared, own in kinds]
+    more = sum(max(shared.value - own.value, LEAST_MORE * shared.value) for shared, own in pairs)
+    widest = max((shared for shared, _ in pairs), key=lambda each: each.spread)
+    return replace(widest, value=8 * items * len(pairs) / more, how=f"{how}, beyond own data")
 
 
 def chase_time(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import zip_longest
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,32 @@ def in_round(cells: list[Cell], number: int) -> list[Cell]:
     return order
 
 
+def round_robin(rounds: Sequence[int]) -> list[int]:
+    """Return the order in which matrices are measured: for each round, the number of its matrix.
+
+    Parameters
+    ----------
+    rounds : sequence of int
+        How many rounds each matrix has.
+
+    Notes
+    -----
+    The middles of a matrix's rounds are evenly spread over the whole; of rounds with the same
+    middle, the first matrix's comes first.
+
+    Examples
+    --------
+    >>> round_robin([2, 4])
+    [1, 0, 1, 1, 0, 1]
+    """
+    middles = sorted(
+        (Fraction(2 * number + 1, 2 * count), matrix)
+        for matrix, count in enumerate(rounds)
+        for number in range(count)
+    )
+    return [matrix for _, matrix in middles]
+
+
 def number_of_runs(matrix: Matrix) -> int:
     """Return how many runs a matrix asks for, those of the warm-up included."""
     return len(cells_of(matrix, 1)) * (matrix.warmup + matrix.repetitions)
@@ -173,10 +199,11 @@ def measure_alternately(
     progress: Progress | None = None,
     host: Host | None = None,
 ) -> list[MeasurementSet]:
-    """Measure several matrices, a round of each in turn; return their sets.
+    """Measure several matrices together, from the first round to the last; return their sets.
 
     What changes on the host in the course of minutes reaches all of them alike, such as runs to
-    calibrate with and runs to compare with.
+    calibrate with and runs to compare with. So the rounds of one with fewer repetitions are spread
+    over those of the others.
 
     Parameters
     ----------
@@ -197,8 +224,8 @@ def measure_alternately(
     for _, directory in matrices:
         discard_abandoned(directory)
     try:
-        for _ in zip_longest(*(session.rounds() for session in sessions)):
-            pass  # a round of each has ended
+        for number in round_robin([session.n_rounds for session in sessions]):
+            sessions[number].measure_round()
         return [session.finish() for session in sessions]
     except KeyboardInterrupt:
         for session in sessions:
@@ -250,23 +277,34 @@ class _Session:
         self.planned = len(self.cells) * self.matrix.repetitions
         self._begin = datetime.now(UTC)
         self._fastest_s = math.inf
+        self._next_round = -self.matrix.warmup
 
-    def rounds(self) -> Iterator[None]:
-        """Measure everything, a round at a time."""
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds there are, those of the warm-up included."""
+        return self.matrix.warmup + self.matrix.repetitions
+
+    def measure_round(self) -> None:
+        """Measure the next round."""
+        number = self._next_round
+        self._next_round += 1
+        if number == -self.matrix.warmup:
+            self._begin_first_round()
+        for cell in in_round(self.cells, number):
+            run = self._execute_undisturbed(cell, number)
+            if number >= 0:
+                self.probes.append(run.probe_s)
+                self._keep(cell, number, run.recording, run.load)
+            self.progress()
+        if number >= 0:
+            write_measurements(self.result())
+
+    def _begin_first_round(self) -> None:
+        """Note what the host is and does, and what tracing costs."""
         self.about["host"] = self.host.describe()
         self.loads["before"] = self.host.idle_load(WATCH_S)
         most = min(max(cell.workers for cell in self.cells), len(self.host.cores))
         self.about["tracing_overhead"] = tracing_overhead(most)
-        for number in range(-self.matrix.warmup, self.matrix.repetitions):
-            for cell in in_round(self.cells, number):
-                run = self._execute_undisturbed(cell, number)
-                if number >= 0:
-                    self.probes.append(run.probe_s)
-                    self._keep(cell, number, run.recording, run.load)
-                self.progress()
-            if number >= 0:
-                write_measurements(self.result())
-            yield
 
     def finish(self) -> MeasurementSet:
         """Return the set as it is written at the end."""

@@ -10,7 +10,6 @@ import pytest
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import Run, simulate
-from simsched.hardware.calibrate_memory import SWEPT, effective_capacities
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Plan
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -169,26 +168,6 @@ def test_a_slice_passes_on_what_it_still_has(backend: str) -> None:
     # 400 ns of memory for each block; then 2000 bytes at 8 GB/s after 20 ns, the rest of memory.
     assert found.summary.makespan_ps == 2 * 400_000 + 20_000 + 250_000
     assert found.summary.cache_hit_bytes.sum() == 2000
-
-
-def test_slices_from_what_sweeps_keep() -> None:
-    assert len(SWEPT) == 9
-    all_or_nothing = effective_capacities([1, 1, 1, 1, 0, 0, 0, 0, 0])
-    assert all(1.0 <= each <= 1.125 for each in all_or_nothing)
-    # A quarter has no room for the smallest size, a quarter has room for the largest one.
-    wide = effective_capacities([0.75, 0.75, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25])
-    assert wide[:2] == (SWEPT[0],) * 2
-    assert wide[6:] == (SWEPT[-1],) * 2
-    # Noise does not make slices that keep more of more.
-    assert effective_capacities([1, 1, 0.4, 0.6, 0.4, 0, 0, 0, 0.1]) == effective_capacities(
-        [1, 1, 0.4, 0.4, 0.4, 0, 0, 0, 0]
-    )
-    # Swept through its slices, a cache keeps what was measured.
-    shares = [0.96, 0.94, 0.875, 0.69, 0.46, 0.27, 0.1, 0.02, 0.0]
-    slices = np.array(effective_capacities(shares))
-    assert sorted(slices) == list(slices)
-    for size, share in zip(SWEPT, shares, strict=True):
-        assert abs(np.mean(slices >= size) - share) <= 0.5 / len(slices) + 1e-9
 
 
 def test_by_default_hits_overlap_and_the_least_recent_leave() -> None:

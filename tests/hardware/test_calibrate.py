@@ -12,20 +12,24 @@ import pytest
 import simsched.hardware.calibrate as module
 import simsched.hardware.calibrate_costs as costs_module
 import simsched.hardware.calibrate_memory as memory
+import simsched.hardware.calibrate_probes as probes
 from simsched.errors import ConfigurationError, HardwareError
 from simsched.experiment.check import check_file
 from simsched.hardware.calibrate import Usage, calibrate_machine
 from simsched.hardware.calibrate_costs import barrier_cost, smt_throughput, time_empty
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
-from simsched.hardware.calibrate_host import HostCache, available_bytes, read_host
-from simsched.hardware.calibrate_memory import STATED, Effort
+from simsched.hardware.calibrate_host import Host, HostCache, available_bytes, read_host
+from simsched.hardware.calibrate_memory import STATED, Effort, effective_capacities
 from simsched.hardware.calibrate_probes import (
     ITEM_BYTES,
+    TRANSFER_KINDS,
     Measured,
     best_time,
     chase_time,
     median_time,
     stream_rate,
+    transfer_rate,
+    upgrade_rate,
 )
 from simsched.hardware.calibrate_report import measured_rows
 from simsched.hardware.mode import Mode
@@ -161,6 +165,8 @@ def system(tmp_path: Path) -> Path:
         for index, (level, kind, size, threads) in enumerate(levels):
             for name, text in (("level", level), ("type", kind), ("size", size)):
                 write(folder / "cache" / f"index{index}" / name, str(text))
+            if level > 1:
+                write(folder / "cache" / f"index{index}" / "ways_of_associativity", "16")
             write(folder / "cache" / f"index{index}" / "shared_cpu_list", threads)
     write(tmp_path / "cpu" / "online", "0-7")
     for node, cpus in enumerate(["0-1,4-5", "2-3,6-7", ""]):
@@ -185,7 +191,7 @@ def test_the_whole_host(system: Path) -> None:
     ]
     assert host.clock_hz == 2600.5e6
     assert host.threads == [0, 1, 2, 3]
-    assert host.caches == (HostCache(1, 2**15, 1), HostCache(3, 2**23, 2))
+    assert host.caches == (HostCache(1, 2**15, 1), HostCache(3, 2**23, 2, ways=16))
     assert host.distance[0, 2] == 28
 
 
@@ -194,7 +200,7 @@ def test_only_the_threads_that_may_be_used(system: Path) -> None:
     assert [d.cores for d in host.domains] == [((1, 5),), ((2,), (3,))]
     assert host.clock_hz is None
     # One core of the first socket and two of the second: no number fits both but 1.
-    assert host.caches[1] == HostCache(3, 2**23, 1, is_even=False)
+    assert host.caches[1] == HostCache(3, 2**23, 1, is_even=False, ways=16)
 
 
 def test_hosts_that_tell_nothing(tmp_path: Path) -> None:
@@ -325,34 +331,88 @@ def test_caches_are_measured_in_half_of_their_capacity(latencies: dict[int, floa
     assert found[0].overlap is None
     assert found[1].overlap is not None
     assert found[1].overlap.value == 1.0
-    assert found[0].effective == found[1].effective == ()  # no level between
+    assert found[0].effective_bytes == found[1].effective_bytes == ()  # no level between
     assert warnings == []
 
 
-def test_sweeps_of_about_the_capacity_show_what_is_kept(
+def test_overlap_is_the_rate_by_that_of_the_first_level(
     latencies: dict[int, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    three = small(caches=(HostCache(1, 2**15, 1), HostCache(2, 2**20, 1), HostCache(3, 2**24, 2)))
-    # 24 GB/s in the first level, 12 in the second, 3 in the third; half of what is up to 1.25 times
-    # the capacity comes from either: 1 / (1 / 24 + 1 / 6) = 4.8 GB/s.
     rates = {2**14: 24.0, 2**19: 12.0, 2**23: 3.0}
-    rates |= {int(size * 2**20): 4.8 if size <= 1.25 else 3.0 for size in memory.SWEPT}
-
-    def rate(threads, operation, total, *, rounds):
-        assert operation == "triad"
-        return measured(rates[total] * GB, "")
-
-    monkeypatch.setattr(memory, "stream_rate", rate)
-    found = caches_of(three, steps(1, 1), [])
+    monkeypatch.setattr(
+        memory,
+        "stream_rate",
+        lambda threads, operation, total, *, rounds: measured(rates[total] * GB, operation),
+    )
+    found = caches_of(three_levels(ways=0), steps(1, 1), [])
     assert [each.overlap and each.overlap.value for each in found] == [None, 0.5, 0.125]
-    assert [len(each.effective) for each in found] == [0, memory.SLICES, 0]
-    sizes = [each.value / 2**20 for each in found[1].effective]
-    assert sizes[:4] == [0.625] * 4  # have no room for the smallest
-    assert all(1.25 <= size <= 1.5 for size in sizes[4:])
-    assert "keeps 50%, 50%, 50%, 50%, 50%, 50%, 0%" in found[1].effective[0].note
-    # Where the next level is as fast, nothing shows.
-    rates[2**23] = 12.0
-    assert caches_of(three, steps(1, 1), [])[1].effective == ()
+
+
+def three_levels(*, ways: int) -> Host:
+    inner, outer = HostCache(1, 2**15, 1, ways=8), HostCache(3, 2**24, 2, ways=16)
+    return small(caches=(inner, HostCache(2, 2**20, 1, ways=ways), outer))
+
+
+def test_pages_fill_the_sets_of_levels_between_by_chance(latencies: dict[int, float]) -> None:
+    found = caches_of(three_levels(ways=16), steps(1, 1), [])
+    assert [len(each.effective_bytes) for each in found] == [0, memory.SLICES, 0]
+    assert found[1].effective_how == "16 places for pages of 4 KiB, 16 ways, taken by chance"
+    # Nothing is known of the sets, or there are as many as a page has lines.
+    assert caches_of(three_levels(ways=0), steps(1, 1), [])[1].effective_bytes == ()
+    assert caches_of(three_levels(ways=256), steps(1, 1), [])[1].effective_bytes == ()
+
+
+@pytest.mark.parametrize("ways", [4, 8, 16])
+def test_slices_keep_of_sweeps_what_sets_keep(ways: int) -> None:
+    """Against pages drawn at random: those stay whose sets have room for all pages there."""
+    rng, places = np.random.default_rng(1), 64
+    slices = np.array(effective_capacities(ways))
+    assert sorted(slices) == list(slices)
+    for size in (0.5, 0.75, 1.0, 1.25, 1.5, 2.0):
+        kept = []
+        for _ in range(100):
+            pages = np.bincount(rng.integers(places, size=int(size * ways * places)))
+            kept.append(pages[pages <= ways].sum() / pages.sum())
+        assert abs(np.mean(slices >= size) - np.mean(kept)) <= 0.5 / len(slices) + 0.02
+
+
+def test_transfers_are_what_takes_longer_than_in_the_own_cache(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[object, ...]] = []
+    ns = {"read": 50, "own_read": 10, "overwrite": 80, "own_overwrite": 20, "upgrade": 41}
+
+    class Runtime:
+        def measure_transfer(self, kind, thread, other, items, filler, rounds):
+            asked.append((thread, other, items, filler, rounds))
+            return np.full(rounds, ns.get(TRANSFER_KINDS[kind], 40))
+
+    monkeypatch.setattr(probes, "compiled_runtime", Runtime)
+    # Read in 40 ns and overwritten in 60 ns more, 800 bytes each.
+    rate = transfer_rate(0, 1, 800, filler_bytes=1600, rounds=3)
+    assert rate.value == pytest.approx(1600 / 100e-9)
+    assert set(asked) == {(0, 1, 100, 200, 3)}
+    # One more nanosecond is noise: at least a twentieth of what it takes.
+    rate = upgrade_rate(0, 1, 800, filler_bytes=1600, rounds=3)
+    assert rate.value == pytest.approx(800 / (0.05 * 41e-9))
+
+
+@pytest.mark.parametrize("kind", range(len(TRANSFER_KINDS)))
+@pytest.mark.parametrize("filler", [0, 1000])
+def test_every_kind_of_transfer_takes_time(kind: int, filler: int) -> None:
+    first, *others = sorted(allowed_cores())
+    ns = _runtime.measure_transfer(kind, first, (others or [first])[0], 500, filler, 2)
+    assert ns.shape == (2,)
+    assert (ns > 0).all()
+
+
+@pytest.mark.parametrize("wrong", [{"kind": 6}, {"items": 0}, {"filler": -1}, {"rounds": 0}])
+def test_transfers_out_of_range(wrong: dict[str, int]) -> None:
+    numbers = {"kind": 0, "items": 16, "filler": 0, "rounds": 1, **wrong}
+    with pytest.raises(ValueError, match="transfer: a number is out of range"):
+        _runtime.measure_transfer(
+            numbers["kind"], 0, 0, numbers["items"], numbers["filler"], numbers["rounds"]
+        )
 
 
 @pytest.mark.parametrize(

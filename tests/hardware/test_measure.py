@@ -19,6 +19,7 @@ from simsched.hardware.measure import (
     measure,
     measure_alternately,
     number_of_runs,
+    round_robin,
 )
 from simsched.hardware.measurements import INDEX, MeasurementSet, read_measurements
 from simsched.hardware.mode import Mode
@@ -90,6 +91,16 @@ def test_a_round_of_each_matrix_in_turn(tmp_path: Path, monkeypatch: pytest.Monk
     assert [each["workers"] for each in seen] == [1, 1, 2, 2, 1, 1, 2, 2, 1, 1]
     assert [each.name for each in found] == ["one", "two"]
     assert [len(read_measurements(tmp_path / name).runs) for name in "ab"] == [6, 2]
+
+
+@pytest.mark.parametrize("rounds", [[1], [10, 26], [26, 10], [3, 3, 7]])
+def test_rounds_of_each_matrix_are_spread_over_the_whole(rounds: list[int]) -> None:
+    order = round_robin(rounds)
+    assert [order.count(number) for number in range(len(rounds))] == rounds
+    for number, count in enumerate(rounds):
+        for done in range(len(order) + 1):
+            share = done * count / len(order)
+            assert abs(order[:done].count(number) - share) <= 1
 
 
 def test_an_interruption_keeps_what_has_ended_of_each_matrix(

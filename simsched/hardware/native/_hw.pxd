@@ -121,7 +121,7 @@ cdef extern from "bandwidth.h" nogil:
 cdef extern from "transfer.h" nogil:
     ctypedef enum hw_transfer_kind_t:
         HW_TRANSFER_OWN_UPDATE
-    int hw_transfer_measure(hw_transfer_kind_t, int32_t, int32_t, int64_t, int32_t, int64_t *)
+    int hw_transfer_measure(hw_transfer_kind_t, int32_t, int32_t, int64_t, int64_t, int32_t, int64_t *)
 
 
 cdef extern from "latency.h" nogil:

@@ -245,15 +245,15 @@ def measure_stream(cpus, int kind, int node, int64_t items, int32_t parts, int32
     return round_ns
 
 
-def measure_transfer(int kind, int32_t cpu, int32_t other, int64_t items, int32_t rounds):
+def measure_transfer(int kind, int32_t cpu, int32_t other, int64_t items, int64_t filler, int32_t rounds):
     """Return the nanoseconds of each round of a transfer probe; see transfer.h."""
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
     cdef int status
-    if not (0 <= kind <= HW_TRANSFER_OWN_UPDATE and items > 0 and rounds > 0):
+    if not (0 <= kind <= HW_TRANSFER_OWN_UPDATE and items > 0 and filler >= 0 and rounds > 0):
         raise ValueError("transfer: a number is out of range")
     with nogil:
-        status = hw_transfer_measure(<hw_transfer_kind_t>kind, cpu, other, items, rounds, times)
+        status = hw_transfer_measure(<hw_transfer_kind_t>kind, cpu, other, items, filler, rounds, times)
     _check(status)
     return round_ns
 

@@ -7,6 +7,7 @@
 typedef struct {
     hw_transfer_kind_t kind;
     int64_t n_items;
+    int64_t n_filler;
     int32_t n_rounds;
     int64_t *round_ns;
     double *items[2];   /* allocated by either member */
@@ -17,6 +18,12 @@ static void update(double *a, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         a[i] = a[i] * 0.5 + 1.0;
+}
+
+static void overwrite(double *a, int64_t n, double value)
+{
+    for (int64_t i = 0; i < n; i++)
+        a[i] = value;
 }
 
 /* Several sums, since the order of additions is not the compiler's to change. */
@@ -36,13 +43,19 @@ static double sum(const double *a, int64_t n)
 
 static void timed_step(bench_t *bench, int32_t number)
 {
-    double *own = bench->items[number];
+    double *own = bench->items[number], *others = bench->items[1 - number];
     switch (bench->kind) {
     case HW_TRANSFER_READ:
-        bench->sink[number] += sum(bench->items[1 - number], bench->n_items);
+        bench->sink[number] += sum(others, bench->n_items);
+        break;
+    case HW_TRANSFER_OVERWRITE:
+        overwrite(others, bench->n_items, 1.0);
         break;
     case HW_TRANSFER_OWN_READ:
         bench->sink[number] += sum(own, bench->n_items);
+        break;
+    case HW_TRANSFER_OWN_OVERWRITE:
+        overwrite(own, bench->n_items, 1.0);
         break;
     default:
         update(own, bench->n_items);
@@ -52,13 +65,15 @@ static void timed_step(bench_t *bench, int32_t number)
 static int transfer_member(hw_team_t *team, int32_t number, void *shared)
 {
     bench_t *bench = shared;
-    size_t bytes = (size_t)bench->n_items * sizeof(double);
+    size_t bytes = (size_t)(bench->n_items + bench->n_filler) * sizeof(double);
     double *own = hw_pages_new(bytes);
+    const double *filler = own == NULL ? NULL : own + bench->n_items;
     if (own != NULL)
         hw_pages_touch(own, bytes);
     bench->items[number] = own;
     int status = hw_team_meet(team, own == NULL ? HW_ERR_MEMORY : HW_OK);
     for (int32_t round = 0; status == HW_OK && round < bench->n_rounds; round++) {
+        bench->sink[number] += sum(filler, bench->n_filler);
         update(own, bench->n_items);
         hw_team_meet(team, HW_OK);
         if (bench->kind == HW_TRANSFER_UPGRADE)
@@ -75,10 +90,11 @@ static int transfer_member(hw_team_t *team, int32_t number, void *shared)
     return status;
 }
 
-int hw_transfer_measure(hw_transfer_kind_t kind, int32_t cpu, int32_t other, int64_t n_items, int32_t n_rounds,
-                        int64_t *round_ns)
+int hw_transfer_measure(hw_transfer_kind_t kind, int32_t cpu, int32_t other, int64_t n_items, int64_t n_filler,
+                        int32_t n_rounds, int64_t *round_ns)
 {
-    bench_t bench = {.kind = kind, .n_items = n_items, .n_rounds = n_rounds, .round_ns = round_ns};
+    bench_t bench = {
+        .kind = kind, .n_items = n_items, .n_filler = n_filler, .n_rounds = n_rounds, .round_ns = round_ns};
     const int32_t cpus[] = {cpu, other};
     return hw_team_run(cpus, 2, transfer_member, &bench);
 }

@@ -85,10 +85,10 @@ static void test_transfers(void)
 {
     int64_t ns[4] = {0};
     for (hw_transfer_kind_t kind = HW_TRANSFER_READ; kind <= HW_TRANSFER_OWN_UPDATE; kind++)
-        CHECK(hw_transfer_measure(kind, 0, 0, 4096, 4, ns) == HW_OK);
+        CHECK(hw_transfer_measure(kind, 0, 0, 4096, 8192, 4, ns) == HW_OK);
     for (int i = 0; i < 4; i++)
         CHECK(ns[i] > 0);
-    CHECK(hw_transfer_measure(HW_TRANSFER_READ, 0, 1 << 20, 16, 1, ns) != HW_OK); /* no such hardware thread */
+    CHECK(hw_transfer_measure(HW_TRANSFER_READ, 0, 1 << 20, 16, 0, 1, ns) != HW_OK); /* no such hardware thread */
 }
 
 /* Whichever member fails, all end, and the caller learns why. */
