@@ -69,9 +69,12 @@ class Problem:
         Share of the time of hits for which the core waits.
     cache_is_victim : ndarray of uint8, shape (n_levels,)
         Whether a level is filled by what the level before evicts; never the first.
-    transfer_level, transfer_latency_ps, transfer_rate, upgrade_rate : int, int, float, float
+    transfer_level, transfer_latency_ps, transfer_rate : int, int, float
         Cache level whose instances pass on what they have written, -1 for none; latency and bytes
-        per ps of that; bytes per ps that others give up to be written, 0 where it takes no time.
+        per ps of that.
+    displacement_rate, upgrade_rate : float
+        Bytes per ps of what displaces others there, and of what others give up to be written; 0
+        where it takes no time.
     cache_instance : ndarray of int32, shape (n_levels, n_workers)
     n_cache_instances : ndarray of int32, shape (n_levels,)
     granule_ptr : ndarray of int64, shape (n_blocks + 1,)
@@ -137,6 +140,7 @@ class Problem:
     transfer_level: int
     transfer_latency_ps: int
     transfer_rate: float
+    displacement_rate: float
     upgrade_rate: float
     cache_instance: Int32Array
     n_cache_instances: Int32Array
@@ -354,12 +358,14 @@ def _transfers(machine: Machine) -> dict[str, Any]:
                 "transfer_level": number,
                 "transfer_latency_ps": level.transfer_latency_ps,
                 "transfer_rate": level.transfer_bandwidth_bytes_per_s * PER_PS,
+                "displacement_rate": level.displacement_bandwidth_bytes_per_s * PER_PS,
                 "upgrade_rate": level.upgrade_bandwidth_bytes_per_s * PER_PS,
             }
     return {
         "transfer_level": -1,
         "transfer_latency_ps": 0,
         "transfer_rate": 0.0,
+        "displacement_rate": 0.0,
         "upgrade_rate": 0.0,
     }
 

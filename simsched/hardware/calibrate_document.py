@@ -225,9 +225,10 @@ def _caches(found: Calibration) -> dict[str, Any]:
             entries[level.name]["transfer_bandwidth"] = _probe(rate, level.transfer)
             text = "assumed: as that of the next level"
             entries[level.name]["transfer_latency"] = [time_text(beyond.value), text]
-        if level.upgrade is not None:
-            rate = bandwidth_text(level.upgrade.value)
-            entries[level.name]["upgrade_bandwidth"] = _probe(rate, level.upgrade)
+        for name, found_rate in (("displacement", level.displacement), ("upgrade", level.upgrade)):
+            if found_rate is not None:
+                rate = bandwidth_text(found_rate.value)
+                entries[level.name][f"{name}_bandwidth"] = _probe(rate, found_rate)
     for level in found.caches:
         if level.overlap is not None:
             share = float(f"{level.overlap.value:.3g}")

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from simsched.hardware.calibrate_host import Host, available_bytes
 from simsched.hardware.calibrate_probes import (
+    LEAST_MORE,
     Measured,
     chase_time,
     stream_rate,
@@ -107,6 +108,8 @@ class CacheLevelValues:
     transfer : Measured, optional
         Bytes per second of what another instance has written; of the outermost level that several
         instances have.
+    displacement : Measured, optional
+        Bytes per second of that which displaces others, in addition; of the same level.
     upgrade : Measured, optional
         Bytes per second that another instance gives up to be written; of the same level.
     effective_bytes : tuple of int
@@ -125,6 +128,7 @@ class CacheLevelValues:
     bandwidth: Measured
     overlap: Measured | None = None
     transfer: Measured | None = None
+    displacement: Measured | None = None
     upgrade: Measured | None = None
     effective_bytes: tuple[int, ...] = ()
     effective_how: str = ""
@@ -410,14 +414,29 @@ def _with_transfer(
             thread, other = cores[0][0], cores[level.shared_by][0]
             # Either core has both arrays after a while, and other things.
             size, rounds = level.capacity_bytes // 4, 5 * effort.rounds
-            filler = level.capacity_bytes
+            room = transfer_rate(thread, other, size, rounds=rounds)
+            full = transfer_rate(
+                thread, other, size, filler_bytes=level.capacity_bytes, rounds=rounds
+            )
             passing = replace(
                 level,
-                transfer=transfer_rate(thread, other, size, filler_bytes=filler, rounds=rounds),
-                upgrade=upgrade_rate(thread, other, size, filler_bytes=filler, rounds=rounds),
+                transfer=room,
+                displacement=_displacement(room, full),
+                upgrade=upgrade_rate(thread, other, size, rounds=rounds),
             )
             return (*levels[:position], passing, *levels[position + 1 :])
     return tuple(levels)
+
+
+def _displacement(room: Measured, full: Measured) -> Measured | None:
+    """Return the rate of what transfers take in full caches beyond those in caches with room.
+
+    None where that is less than the probes tell apart.
+    """
+    more = 1.0 / full.value - 1.0 / room.value
+    if more * room.value < LEAST_MORE:
+        return None
+    return replace(full, value=1.0 / more, how=f"{full.how}, beyond caches with room")
 
 
 def moved(rate: Measured, operation: str) -> Measured:

@@ -114,7 +114,7 @@ def stream_rate(
 
 
 def transfer_rate(
-    thread: int, other: int, size_bytes: int, *, filler_bytes: int, rounds: int
+    thread: int, other: int, size_bytes: int, *, filler_bytes: int = 0, rounds: int
 ) -> Measured:
     """Measure the bytes per second of two cores that use what the other has just updated.
 
@@ -125,7 +125,7 @@ def transfer_rate(
     size_bytes : int
         Size of each of their two arrays.
     filler_bytes : int
-        Bytes that each of them reads before, so that what comes has to displace something.
+        Bytes that each of them reads before, which what comes has to displace.
     rounds : int
         How often it is timed.
 
@@ -142,23 +142,20 @@ def transfer_rate(
     """
     how = (
         f"read and overwrite {format_size(size_bytes)} that another core has updated, both at a "
-        "time in full caches"
+        f"time{' in full caches' if filler_bytes else ''}"
     )
     kinds = (("read", "own_read"), ("overwrite", "own_overwrite"))
     return _beyond_own(thread, other, (size_bytes, filler_bytes), rounds, kinds, how)
 
 
-def upgrade_rate(
-    thread: int, other: int, size_bytes: int, *, filler_bytes: int, rounds: int
-) -> Measured:
+def upgrade_rate(thread: int, other: int, size_bytes: int, *, rounds: int) -> Measured:
     """Measure the bytes per second of two cores that update what the other has just read.
 
     Parameters are those of :func:`transfer_rate`; what updating an array takes that the other core
     has not read is subtracted.
     """
     how = f"update {format_size(size_bytes)} that another core has read, both at a time"
-    kinds = (("upgrade", "own_update"),)
-    return _beyond_own(thread, other, (size_bytes, filler_bytes), rounds, kinds, how)
+    return _beyond_own(thread, other, (size_bytes, 0), rounds, (("upgrade", "own_update"),), how)
 
 
 def _beyond_own(

@@ -94,7 +94,11 @@ def _values(found: Calibration) -> Iterator[tuple[str, str, Measured]]:
     for level in found.caches:
         yield f"{level.name} latency", "s", level.latency
         yield f"{level.name} bandwidth", "B/s", level.bandwidth
-        passing = {"transfer": level.transfer, "upgrade": level.upgrade}
+        passing = {
+            "transfer": level.transfer,
+            "displacement": level.displacement,
+            "upgrade": level.upgrade,
+        }
         yield from ((f"{level.name} {n}", "B/s", rate) for n, rate in passing.items() if rate)
     for size, time in found.sweep:
         yield f"latency in {format_size(size)}", "s", time

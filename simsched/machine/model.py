@@ -222,6 +222,8 @@ class CacheLevel:
         the next level like others.
     transfer_latency_ps : int
         Latency of such a transfer, charged once per access.
+    displacement_bandwidth_bytes_per_s : float
+        Rate at which such blocks displace others, in addition; 0 when that takes no time.
     upgrade_bandwidth_bytes_per_s : float
         Rate at which other instances give up what a core that has it, too, is to write; 0 when that
         takes no time.
@@ -250,6 +252,7 @@ class CacheLevel:
     effective_capacities_bytes: tuple[int, ...] = ()
     counted_per_line: float = 1.0
     filled_by: str = "misses"
+    displacement_bandwidth_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True)

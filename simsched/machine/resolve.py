@@ -550,6 +550,9 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
         ),
         counted_per_line=1.0 if cache.counted_per_line is None else cache.counted_per_line.value,
         filled_by="misses" if cache.filled_by is None else cache.filled_by.value,
+        displacement_bandwidth_bytes_per_s=(
+            cache.displacement_bandwidth.value if cache.displacement_bandwidth else 0.0
+        ),
     )
 
 

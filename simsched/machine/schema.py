@@ -134,8 +134,10 @@ class Cache(Section):
         How often counters of the processor count a line that misses the level; 1 by default.
     transfer_bandwidth, transfer_latency : bandwidth, time, optional
         Of blocks that another instance of the level has written; both or none.
+    displacement_bandwidth : bandwidth, optional
+        Of those blocks where they displace others, in addition; only with the two before.
     upgrade_bandwidth : bandwidth, optional
-        Of bytes that others give up because they are written; only with the two before.
+        Of bytes that others give up because they are written; likewise.
     overlap : number, optional
         Share of the time of hits that goes on beside computing; 1 by default.
     effective_capacities : list of sizes, optional
@@ -153,6 +155,7 @@ class Cache(Section):
     counted_per_line: Sourced[Factor] | None = None
     transfer_bandwidth: Sourced[Bandwidth] | None = None
     transfer_latency: Sourced[Time] | None = None
+    displacement_bandwidth: Sourced[Bandwidth] | None = None
     upgrade_bandwidth: Sourced[Bandwidth] | None = None
     overlap: Sourced[Share] | None = None
     effective_capacities: Sourced[EffectiveCapacities] | None = None
@@ -164,10 +167,9 @@ class Cache(Section):
             raise FieldError(
                 (), "found one of transfer_bandwidth and transfer_latency, accepted: both or none"
             )
-        if self.upgrade_bandwidth is not None and self.transfer_bandwidth is None:
-            raise FieldError(
-                ("upgrade_bandwidth",), "found without transfer_bandwidth, accepted: with it"
-            )
+        for name in ("displacement_bandwidth", "upgrade_bandwidth"):
+            if getattr(self, name) is not None and self.transfer_bandwidth is None:
+                raise FieldError((name,), "found without transfer_bandwidth, accepted: with it")
         if self.is_victim and self.transfer_bandwidth is not None:
             message = "found in a level filled by evictions, accepted: in one filled by misses"
             raise FieldError(("transfer_bandwidth",), message)

@@ -198,6 +198,7 @@ def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
         _add_value(below, machine, "effective", sizes, f"{where}.effective_capacities")
     for name, rate in (
         ("transfer", level.transfer_bandwidth_bytes_per_s),
+        ("displacement", level.displacement_bandwidth_bytes_per_s),
         ("upgrade", level.upgrade_bandwidth_bytes_per_s),
     ):
         if rate > 0.0:

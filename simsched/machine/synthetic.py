@@ -84,7 +84,8 @@ def make_machine(
         latency_ps, cores_per_instance); consecutive cores share an instance. There may follow,
         the first two above 0 at one level only: transfer_bandwidth_bytes_per_s,
         transfer_latency_ps, upgrade_bandwidth_bytes_per_s, overlap,
-        effective_capacities_bytes, counted_per_line, filled_by.
+        effective_capacities_bytes, counted_per_line, filled_by,
+        displacement_bandwidth_bytes_per_s.
     memory_side_cache : MemorySideCache, optional
         Cache in front of every DRAM node.
     page_bytes : int

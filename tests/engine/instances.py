@@ -78,6 +78,9 @@ def random_machine(seed: int) -> Machine:
             *((5e9, 20_000, float(more.choice([0.0, 3e9]))) if i == passing else (0.0, 0, 0.0)),
             float(more.choice([1.0, 0.3])),
             tuple(int(level[1] * part) for part in SLICES[int(more.integers(len(SLICES)))]),
+            1.0,
+            "misses",
+            float(more.choice([0.0, 7e9])) if i == passing else 0.0,
         )
         for i, level in enumerate(caches)
     ]

@@ -170,7 +170,37 @@ def test_a_slice_passes_on_what_it_still_has(backend: str) -> None:
     assert found.summary.cache_hit_bytes.sum() == 2000
 
 
+@pytest.mark.parametrize(
+    ("own_bytes", "displacing_ps"),
+    [
+        ([2000], 0),  # as much room as the block needs
+        ([2500], 156_250),
+        ([3000, 3000], 250_000),  # 6000 leave for 4000
+    ],
+)
+def test_what_is_passed_on_displaces_others(
+    backend: str, own_bytes: list[int], displacing_ps: int
+) -> None:
+    """Worker 0 writes a block; worker 1 fills its cache of 6000 bytes, then reads the block."""
+    cache = ("L1", 6000, 100e9, 0, 1, 8e9, 20_000, 0.0, 1.0, (), 1.0, "misses", 16e9)
+    n = len(own_bytes) + 2
+    graph = build_graph(
+        np.zeros(n),
+        successors=adjacency(range(n - 1), range(1, n), n),
+        accessed=accesses(
+            range(n), [*range(n - 1), 0], [0, *own_bytes, 4000], [4000, *[0] * (n - 1)], n
+        ),
+        block_bytes=[4000, *own_bytes],
+    )
+    turns = Turns([0] + [1] * (n - 1))
+    machine = one_domain(2, caches=[cache])
+    found = simulate(machine, Workload("chain", graph), turns, backend=backend)
+    # Memory takes 100 ps a byte; the transfer 20 ns and 4000 bytes at 8 GB/s.
+    memory_ps = 100 * (4000 + sum(own_bytes))
+    assert found.summary.makespan_ps == memory_ps + 20_000 + 500_000 + displacing_ps
+
+
 def test_by_default_hits_overlap_and_the_least_recent_leave() -> None:
     (level,) = make_machine(caches=[("L1", 1000, 1e9, 0, 1)]).caches
     assert (level.overlap, level.effective_capacities_bytes) == (1.0, ())
-    assert level.upgrade_bandwidth_bytes_per_s == 0.0
+    assert level.upgrade_bandwidth_bytes_per_s == level.displacement_bandwidth_bytes_per_s == 0.0

@@ -287,7 +287,11 @@ def latencies(monkeypatch: pytest.MonkeyPatch) -> dict[int, float]:
         return measured(times.get(size, 1.0) * 1e-9, f"{size}")
 
     monkeypatch.setattr(memory, "chase_time", time)
-    monkeypatch.setattr(memory, "transfer_rate", lambda *a, **k: measured(GB, f"{a}"))
+    monkeypatch.setattr(
+        memory,
+        "transfer_rate",
+        lambda *a, filler_bytes=0, rounds: measured(GB / (1 + bool(filler_bytes)), f"{a}"),
+    )
     monkeypatch.setattr(memory, "upgrade_rate", lambda *a, **k: measured(2 * GB, f"{a}"))
     monkeypatch.setattr(memory, "stream_rate", lambda *a, **k: measured(3 * GB, f"{a[1]} {a[2]}"))
     return times
@@ -324,9 +328,12 @@ def test_caches_are_measured_in_half_of_their_capacity(latencies: dict[int, floa
     # Both cores share the outer level: only what is in the inner one can come from the other.
     assert found[0].transfer is not None
     assert found[0].transfer.how == f"(0, 1, {2**13})"
+    # Twice as long in full caches: displacing takes as long again.
+    assert found[0].displacement is not None
+    assert found[0].displacement.value == pytest.approx(GB)
     assert found[0].upgrade is not None
     assert found[0].upgrade.value == 2 * GB
-    assert found[1].transfer is found[1].upgrade is None
+    assert found[1].transfer is found[1].displacement is found[1].upgrade is None
     # The sweep is as fast as in the first level: nothing to wait for.
     assert found[0].overlap is None
     assert found[1].overlap is not None
@@ -392,9 +399,21 @@ def test_transfers_are_what_takes_longer_than_in_the_own_cache(
     rate = transfer_rate(0, 1, 800, filler_bytes=1600, rounds=3)
     assert rate.value == pytest.approx(1600 / 100e-9)
     assert set(asked) == {(0, 1, 100, 200, 3)}
+    assert "in full caches" in rate.how
     # One more nanosecond is noise: at least a twentieth of what it takes.
-    rate = upgrade_rate(0, 1, 800, filler_bytes=1600, rounds=3)
+    rate = upgrade_rate(0, 1, 800, rounds=3)
+    assert asked[-1] == (0, 1, 100, 0, 3)
     assert rate.value == pytest.approx(800 / (0.05 * 41e-9))
+
+
+def test_displacing_that_is_less_than_noise_is_none(
+    latencies: dict[int, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rate(*where, filler_bytes=0, rounds):
+        return measured(0.96 * GB if filler_bytes else GB, "")
+
+    monkeypatch.setattr(memory, "transfer_rate", rate)
+    assert caches_of(small(), steps(1, 1), [])[0].displacement is None
 
 
 @pytest.mark.parametrize("kind", range(len(TRANSFER_KINDS)))

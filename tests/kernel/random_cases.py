@@ -223,6 +223,7 @@ def random_machine(rng: np.random.Generator) -> Machine:
             _slices(rng, level[1]),
             1.0,
             "evictions" if i > 0 and i != passing and rng.random() < 0.4 else "misses",
+            float(rng.choice([0.0, 9e9])) if i == passing else 0.0,
         )
         for i, level in enumerate(levels)
     ]

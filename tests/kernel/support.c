@@ -273,6 +273,7 @@ static void make_memory(scenario_t *s)
     p->cache_is_victim = is_victim;
     p->transfer_latency_ps = 11;
     p->transfer_rate = p->transfer_level == SSK_NONE ? 0.0 : 0.05;
+    p->displacement_rate = p->transfer_level == SSK_NONE || rng_chance(&s->rng, 0.5) ? 0.0 : 0.04;
     p->upgrade_rate = p->transfer_level == SSK_NONE || rng_chance(&s->rng, 0.5) ? 0.0 : 0.03;
 }
 

@@ -189,6 +189,17 @@ static int64_t elsewhere(const ssk_problem_t *p, list_t *lists, int32_t worker, 
     return sum;
 }
 
+/* Item 2: what displacing takes. */
+static int64_t displace(const ssk_problem_t *p, int64_t moved, const dropped_t *dropped)
+{
+    int64_t evicted = 0;
+    for (int32_t i = 0; i < dropped->n; i++)
+        evicted += dropped->n_bytes[i];
+    if (!(p->displacement_rate > 0.0))
+        return 0;
+    return ssk_ceil_ps((double)(moved < evicted ? moved : evicted) / p->displacement_rate);
+}
+
 /* Item 2: what giving up takes. */
 static int64_t upgrade(const ssk_problem_t *p, int32_t block, int64_t n_bytes, int64_t written, int64_t lacked,
                        int64_t passed, int64_t there_too)
@@ -314,7 +325,8 @@ static void test_caches(uint64_t seed)
                 int64_t there = bytes_of(slices_in(p, lists, level, writer[block]), n, block);
                 int64_t moved = there < want ? there : want;
                 if (moved > 0)
-                    expected_wait += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
+                    expected_wait += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate) +
+                                     displace(p, moved, &inner.dropped);
                 passed = moved;
                 want -= moved;
                 hit_sum += moved;

@@ -144,6 +144,7 @@ cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     p.transfer_level = problem.transfer_level
     p.transfer_latency_ps = problem.transfer_latency_ps
     p.transfer_rate = problem.transfer_rate
+    p.displacement_rate = problem.displacement_rate
     p.upgrade_rate = problem.upgrade_rate
     p.granule_ptr = <const int64_t *>_array(kept, problem, "granule_ptr", np.int64, (blocks + 1,))
     p.granule_frame = <const int64_t *>_array(kept, problem, "granule_frame", np.int64, (granules,))

@@ -113,6 +113,7 @@ cdef extern from "ssk.h" nogil:
         int32_t transfer_level
         int64_t transfer_latency_ps
         double transfer_rate
+        double displacement_rate
         double upgrade_rate
         const int64_t *granule_ptr
         const int64_t *granule_frame

@@ -211,6 +211,9 @@ class Caches:
             if moved > 0:
                 wait_ps += problem.transfer_latency_ps
                 wait_ps += math.ceil(moved / problem.transfer_rate)
+                if problem.displacement_rate > 0.0:
+                    displacing = min(moved, sum(n_bytes for _, n_bytes in before.dropped))
+                    wait_ps += math.ceil(displacing / problem.displacement_rate)
             self._record.count_cache(worker, level, hit, missing, moved)
             if missing_of_group is not None:
                 missing_of_group[level] += missing

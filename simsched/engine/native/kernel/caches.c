@@ -257,10 +257,12 @@ static inline int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capac
         self->resident[slice] += footprint - held;
         self->entries[entry].n_bytes = footprint;
         while (self->resident[slice] > capacity) {
+            int32_t oldest = self->entries[slice].newer;
+            self->evicted_bytes += self->entries[oldest].n_bytes;
             if (is_passing_on)
-                evict(self, self->entries[slice].newer);
+                evict(self, oldest);
             else
-                ssk_caches_drop(self, self->entries[slice].newer);
+                ssk_caches_drop(self, oldest);
         }
     }
     return SSK_OK;
@@ -295,7 +297,7 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
     return SSK_OK;
 }
 
-/* Takes what another instance has written over from it; returns the bytes. */
+/* Takes what another instance has written over from it, right after the look-up; returns the bytes. */
 static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, int64_t missing, int64_t *time)
 {
     const ssk_problem_t *p = self->problem;
@@ -309,6 +311,10 @@ static int64_t take_over(ssk_caches_t *self, int32_t instance, int32_t block, in
     if (moved > 0) {
         *time = ssk_add_ps(*time, p->transfer_latency_ps);
         *time = ssk_add_ps(*time, ssk_ceil_ps((double)moved / p->transfer_rate));
+        if (p->displacement_rate > 0.0) {
+            int64_t displacing = ssk_min(moved, self->evicted_bytes);
+            *time = ssk_add_ps(*time, ssk_ceil_ps((double)displacing / p->displacement_rate));
+        }
     }
     return moved;
 }
@@ -359,6 +365,7 @@ SSK_ALWAYS_INLINE int look_through(ssk_caches_t *self, int32_t worker, int32_t b
     for (; level < p->n_levels && want > 0; level++) {
         int32_t instance = own_instance(self, level, worker);
         int64_t missing;
+        self->evicted_bytes = 0;
         int status = has_victims ? ssk_victimcache_look_up(self, level, instance, block, want, footprint, &missing)
                                  : look_up(self, level, instance, block, want, footprint, &missing);
         if (status != SSK_OK)

@@ -46,6 +46,7 @@ typedef struct {
     size_t n_live, table_mask;
     int32_t *writer;            /* per block: instance of the transfer level that holds it written, or SSK_NONE */
     uint8_t *shared;            /* per block: whether victim caches keep a copy; NULL without such levels */
+    int64_t evicted_bytes;      /* by the last level that was looked up */
     int32_t first_dropped, last_dropped; /* what the last level that was looked up has dropped */
     int64_t fresh, passing;     /* of the present footprint: what that level lacked, and had no room for */
     ssk_cache_counts_t *counts; /* n_domains x n_levels, where accesses are counted: not its own, set before the first */

@@ -162,6 +162,7 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     CHECK_RANGE(&p->transfer_level, 1, SSK_NONE, p->n_levels - 1);
     CHECK_RANGE(&p->transfer_latency_ps, 1, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(&p->transfer_rate, 1, p->transfer_level == SSK_NONE ? 0.0 : 1e-300, INFINITY);
+    CHECK_RANGE(&p->displacement_rate, 1, 0.0, p->transfer_level == SSK_NONE ? 0.0 : INFINITY);
     CHECK_RANGE(&p->upgrade_rate, 1, 0.0, p->transfer_level == SSK_NONE ? 0.0 : INFINITY);
     for (int32_t level = 0; level < p->n_levels; level++) {
         const int32_t *cache_instance = p->cache_instance + (size_t)level * (size_t)p->n_workers;

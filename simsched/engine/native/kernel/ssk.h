@@ -276,7 +276,9 @@ typedef struct {
     const int32_t *n_cache_instances;
     int32_t transfer_level; /* whose instances pass on what they have written; SSK_NONE */
     int64_t transfer_latency_ps;
-    double transfer_rate, upgrade_rate; /* upgrade_rate: of what others give up to be written; 0: at once */
+    double transfer_rate;
+    double displacement_rate; /* of what is passed on and displaces something, in addition; 0: at once */
+    double upgrade_rate;      /* of what others give up to be written; 0: at once */
     const int64_t *granule_ptr, *granule_frame, *node_slots;
     const int64_t *block_bytes;
     const int64_t *taken_bytes; /* NULL: block_bytes */
