@@ -189,15 +189,17 @@ static int64_t elsewhere(const ssk_problem_t *p, list_t *lists, int32_t worker, 
     return sum;
 }
 
-/* Item 2: what displacing takes. */
-static int64_t displace(const ssk_problem_t *p, int64_t moved, const dropped_t *dropped)
+/* Item 2: what a transfer takes, and what it displaces. */
+static int64_t transfer(const ssk_problem_t *p, int64_t moved, const dropped_t *dropped)
 {
-    int64_t evicted = 0;
+    int64_t evicted = 0, time = p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate);
     for (int32_t i = 0; i < dropped->n; i++)
         evicted += dropped->n_bytes[i];
-    if (!(p->displacement_rate > 0.0))
+    if (moved == 0)
         return 0;
-    return ssk_ceil_ps((double)(moved < evicted ? moved : evicted) / p->displacement_rate);
+    if (p->displacement_rate > 0.0)
+        time += ssk_ceil_ps((double)(moved < evicted ? moved : evicted) / p->displacement_rate);
+    return time;
 }
 
 /* Item 2: what giving up takes. */
@@ -324,9 +326,7 @@ static void test_caches(uint64_t seed)
             if (level == p->transfer_level && want > 0 && writer[block] >= 0 && writer[block] != own) {
                 int64_t there = bytes_of(slices_in(p, lists, level, writer[block]), n, block);
                 int64_t moved = there < want ? there : want;
-                if (moved > 0)
-                    expected_wait += p->transfer_latency_ps + ssk_ceil_ps((double)moved / p->transfer_rate) +
-                                     displace(p, moved, &inner.dropped);
+                expected_wait += transfer(p, moved, &inner.dropped);
                 passed = moved;
                 want -= moved;
                 hit_sum += moved;
