@@ -82,6 +82,20 @@ def parse_json(text: str | bytes) -> Any:
     return found
 
 
+def is_there(path: Path) -> bool:
+    """Say whether there is a file or directory; a name that is too long for one names none.
+
+    Parameters
+    ----------
+    path : Path
+        What somebody has written where a file can be named.
+    """
+    try:
+        return path.exists()
+    except OSError:  # pathlib returns False for other names that cannot be
+        return False
+
+
 def member(folder: Path, name: str, error: type[SimschedError] = ConfigurationError) -> Path:
     """Return a file of a directory that somebody else has made.
 

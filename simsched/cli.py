@@ -6,6 +6,7 @@ common is in docs/command-line.md.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -126,6 +127,10 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
     except MemoryError:
         return _complain("found more than the memory of this computer (or its limit) allows")
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _complain(f"{str(error.filename)[:57]}...: the name is too long for a file")
     except Exception as error:
         # Wrong usage: the exceptions differ between versions of typer, their methods do not.
         if not hasattr(error, "format_message"):

@@ -6,11 +6,13 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from simsched.errors import ConfigurationError, unknown_name
 
 
+@cache
 def import_modules(package: str) -> None:
     """Import the modules of a package, whose names do not begin with an underscore."""
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):

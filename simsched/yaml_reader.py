@@ -22,6 +22,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, nearest, unknown_name
 from simsched.limits import YAML_BYTES, YAML_VALUES
 from simsched.resources import data_dir
@@ -239,7 +240,8 @@ def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:
         names = sorted(path.stem for path in folder.glob("*.yaml"))
         if name_or_path in names:
             return read_document(folder / f"{name_or_path}.yaml")
-        if not Path(name_or_path).is_file():
+        path = Path(name_or_path)
+        if not (is_there(path) and path.is_file()):
             message = unknown_name(what, name_or_path, names)
             raise ConfigurationError(f"{message}, or the path of a .yaml file")
     return read_document(Path(name_or_path))
@@ -329,9 +331,11 @@ class _Builder:
         if kind not in {"null", "bool", "int", "float"}:
             self._refuse_tag(node, loc, line)
         try:
-            return self._yaml.constructor.construct_object(node)
+            value = self._yaml.constructor.construct_object(node)
+            repr(value)  # of whole numbers too long to be shown, which may be written as 0x...
         except (YAMLError, ValueError):
-            self._fail(line, loc, f"found {node.value!r}, accepted: a value of kind {kind}")
+            self._fail(line, loc, f"found {_shown(node.value)}, accepted: a value of kind {kind}")
+        return value
 
     def _expect_tag(self, node: Node, kind: str, loc: KeyPath, line: int) -> None:
         if str(node.tag) != _TAG + kind:

@@ -11,14 +11,13 @@ from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cells import MEASURED
 from simsched.experiment.inputs import (
     GRAPH_SUFFIXES,
-    build_machine,
     build_policy,
+    machine_named,
     workload_source,
 )
 from simsched.experiment.schema import (
     DEFAULT_METRICS,
     Experiment,
-    MachineEntry,
     PolicyEntry,
     WorkloadEntry,
     labels,
@@ -58,10 +57,7 @@ def choose(
     experiment = validate_document(document, Experiment)
     base = document.path.parent if document.path is not None else Path()
     assignments = []
-    made = [
-        _try("machine", text, lambda text: build_machine(MachineEntry(name=text), base))
-        for text in machines
-    ]
+    made = [_try("machine", text, lambda text: machine_named(text, base)) for text in machines]
     for text in workloads:
         _try("workload", text, lambda text: workload_source(WorkloadEntry(**_graph(text)), base))
     chosen = [_try("policy", text, _policy) for text in policies]

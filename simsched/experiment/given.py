@@ -16,12 +16,12 @@ from simsched.experiment.fingerprint import machine_digest, policy_digest
 from simsched.experiment.inputs import (
     GivenWorkload,
     WorkloadSource,
-    build_machine,
     check_fits,
     given_workload,
+    machine_named,
     workload_source,
 )
-from simsched.experiment.schema import DEFAULT_METRICS, Experiment, MachineEntry, WorkloadEntry
+from simsched.experiment.schema import DEFAULT_METRICS, Experiment, WorkloadEntry
 from simsched.machine.model import Machine
 from simsched.policy import Policy, changed_policy, policy_from_spec, spec_of
 from simsched.specs import format_spec, parse_spec
@@ -106,7 +106,7 @@ def _machine(thing: Any) -> tuple[str, Machine]:
         return thing.name, thing
     if isinstance(thing, str | PathLike):
         name = str(thing)
-        machine = build_machine(MachineEntry(name=name), Path())
+        machine = machine_named(name, Path())
         return Path(name).stem if name.endswith((".yaml", ".yml")) else name, machine
     raise ConfigurationError(
         f"machine: found {_kind(thing)}, accepted a Machine, a name or a YAML file"

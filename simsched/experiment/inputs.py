@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.fingerprint import content_key, file_digest, source_digest
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
@@ -28,6 +29,7 @@ from simsched.workload.registry import (
     make_workload,
     resolve_parameters,
 )
+from simsched.yaml_reader import validate
 
 MAX_ITERATIONS = 2**31 - 1
 CHANGED = "found another content than when the experiment began; run it again"
@@ -57,10 +59,28 @@ def build_machine(entry: MachineEntry, base: Path) -> Machine:
     return with_costs(machine, entry.set) if entry.set else machine
 
 
+def machine_named(name: str, base: Path) -> Machine:
+    """Return a machine as it ships, or as its file says.
+
+    Parameters
+    ----------
+    name : str
+        The machine, or a YAML file.
+    base : Path
+        Directory that relative files start from.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown machine or wrong file.
+    """
+    return build_machine(validate({"name": name}, MachineEntry, "machine"), base)
+
+
 def located(name: str, base: Path) -> Path:
     """Return a file that an experiment names: beside it, or from the working directory."""
     beside = base / name
-    return beside if beside.exists() or not Path(name).exists() else Path(name)
+    return beside if is_there(beside) or not is_there(Path(name)) else Path(name)
 
 
 @lru_cache(maxsize=64)

@@ -223,6 +223,12 @@ def test_settings_that_are_no_limit(text, monkeypatch, tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize("command", ["check", "import", "run", "measure", "validate"])
+def test_names_that_are_too_long(command, capsys):
+    assert main([command, "x" * 300]) == 2
+    assert re.fullmatch(r"simsched: error: [^\n]*\bx{50}[^\n]*\n", capsys.readouterr().err)
+
+
 def test_every_limit_is_documented():
     rows = dict(re.findall(r"\| `(SIMSCHED_MAX_\w+)` \| ([^|]+) \|", DOCS.read_text()))
     units = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.inputs import build_machine, workload_source
-from simsched.experiment.schema import MachineEntry, WorkloadEntry
+from simsched.experiment.inputs import machine_named, workload_source
+from simsched.experiment.schema import WorkloadEntry
 from simsched.formats import import_modules, summary_of
 from simsched.machine.model import Machine
 from simsched.workload.graph import Workload
@@ -56,7 +56,9 @@ def probe(name: str) -> Callable[[Function], Function]:
         if known is not None and known.__module__ != function.__module__:
             raise ValueError(f"probe {name!r} is registered twice")
         for item in inspect.signature(function).parameters.values():
-            if item.kind is not item.KEYWORD_ONLY or _type(item) not in _WORDS:
+            kind, of = _types(item)
+            named = kind in _WORDS and (kind != "list" or of in _WORDS)
+            if item.kind is not item.KEYWORD_ONLY or not named:
                 raise ValueError(f"probe {name!r}: parameter {item.name}: accepted keyword-only")
         _probes[name] = function
         return function
@@ -99,12 +101,10 @@ def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
     for key, value in arguments.items():
         if key not in parameters:
             raise ConfigurationError(unknown_name(f"argument of probe {name}", key, parameters))
-        kind, accepted = _WORDS[_type(parameters[key])]
-        if kind is float and type(value) is int:
-            value = float(value)
-        if type(value) is not kind:
-            raise ConfigurationError(f"probe {name}: {key}: found {value!r}, accepted {accepted}")
-        given[key] = value
+        where, (kind, of) = f"probe {name}: {key}", _types(parameters[key])
+        given[key] = _checked(value, kind, where)
+        if kind == "list":
+            given[key] = [_checked(v, of, f"{where}[{i}]") for i, v in enumerate(value)]
     for key, item in parameters.items():
         if item.default is item.empty and key not in given:
             raise ConfigurationError(f"probe {name}: {key}: missing, accepted a value for it")
@@ -119,7 +119,7 @@ def machine_of(name: str) -> Machine:
     ConfigurationError
         Unknown name or wrong file.
     """
-    return build_machine(MachineEntry(name=name), Path())
+    return machine_named(name, Path())
 
 
 def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workload:
@@ -141,6 +141,22 @@ def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workl
     return workload_source(entry, Path()).seeded(0).build()
 
 
+def finite(value: int | float, where: str) -> float:
+    """Return a number as probes calculate with it.
+
+    Raises
+    ------
+    ConfigurationError
+        It is a whole number beyond all others.
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigurationError(
+            f"{where}: found a whole number beyond 1.8e308, accepted smaller ones"
+        ) from None
+
+
 def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
     """Return an entry that is a number, for probes.
 
@@ -153,9 +169,20 @@ def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
         raise ConfigurationError(unknown_name(what, name, known))
     if not isinstance(known[name], int | float):
         raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
-    return float(known[name])
+    return finite(known[name], name)
 
 
-def _type(parameter: inspect.Parameter) -> str:
-    """Return the bare name of a parameter's type: ``list`` for ``list[str]``."""
-    return str(parameter.annotation).partition("[")[0].strip("'\"")
+def _types(parameter: inspect.Parameter) -> tuple[str, str]:
+    """Return the bare name of a parameter's type, and of its items: list and str."""
+    kind, _, item = str(parameter.annotation).strip("'\"").partition("[")
+    return kind, item.rstrip("]")
+
+
+def _checked(value: Any, kind: str, where: str) -> Any:
+    """Return a value of a type; whole numbers are numbers, too."""
+    expected, accepted = _WORDS[kind]
+    if expected is float and type(value) is int:
+        return finite(value, where)
+    if type(value) is not expected:
+        raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
+    return value

@@ -65,9 +65,11 @@ def batch_copies(*, machine: str) -> float:
 
 
 @probe("replenished_budget")
-def replenished_budget(*, capacity_s: float, left_s: list, cost_s: float = 0.0) -> list[float]:  # type: ignore[type-arg]
+def replenished_budget(
+    *, capacity_s: float, left_s: list[float], cost_s: float = 0.0
+) -> list[float]:
     """Return budgets of TimeGraph after a replenishment, for several budgets before it."""
-    return [replenished(float(left), capacity_s, cost_s) for left in left_s]
+    return [replenished(left, capacity_s, cost_s) for left in left_s]
 
 
 @probe("timegraph_overhead_s")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, TraceError, unknown_name
 from simsched.formats import check_options, import_modules, options_of, summary_of
 from simsched.trace.recording import Recording
@@ -124,7 +125,7 @@ def import_recording(
         The trace cannot be read, its format cannot be told or its contents are wrong.
     """
     source = Path(path)
-    if not source.exists():
+    if not is_there(source):
         raise TraceError(f"{source}: found no such file or directory")
     known = trace_importers()
     if format is not None and format not in known:
