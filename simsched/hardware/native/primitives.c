@@ -18,6 +18,7 @@ typedef struct {
 
 typedef struct {
     lane_t *lanes;
+    int32_t following[DEQUES]; /* one cycle through all deques, in an order that nothing can foresee */
     hw_barrier_t barrier;
     int32_t thief_cpu, n_rounds;
     _Atomic int status;
@@ -37,13 +38,40 @@ static double less(double best, int64_t begin, int items)
     return now < best ? now : best;
 }
 
-/* Tries to steal one item from each lane; returns how many it got. */
+/* Sattolo's algorithm: one cycle through all numbers. */
+static void make_cycle(int32_t following[DEQUES])
+{
+    uint32_t state = 1;
+    for (int32_t i = 0; i < DEQUES; i++)
+        following[i] = i;
+    for (int32_t i = DEQUES - 1; i > 0; i--) {
+        state = state * 1664525u + 1013904223u; /* Numerical Recipes */
+        int32_t other = (int32_t)((state >> 8) % (uint32_t)i), kept = following[i];
+        following[i] = following[other];
+        following[other] = kept;
+    }
+}
+
+/* Steals the item of each deque, which says where the next one is: a thief does nothing before it knows what it got, so
+ * steals must not overlap. Returns how many it got. */
 static int steal_all(lane_t *lanes)
 {
     int stolen = 0;
-    for (int i = 0; i < DEQUES; i++)
-        stolen += hw_deque_steal(&lanes[i].deque) >= 0;
+    for (int32_t lane = 0; stolen < DEQUES; stolen++) {
+        lane = hw_deque_steal(&lanes[lane].deque);
+        if (lane < 0)
+            break;
+    }
     return stolen;
+}
+
+/* Probes each deque once; returns whether all are empty. */
+static bool probe_all(lane_t *lanes)
+{
+    bool are_empty = true;
+    for (int i = 0; i < DEQUES; i++)
+        are_empty &= hw_deque_steal(&lanes[i].deque) == HW_EMPTY;
+    return are_empty;
 }
 
 /* Every round has two parts: one item in each deque; deques that have just been emptied. */
@@ -61,7 +89,7 @@ static void *thief(void *argument)
         meet(&bench->barrier);
         meet(&bench->barrier);
         begin = hw_monotonic_ns();
-        if (steal_all(bench->lanes) == 0)
+        if (probe_all(bench->lanes))
             bench->probe = less(bench->probe, begin, DEQUES);
         meet(&bench->barrier);
     }
@@ -73,7 +101,7 @@ static void *owner(void *argument)
     bench_t *bench = argument;
     for (int32_t round = 0; round < bench->n_rounds; round++) {
         for (int i = 0; i < DEQUES; i++)
-            hw_deque_push(&bench->lanes[i].deque, i);
+            hw_deque_push(&bench->lanes[i].deque, bench->following[i]);
         meet(&bench->barrier);
         meet(&bench->barrier);
         for (int i = 0; i < DEQUES; i++) {
@@ -167,6 +195,7 @@ int hw_primitives_measure(int32_t owner_cpu, int32_t thief_cpu, int32_t n_rounds
         return HW_ERR_MEMORY;
     for (int i = 0; i < DEQUES; i++)
         hw_deque_init(&bench.lanes[i].deque, bench.lanes[i].ring, RING);
+    make_cycle(bench.following);
     hw_barrier_init(&bench.barrier, 2);
     atomic_init(&bench.status, HW_OK);
     int status = pthread_create(&threads[0], NULL, thief, &bench) == 0 ? HW_OK : HW_ERR_THREAD;
