@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from simsched.engine.run import Run
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.report.plots.common import COLOURS, axes_for, finish, run_name, time_scale
+from simsched.report.plots.common import (
+    COLOURS,
+    axes_for,
+    finish,
+    run_name,
+    set_limits,
+    time_axis,
+    time_scale,
+)
 from simsched.trace.metrics import PS, flow_times, memory_kinds, path_nodes, spread
 
 BINS = 200
@@ -107,7 +115,8 @@ def bandwidth(
     """
     edges, used, sustained = rates(run, by, bins)
     axes = axes_for(ax, 8.0, 3.4)
-    factor, unit = time_scale(float(edges[-1]))
+    factor, unit = time_axis(axes, float(edges[-1]))
+    set_limits(axes, (float(edges[0]) / factor, float(edges[-1]) / factor))
     top = max((float(rate.max(initial=0.0)) for rate in used.values()), default=0.0)
     for index, (name, rate) in enumerate(used.items()):
         colour = COLOURS[index % len(COLOURS)]
@@ -119,7 +128,6 @@ def bandwidth(
         )
         if by == "kind" and limit <= OFF_SCALE * top:
             axes.axhline(limit / 1e9, color=colour, linestyle="--", linewidth=0.9)
-    axes.set_xlim(float(edges[0]) / factor, float(edges[-1]) / factor)
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("bandwidth [GB/s]", fontsize=9)
     wide, small = time_scale(float(edges[1] - edges[0]))

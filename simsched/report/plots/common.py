@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#555555")
 DPI = 120
 TITLE_WIDTH = 90  #: characters
+TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -60,6 +61,43 @@ def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
     return plt.figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
+def time_axis(axes: Axes, largest_s: float) -> tuple[float, str]:
+    """Return the factor and unit of the horizontal axis; axes that share theirs have one unit."""
+    axis: Any = axes.xaxis  # its methods have no types
+    for factor, unit in TIME_UNITS:
+        if unit == axis.get_units():
+            return factor, unit
+    factor, unit = time_scale(largest_s)
+    axis.set_units(unit)
+    return factor, unit
+
+
+def shares_x(axes: Axes) -> bool:
+    """Return whether other axes have the same horizontal axis."""
+    return len(axes.get_shared_x_axes().get_siblings(axes)) > 1
+
+
+def set_limits(
+    axes: Axes, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None
+) -> None:
+    """Set the limits of axes before anything is drawn on them.
+
+    What is there already, also on axes that share them, stays in sight: limits only become wider.
+    """
+    if x is not None:
+        drawn = any(other.has_data() for other in axes.get_shared_x_axes().get_siblings(axes))
+        axes.set_xlim(_wider(x, axes.get_xlim()) if drawn else x)
+    if y is not None:
+        drawn = any(other.has_data() for other in axes.get_shared_y_axes().get_siblings(axes))
+        axes.set_ylim(_wider(y, axes.get_ylim()) if drawn else y)
+
+
+def _wider(wanted: tuple[float, float], old: tuple[float, float]) -> tuple[float, float]:
+    """Return the limits that hold two, in the direction of the first."""
+    low, high = min(*wanted, *old), max(*wanted, *old)
+    return (low, high) if wanted[0] <= wanted[1] else (high, low)
+
+
 def finish(axes: Axes, title: str) -> Axes:
     """Give axes their title and take away the lines that frame nothing; return them."""
     lines = [part for line in title.split("\n") for part in wrap(line, TITLE_WIDTH)]
@@ -76,10 +114,10 @@ def time_scale(largest_s: float) -> tuple[float, str]:
     >>> time_scale(0.25)
     (0.001, 'ms')
     """
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+    for factor, unit in TIME_UNITS:
         if largest_s >= factor:
             return factor, unit
-    return 1e-9, "ns"
+    return TIME_UNITS[-1]
 
 
 def run_name(run: Run) -> str:

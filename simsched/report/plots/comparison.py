@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from simsched.errors import ConfigurationError
 from simsched.experiment.summary import Line
-from simsched.report.plots.common import COLOURS, axes_for, finish, time_scale
+from simsched.report.plots.common import COLOURS, axes_for, finish, set_limits, time_axis
 
 MAX_LINES = 120
 
@@ -54,8 +54,9 @@ def _bars(axes: Axes, title: str, lines: Sequence[Line], colour: Mapping[str, st
     """Draw one panel of horizontal bars."""
     values = np.array([line.metrics["makespan_s"].mean for line in lines])
     widths = np.nan_to_num([line.metrics["makespan_s"].half_width for line in lines])
-    factor, unit = time_scale(float(values.max(initial=0.0)))
-    places = np.arange(len(lines))[::-1]
+    factor, unit = time_axis(axes, float(values.max(initial=0.0)))
+    set_limits(axes, (0, float((values + widths).max(initial=1e-12)) / factor * 1.25))
+    places = np.arange(len(lines))
     axes.barh(
         places,
         values / factor,
@@ -77,7 +78,7 @@ def _bars(axes: Axes, title: str, lines: Sequence[Line], colour: Mapping[str, st
             fontsize=8,
         )
     axes.set_yticks(places, [_name(line) for line in lines], fontsize=9)
-    axes.set_xlim(0, float((values + widths).max(initial=1e-12)) / factor * 1.25)
+    axes.yaxis.set_inverted(True)  # once, however many share it
     axes.set_xlabel(f"makespan [{unit}]")
     axes.set_title(title, fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
@@ -123,6 +124,6 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
         f"{line.workload} on {line.machine}, {_name(line)}" if len(places) > 1 else _name(line)
         for line in lines
     ]
-    axes.set_yticks(np.arange(len(lines))[::-1], labels, fontsize=9)
+    axes.set_yticks(np.arange(len(lines)), labels, fontsize=9)
     where = " on ".join(reversed(next(iter(places)))) if len(places) == 1 else "by policy"
     return finish(axes, f"Makespan, {where}")

@@ -12,7 +12,15 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from simsched.engine.run import Run
-from simsched.report.plots.common import COLOURS, axes_for, finish, run_name, time_scale
+from simsched.report.plots.common import (
+    COLOURS,
+    axes_for,
+    finish,
+    run_name,
+    set_limits,
+    time_axis,
+    time_scale,
+)
 from simsched.report.plots.occupancy import RUNTIME, Bars, busy_bars, occupancy, rows_of
 
 MAX_BARS = 4000  #: more are added up
@@ -60,13 +68,12 @@ def gantt(
     """
     bars = _few_layers(busy_bars(run, start_s, end_s))
     begin, end = bars.span_ps
-    factor, unit = time_scale(end * 1e-12)
     whole = len(bars) <= max_bars
     row_of, share = rows_of(run, len(run.worker_thread) if whole else ROWS)
     n_rows = int(row_of.max()) + 1
     axes = axes_for(ax, 9.0, min(7.0, 1.6 + 0.16 * n_rows))
-    axes.set_xlim(begin * 1e-12 / factor, end * 1e-12 / factor)
-    axes.set_ylim(n_rows - 0.5, -0.5)
+    factor, unit = time_axis(axes, end * 1e-12)
+    set_limits(axes, (begin * 1e-12 / factor, end * 1e-12 / factor), (n_rows - 0.5, -0.5))
     if whole:
         _draw_bars(axes, bars, row_of, factor)
         note = f"{bars.n_tasks:,} tasks begin; every interval is drawn"

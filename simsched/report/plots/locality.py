@@ -76,7 +76,7 @@ def locality(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
         for members, mean in zip(groups, means, strict=True)
     ]
     axes.set_yticks(range(len(groups)), names, fontsize=8)
-    axes.invert_yaxis()
+    axes.yaxis.set_inverted(True)  # once, however many share it
     axes.set_xlim(0.0, 100.0)
     axes.set_xlabel("share of the bytes that go to memory [%]", fontsize=9)
     axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

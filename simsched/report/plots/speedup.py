@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.summary import Estimate, estimate, grouped
-from simsched.report.plots.common import COLOURS, axes_for, finish, row_name
+from simsched.report.plots.common import COLOURS, axes_for, finish, row_name, set_limits
 
 Row = Mapping[str, Any]
 MAX_BARS = 120
@@ -122,6 +122,7 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
     names = list(dict.fromkeys(str(row["policy"]) for row in rows))
     means = np.array([value.mean for value in values])
     widths = np.nan_to_num([value.half_width for value in values])
+    set_limits(axes, (0.0, float(np.nanmax(means + widths)) * 1.15))
     axes.barh(
         np.arange(len(rows)),
         np.nan_to_num(means),
@@ -137,9 +138,8 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
             text, (edge, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
         )
     axes.set_yticks(range(len(rows)), [row_name(row, rows) for row in rows], fontsize=9)
-    axes.invert_yaxis()
+    axes.yaxis.set_inverted(True)  # once, however many share it
     axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
-    axes.set_xlim(0.0, float(np.nanmax(means + widths)) * 1.15)
     axes.set_xlabel("times as fast (dashed: equal; with 95 % confidence over seeds)", fontsize=9)
     return finish(axes, f"Speed-up over {baseline}")
 

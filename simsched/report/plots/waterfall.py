@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from simsched.experiment.compare import Difference
-from simsched.report.plots.common import COLOURS, axes_for, finish, time_scale
+from simsched.report.plots.common import COLOURS, axes_for, finish, set_limits, shares_x, time_axis
 
 #: Parts below this share of the longer makespan are drawn as one.
 LEAST_SHARE = 1e-3
@@ -41,8 +41,11 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
     if small:
         steps.append((f"{small} smaller parts", goal - level - sum(parts.values())))
     axes = axes_for(ax, 8.0, 1.3 + 0.34 * (len(steps) + 2))
-    factor, unit = time_scale(longest)
+    factor, unit = time_axis(axes, longest)
     top = max(itertools.accumulate((change for _, change in steps), initial=level))
+    # Axes are shared to compare lengths, which begin at 0.
+    lowest = 0.0 if shares_x(axes) else _lowest(level, [change for _, change in steps])
+    set_limits(axes, (lowest / factor, lowest / factor + (top - lowest) / factor * 1.12))
     axes.barh(0, level / factor, color=WHOLE, height=0.7)
     _label(axes, level / factor, 0, f"{level / factor:.4g}")
     for place, (_, change) in enumerate(steps, start=1):
@@ -57,9 +60,7 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
     _label(axes, goal / factor, last, f"{goal / factor:.4g}")
     names = ["A", *(name for name, _ in steps), "B"]
     axes.set_yticks(range(len(names)), names, fontsize=9)
-    axes.invert_yaxis()
-    lowest = _lowest(found.first.makespan_s, [change for _, change in steps])
-    axes.set_xlim(lowest / factor, lowest / factor + (top - lowest) / factor * 1.12)
+    axes.yaxis.set_inverted(True)  # once, however many share it
     note = f"; the axis begins at {lowest / factor:.3g}, not at 0" if lowest else ""
     axes.set_xlabel(f"time of the mean worker [{unit}]{note}", fontsize=9)
     keys = (("makespan", WHOLE), ("B spends less", SHORTER), ("B spends more", LONGER))
