@@ -157,8 +157,13 @@ def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
     Raises
     ------
     ConfigurationError
-        A key or value is unknown.
+        A key or value is unknown, or the selector is not text.
     """
+    if not isinstance(selector, str):  # from a notebook; 0 is not "all"
+        raise ConfigurationError(
+            f"{selector!r}: found {type(selector).__name__}, accepted a policy, or key=value pairs "
+            "separated by commas"
+        )
     chosen = list(cells)
     for key, value in _pairs(selector) if selector else ():
         known = {_text(cell, key) for cell in chosen} - {None}

@@ -215,6 +215,8 @@ def complaining() -> Iterator[None]:
     ------
     ConfigurationError
         In place of any error of DuckDB, or of the files that it scans.
+    KeyboardInterrupt
+        In place of what DuckDB makes of Ctrl-C.
     """
     import duckdb
 
@@ -222,6 +224,10 @@ def complaining() -> Iterator[None]:
         yield
     except (duckdb.Error, OSError, pa.ArrowException) as error:
         raise ConfigurationError(f"query: {one_line(str(error))}") from error
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from error
 
 
 def one_line(message: str) -> str:

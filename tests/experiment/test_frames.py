@@ -106,6 +106,10 @@ def test_a_part_of_a_result(result: simsched.Result) -> None:
     assert result["policy=cilk_a,seed=1"].runs["seed"].tolist() == [1]
     with pytest.raises(ConfigurationError, match="unknown policy 'cilk'; did you mean 'cilk_a'"):
         result["cilk"]
+    # 0 is neither a run nor all of them.
+    for what in (0, 1, None, ("cilk_a", "work_sharing")):
+        with pytest.raises(ConfigurationError, match="accepted a policy, or key=value pairs"):
+            result[what]  # type: ignore[index]
     assert "work_sharing" in result._ipython_key_completions_()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import simsched
 from simsched.errors import ConfigurationError
+from simsched.experiment.query import complaining
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +148,11 @@ def test_no_results_and_broken_files(tmp_path: Path) -> None:
     (tmp_path / "runs.parquet").write_text("no")
     with pytest.raises(ConfigurationError, match="not readable"):
         simsched.results(tmp_path)
+
+
+def test_ctrl_c_is_no_error_of_the_query() -> None:
+    # DuckDB takes the signal and raises this in its place; a command then ended with a traceback.
+    with pytest.raises(KeyboardInterrupt), complaining():
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="something else"), complaining():
+        raise RuntimeError("something else")
