@@ -26,6 +26,7 @@ from simsched.machine.model import (
     MemorySideCache,
     Path,
     RuntimeCosts,
+    cost_name,
 )
 from simsched.machine.topology import default_touch_order, number_threads
 from simsched.machine.values import Sourced
@@ -559,7 +560,7 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
 def _costs(costs: schema.Costs) -> RuntimeCosts:
     def values() -> Iterator[tuple[str, int | tuple[int, ...]]]:
         for item in fields(RuntimeCosts):
-            given = getattr(costs, item.name.removesuffix("_ps"))
+            given = getattr(costs, cost_name(item.name))
             if given is not None:
                 value = given.value
                 yield item.name, tuple(value) if isinstance(value, list) else value

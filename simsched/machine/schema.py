@@ -383,6 +383,13 @@ class Costs(Section):
         Of sampling how often one page is accessed.
     kernel_launch : time, optional
         Of starting a kernel on a device and waiting for its end.
+    copy_hand_over : time, optional
+        Of handing a copy over, while the driver of its device does nothing else; where data are
+        copied.
+    device_allocation : time, optional
+        Of allocating memory on a device, one allocation after the other on all devices.
+    device_chunk : bytes, optional
+        How much is allocated on a device at a time; without it nothing is.
     """
 
     spawn_child_first: Sourced[Time] | None = None
@@ -399,6 +406,9 @@ class Costs(Section):
     page_move: Sourced[Time] | None = None
     hotness_sample: Sourced[Time] | None = None
     kernel_launch: Sourced[Time] | None = None
+    copy_hand_over: Sourced[Time] | None = None
+    device_allocation: Sourced[Time] | None = None
+    device_chunk: Sourced[Size] | None = None
 
 
 class ChangeSpec(Section):

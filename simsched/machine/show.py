@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from simsched.machine.draw import draw_machine, machine_svg
-from simsched.machine.model import CacheLevel, Machine, MemoryNode, Path
+from simsched.machine.model import CacheLevel, Machine, MemoryNode, Path, cost_name
 from simsched.machine.resolve import path_source_key
 from simsched.markup import facts
 from simsched.units import format_bandwidth, format_size, format_time
@@ -302,14 +302,14 @@ def _written(path: Path) -> Iterator[tuple[str, str, str]]:
 def _add_costs(branch: Tree, machine: Machine) -> None:
     zero = []
     for item in fields(machine.costs):
-        name = item.name.removesuffix("_ps")
+        name = cost_name(item.name)
         value = getattr(machine.costs, item.name)
         times = value if isinstance(value, tuple) else (value,)
         if not any(times) and f"costs.{name}" not in machine.sources:
             zero.append(name)
             continue
-        text = ", ".join(format_time(time) for time in times)
-        _add_value(branch, machine, name, text, f"costs.{name}")
+        form = format_size if item.name.endswith("_bytes") else format_time
+        _add_value(branch, machine, name, ", ".join(map(form, times)), f"costs.{name}")
     if zero:
         branch.add(Text(f"zero: {', '.join(zero)}"))
 

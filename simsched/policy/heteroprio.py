@@ -190,12 +190,12 @@ class Heteroprio(QueuedRuntime):
                 able = [c for c, b in buckets.of_class.items() if kind in b.types]
                 able.sort(key=lambda c: -buckets.score(kind, buckets.of_class[c], self.min_samples))
                 buckets.order[kind] = able
-            for known in buckets.of_class.values():
-                times = [known.expected_s(kind) for kind in TYPES]
-                known.fastest = min(known.types, key=lambda kind: times[kind])
-                known.slow_factor = times[1 - known.fastest] / max(times[known.fastest], 1e-15)
         buckets.n_pushed += 1
         self._learn_push(state, task, bucket)
+        for known in buckets.of_class.values():
+            times = [known.expected_s(kind) for kind in TYPES]
+            known.fastest = min(known.types, key=lambda kind: times[kind])
+            known.slow_factor = times[1 - known.fastest] / max(times[known.fastest], 1e-15)
         bucket.tasks.append(task)
         return state.order[0]
 

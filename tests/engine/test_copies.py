@@ -424,6 +424,12 @@ def test_engines_agree_on_random_programs(seed: int) -> None:
         machine,
         paths=tuple(tuple(row) for row in slow),
         shares_by_latency=bool(rng.integers(2)),
+        costs=replace(
+            machine.costs,
+            copy_hand_over_ps=int(rng.integers(0, 3)) * 5_000_000,
+            device_allocation_ps=int(rng.integers(0, 2)) * 175_000_000,
+            device_chunk_bytes=int(rng.choice([0, 16 * MB, 64 * MB])),
+        ),
     )
     workload = program(tasks, edges, ops=float(rng.integers(0, 5)) * 1e6, block_bytes=size)
     priority = rng.integers(-2, 3, n).astype(np.int32)

@@ -41,8 +41,7 @@ def test_workers_take_the_newest_tasks_ahead() -> None:
 def test_slow_workers_leave_a_short_bucket_to_the_device(
     name: str, workers: list[int], end_ms: float
 ) -> None:
-    params = {"ordering_interval": 1} if name == "heteroprio" else {}
-    result = run(alone(name, **params), graph([4.0] * 4, edges=((0, 2), (0, 3))))
+    result = run(alone(name), graph([4.0] * 4, edges=((0, 2), (0, 3))))
     assert workers_of(result) == workers
     assert result.makespan_s == pytest.approx(end_ms * 1e-3, rel=1e-8)
 

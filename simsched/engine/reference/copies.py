@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simsched.engine.reference.drivers import Copy, Drivers, Place
 from simsched.errors import ModelError
 from simsched.trace.schema import NONE, EventKind
 from simsched.workload.graph import TaskGraph
 
 if TYPE_CHECKING:
     from simsched.engine.reference.backend import SimpyBackend
-
-Place = tuple[int, int]  #: a block and a node
-
-
-@dataclass
-class Copy:
-    """A copy that has been handed over. `is_stale`: the block has been written since."""
-
-    block: int
-    source: int
-    target: int
-    is_stale: bool = False
 
 
 @dataclass(order=True)
@@ -110,6 +99,9 @@ class Copies:
         ]
         self._claimed_bytes = [0] * len(self._is_device)
         self._saving: dict[int, int] = {}  # node -> block that is copied away to make room
+        self._drivers = Drivers(sim)
+        # by node: what has become urgent while its driver prepares copies; whether it is a copy
+        self._deferred: list[list[tuple[int, bool]]] = [[] for _ in self._is_device]
 
     # -------------------------------------------------------------------------------------------
     # what tasks do
@@ -173,7 +165,8 @@ class Copies:
                 if not self._claims.get((block, other)):
                     self._drop(block, other)
             self._homes.node[block] = node
-            for copy in [*self._running.values(), *self._handed]:
+            prepared = self._drivers.preparing.values()
+            for copy in [*self._running.values(), *self._handed, *prepared]:
                 is_of_block = copy.block == block and not copy.is_stale
                 if is_of_block and not self._claims.get((block, copy.target)):
                     copy.is_stale = True
@@ -223,6 +216,8 @@ class Copies:
         source, target = divmod(lane, len(self._is_device))
         for want in [want for want in self._wanted[lane] if want.rank[0] == kind]:
             has_place = source == target or self._n_handed[lane] < MOST_HANDED[kind]
+            if self._drivers.is_busy(source, target):
+                return
             if not has_place or (kind > 0 and target in full):
                 return
             is_done, is_here = self._serve(want, source)
@@ -250,8 +245,15 @@ class Copies:
         return self._try_copy(block, source, node), True
 
     def timer(self, entity: int) -> None:
-        """Handle the end of a copy's latency: its bytes begin to move."""
+        """Handle the end of a copy's latency: its bytes begin to move.
+
+        The timer of a lane from a device to itself ends what its driver prepares.
+        """
         sim, problem = self._sim, self._problem
+        source, target = divmod(entity - problem.n_workers, len(self._is_device))
+        if source == target:
+            self._end_preparing(source)
+            return
         copy = self._running[entity - problem.n_workers]
         size = int(problem.block_bytes[copy.block])
         if size == 0:
@@ -260,6 +262,21 @@ class Copies:
         path = int(problem.paths.copy[copy.source, copy.target])
         levels = size / float(problem.paths.share[path])
         sim.sharing.start(entity, path * problem.n_smt, levels, sim.now, sim.lag)
+
+    def _end_preparing(self, device: int) -> None:
+        """Hand over what a driver has prepared; let it go on, or see what is urgent by now."""
+        copy = self._drivers.preparing.pop(device)
+        if copy.source == copy.target:
+            self._coming[copy.block, device] -= 1
+            self._appear_anew(copy.block, device)
+        else:
+            self._handed.append(copy)
+        self.start()
+        if device not in self._drivers.preparing and self._deferred[device]:
+            deferred, self._deferred[device] = self._deferred[device], []
+            for block, is_copy in deferred:
+                self._want(block, device, is_copy=is_copy)
+            self.start()
 
     def arrive(self, entity: int) -> None:
         """Handle the end of a copy."""
@@ -302,6 +319,9 @@ class Copies:
     ) -> None:
         """Ask for a block, or only for room for it, if it is not there and not asked for."""
         place = (block, node)
+        if rank == URGENT and node in self._drivers.preparing:
+            self._deferred[node].append((block, is_copy))
+            return
         known = self._wanted_at.get(place)
         if known is not None:
             if rank[0] < known.rank[0]:
@@ -332,7 +352,9 @@ class Copies:
         if not self._make_room(int(self._problem.block_bytes[block]), target):
             return False
         self._homes.take(target, block)
-        self._handed.append(Copy(block, source, target))
+        copy = Copy(block, source, target)
+        if not self._drivers.prepare(copy):
+            self._handed.append(copy)
         self._n_handed[source * len(self._is_device) + target] += 1
         self._readers[block, source] = self._readers.get((block, source), 0) + 1
         self._coming[block, target] = self._coming.get((block, target), 0) + 1
@@ -353,11 +375,18 @@ class Copies:
         if not self._make_room(size, node):
             return False
         self._homes.take(node, block)
+        if self._drivers.prepare(Copy(block, node, node)):
+            self._coming[block, node] = self._coming.get((block, node), 0) + 1
+        else:
+            self._appear_anew(block, node)
+        return True
+
+    def _appear_anew(self, block: int, node: int) -> None:
+        """Make a block valid on a node that needed nothing but room."""
         if not self.valid[block]:
             self._homes.node[block] = node
             self._sim.record.event(self._sim.now, EventKind.FIRST_TOUCH, NONE, NONE, block, node)
         self._appear((block, node))
-        return True
 
     def _nearest(self, block: int, target: int) -> int:
         """Return the node from which a block would come first if it were alone."""
@@ -389,6 +418,7 @@ class Copies:
             spare = [block for block in idle if len(self.valid[block]) > 1]
             if spare:
                 self._drop(spare[0], node)
+                self._drivers.free_place(spare[0], node)
                 continue
             host = self._host(node)
             is_saving = node in self._saving and self.is_coming((self._saving[node], host))

@@ -42,7 +42,7 @@ from simsched.machine.importers.starpu_links import (
     parse_roots,
 )
 from simsched.machine.importers.starpu_timings import ambiguous, timing_lines
-from simsched.machine.model import RuntimeCosts
+from simsched.machine.model import RuntimeCosts, cost_name
 from simsched.units import parse_size
 
 AMPLE = "1 TiB"
@@ -51,6 +51,12 @@ REFERENCES = {
     "bus": "no topology known, all transfers share the link of the host, as in StarPU's model",
     "roots": "devices by root of the PCI tree, from StarPU's platform file of the machine; "
     "links as in StarPU's model",
+}
+#: What StarPU's simulator lets the drivers of devices sleep, and the files of StarPU that say so.
+DRIVERS = {
+    "copy_hand_over": ("10 us", "src/core/simgrid.c, queueing of a transfer"),
+    "device_allocation": ("175 us", "src/drivers/cuda/driver_cuda.c, _starpu_cuda_malloc_on_node"),
+    "device_chunk": ("32 MiB", "src/datawizard/malloc.h, CHUNK_SIZE"),
 }
 
 
@@ -223,17 +229,22 @@ def machine_yaml(
         _memory(given[0], given[1], len(nodes)),
         link_lines(bus, nodes, tree),
         _paths(bus, nodes, tree),
-        _runtime(),
+        _runtime(len(nodes)),
         "" if costs is None else timing_lines(costs, measured_as, codelets),
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _runtime() -> str:
-    """Return the costs of the task runtime: none."""
+def _runtime(n_devices: int) -> str:
+    """Return the costs of the task runtime: none but those of drivers."""
     why = '"assumed: calls of the runtime take microseconds, measured tasks milliseconds"'
-    names = [item.name.removesuffix("_ps") for item in fields(RuntimeCosts)]
-    return "\n".join(["costs:", *(f"  {name}: [0 ns, {why}]" for name in names)]) + "\n"
+    names = [cost_name(item.name) for item in fields(RuntimeCosts)]
+    lines = ["costs:", *(f"  {name}: [0 ns, {why}]" for name in names if name not in DRIVERS)]
+    if n_devices:
+        lines += [
+            f'  {name}: [{cost}, "simulator: {where}"]' for name, (cost, where) in DRIVERS.items()
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def _capacity(option: str, text: str | None) -> str | None:
@@ -267,6 +278,9 @@ def _head(bus: Bus, kind: str, nodes: list[int], stated: bool, has_roots: bool) 
             f"  {known}:",
             "    kind: assumed",
             f'    reference: "{REFERENCES[known]}"',
+            "  simulator:",
+            "    kind: published",
+            "    reference: what StarPU 1.4 lets its drivers sleep when it runs over SimGrid",
         ]
     if stated:
         lines += ["  given:", "    kind: assumed", "    reference: stated by the user on import"]

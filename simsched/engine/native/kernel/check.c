@@ -213,8 +213,10 @@ static int check_costs(const ssk_problem_t *p, ssk_flaw_t *flaw)
         costs->spawn_child_first_ps, costs->spawn_parent_first_ps, costs->pop_ps,
         costs->push_ps,              costs->lock_hold_ps,          costs->barrier_ps,
         costs->context_switch_ps,    costs->page_fault_ps,         costs->page_move_ps,
+        costs->copy_hand_over_ps,    costs->device_allocation_ps,
     };
     CHECK_RANGE(scalar_costs, sizeof(scalar_costs) / sizeof(*scalar_costs), 0, SSK_MAX_COST_PS);
+    CHECK_RANGE(&costs->device_chunk_bytes, 1, 0, INT64_MAX / 4);
     if (costs->n_steal_probe < 1 || costs->n_steal < 1)
         return flawed(flaw, "costs", SSK_NONE);
     CHECK_RANGE(costs->steal_probe_ps, costs->n_steal_probe, 0, SSK_MAX_COST_PS);

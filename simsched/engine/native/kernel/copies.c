@@ -63,7 +63,7 @@ void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
 }
 
 /* Checks what is wanted of a lane, and counts it. */
-static bool lane_is_sound(const ssk_copies_t *self, int32_t lane, size_t *n_wanted)
+static bool lane_is_sound(const ssk_copies_t *self, const ssk_copy_t *preparing, int32_t lane, size_t *n_wanted)
 {
     const ssk_wants_t *wanted = &self->wanted[lane];
     int32_t n_handed = self->lane[lane].block != SSK_NONE;
@@ -76,11 +76,14 @@ static bool lane_is_sound(const ssk_copies_t *self, int32_t lane, size_t *n_want
     }
     for (size_t i = 0; i < self->n_waiting; i++)
         n_handed += self->handed[i].source * self->n_nodes + self->handed[i].target == lane;
+    for (int32_t node = 0; node < self->n_nodes; node++)
+        n_handed += preparing[node].block != SSK_NONE && preparing[node].source != preparing[node].target &&
+                    preparing[node].source * self->n_nodes + preparing[node].target == lane;
     *n_wanted += wanted->n;
     return n_handed == self->n_handed[lane];
 }
 
-int ssk_copies_verify(const ssk_copies_t *self, const int32_t *home)
+int ssk_copies_verify(const ssk_copies_t *self, const ssk_copy_t *preparing, const int32_t *home)
 {
     size_t n_flags = 0, n_wanted = 0, n_places = (size_t)self->n_blocks * (size_t)self->n_nodes;
     for (int32_t block = 0; block < self->n_blocks; block++) {
@@ -94,7 +97,7 @@ int ssk_copies_verify(const ssk_copies_t *self, const int32_t *home)
             return SSK_ERR_INVARIANT;
     }
     for (int32_t lane = 0; lane < self->n_nodes * self->n_nodes; lane++)
-        if (!lane_is_sound(self, lane, &n_wanted))
+        if (!lane_is_sound(self, preparing, lane, &n_wanted))
             return SSK_ERR_INVARIANT;
     return n_flags == n_wanted && n_wanted == self->n_wanted ? SSK_OK : SSK_ERR_INVARIANT;
 }

@@ -9,7 +9,7 @@
  * them room; they are carried out in the order of handing over, as far as they exclude each other.
  *
  * Invariants: home[b] is among the nodes on which b is valid, unless there are none; is_wanted says what is wanted of
- * the lanes, and wanted_from the source of its lane; n_handed[lane] counts the running copy of a lane and those in handed;
+ * the lanes, and wanted_from the source of its lane; n_handed[lane] counts the running copy of a lane, those in handed and the one that a driver prepares;
  * n_coming[place] is the number of copies to a place that have been handed over and are not stale; claimed_bytes never
  * exceeds a node's capacity, so that whoever has claimed its blocks gets them in the end. A place is block * n_nodes + node.
  */
@@ -105,6 +105,7 @@ static inline bool ssk_want_precedes(const ssk_want_t *want, const ssk_want_t *o
 int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
     SSK_CHECK_RESULT;
 void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator);
-int ssk_copies_verify(const ssk_copies_t *self, const int32_t *home) SSK_CHECK_RESULT;
+/* `preparing`: per node, what its driver prepares. */
+int ssk_copies_verify(const ssk_copies_t *self, const ssk_copy_t *preparing, const int32_t *home) SSK_CHECK_RESULT;
 
 #endif

@@ -84,6 +84,10 @@ int ssk_want(ssk_sim_t *sim, int what, ssk_want_t want)
 {
     ssk_copies_t *copies = &sim->copies;
     int32_t block = (int32_t)(want.place / copies->n_nodes), node = (int32_t)(want.place % copies->n_nodes);
+    if (want.rank == SSK_URGENT && ssk_driver_is_busy(&sim->drivers, node)) {
+        int status = ssk_defer(&sim->drivers, &sim->allocator, node, (ssk_deferral_t){want.place, what});
+        return status == SSK_OK ? SSK_OK : ssk_fail(sim, status);
+    }
     if (copies->is_wanted[want.place])
         return hasten(sim, want);
     if (ssk_is_valid(copies, block, node) || ssk_is_coming(copies, want.place))
@@ -127,6 +131,7 @@ static int make_room(ssk_sim_t *sim, int64_t size, int32_t node, bool *has_room_
         int32_t spare = least_used(sim, node, true);
         if (spare != SSK_NONE) {
             ssk_drop_copy(sim, spare, node);
+            ssk_free_place(&sim->drivers, &sim->problem, spare, node);
             continue;
         }
         *has_room_ret = false;
@@ -165,23 +170,45 @@ static bool is_excluded(const ssk_sim_t *sim, int32_t source, int32_t target)
     return is_between_devices(sim, source, target) && (copies->has_target[source] || copies->has_target[target]);
 }
 
+/* Puts a copy behind those that have been handed over. */
+static int enqueue(ssk_sim_t *sim, ssk_copy_t copy)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int status = ssk_grow(&sim->allocator, &copies->handed, &copies->handed_capacity, copies->n_waiting + 1,
+                          sizeof(*copies->handed));
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    copies->handed[copies->n_waiting++] = copy;
+    return SSK_OK;
+}
+
+/* Hands a copy over, or lets its driver prepare it, or room for a block, where that takes time. */
+static int prepare(ssk_sim_t *sim, ssk_copy_t copy, bool *takes_time_ret)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int64_t cost = ssk_preparation_ps(&sim->drivers, p, copy, sim->now);
+    int32_t driver = ssk_driver_of(p, copy.source, copy.target);
+    *takes_time_ret = cost > 0;
+    if (cost == 0)
+        return copy.source == copy.target ? SSK_OK : enqueue(sim, copy);
+    sim->drivers.preparing[driver] = copy;
+    ssk_timers_set(&sim->timers, p->n_workers + driver * p->n_nodes + driver, ssk_add_ps(sim->now, cost));
+    return SSK_OK;
+}
+
 /* Hands a copy over if room is free; *is_handed_ret says whether it has been handed over. */
 static int try_copy(ssk_sim_t *sim, int32_t block, int32_t source, int32_t target, bool *is_handed_ret)
 {
     ssk_copies_t *copies = &sim->copies;
     int status = make_room(sim, sim->problem.block_bytes[block], target, is_handed_ret);
+    bool takes_time;
     if (status != SSK_OK || !*is_handed_ret)
         return status;
-    status = ssk_grow(&sim->allocator, &copies->handed, &copies->handed_capacity, copies->n_waiting + 1,
-                      sizeof(*copies->handed));
-    if (status != SSK_OK)
-        return ssk_fail(sim, status);
     ssk_take_memory(sim, target, block);
-    copies->handed[copies->n_waiting++] = (ssk_copy_t){block, source, target, false};
     copies->n_handed[source * copies->n_nodes + target]++;
     copies->readers[ssk_place(copies, block, source)]++;
     copies->n_coming[ssk_place(copies, block, target)]++;
-    return SSK_OK;
+    return prepare(sim, (ssk_copy_t){block, source, target, false}, &takes_time);
 }
 
 /* Makes a block valid on a node and lets workers go on that have waited for it. */
@@ -202,20 +229,30 @@ static void appear(ssk_sim_t *sim, int32_t block, int32_t node)
     }
 }
 
-/* Makes a block valid that needs nothing but room; *has_appeared_ret says whether there was any. */
-static int try_room(ssk_sim_t *sim, int32_t block, int32_t node, bool *has_appeared_ret)
+/* Makes a block valid on a node that has needed nothing but room. */
+static void appear_anew(ssk_sim_t *sim, int32_t block, int32_t node)
 {
-    int64_t size = sim->problem.block_bytes[block];
-    int status = make_room(sim, size, node, has_appeared_ret);
-    if (status != SSK_OK || !*has_appeared_ret)
-        return status;
-    ssk_take_memory(sim, node, block);
     if (sim->copies.valid[block] == 0) {
         sim->home[block] = node;
         ssk_event(sim, SSK_FIRST_TOUCH, SSK_NONE, SSK_NONE, block, node);
     }
     appear(sim, block, node);
-    return SSK_OK;
+}
+
+/* Takes room for a block that needs nothing else; *has_room_ret says whether there was any. */
+static int try_room(ssk_sim_t *sim, int32_t block, int32_t node, bool *has_room_ret)
+{
+    bool takes_time = false;
+    int status = make_room(sim, sim->problem.block_bytes[block], node, has_room_ret);
+    if (status != SSK_OK || !*has_room_ret)
+        return status;
+    ssk_take_memory(sim, node, block);
+    status = prepare(sim, (ssk_copy_t){block, node, node, false}, &takes_time);
+    if (status == SSK_OK && takes_time)
+        sim->copies.n_coming[ssk_place(&sim->copies, block, node)]++;
+    else if (status == SSK_OK)
+        appear_anew(sim, block, node);
+    return status;
 }
 
 /* Does what is wanted if it can be done; *is_done_ret says whether it is wanted no longer. */
@@ -256,6 +293,8 @@ static int hand_over(ssk_sim_t *sim, int32_t lane, int32_t rank)
     for (i = kept; i < wanted->n && status == SSK_OK && wanted->wants[i].rank == rank; i++) {
         ssk_want_t want = wanted->wants[i];
         bool has_place = source == target || copies->n_handed[lane] < most_handed[rank];
+        if (ssk_driver_is_busy(&sim->drivers, ssk_driver_of(&sim->problem, source, target)))
+            break;
         if (!has_place || (rank > SSK_URGENT && copies->is_full[target]))
             break;
         if (has_lost_source(copies, want.place)) {
@@ -326,10 +365,45 @@ int ssk_start_copies(ssk_sim_t *sim)
     return status;
 }
 
+/* Asks for what has become urgent on a node while its driver was busy. */
+static int want_deferred(ssk_sim_t *sim, int32_t node)
+{
+    ssk_deferrals_t *deferred = &sim->drivers.deferred[node];
+    size_t n = deferred->n;
+    int status = SSK_OK;
+    deferred->n = 0; /* the driver is not busy: nothing is deferred meanwhile */
+    for (size_t i = 0; i < n && status == SSK_OK; i++)
+        status = ssk_want(sim, deferred->items[i].what, (ssk_want_t){deferred->items[i].place, SSK_URGENT, 0});
+    return status == SSK_OK && n > 0 ? ssk_start_copies(sim) : status;
+}
+
+/* Hands over what a driver has prepared, and lets it go on, or see what is urgent by now. */
+static int end_preparing(ssk_sim_t *sim, int32_t device)
+{
+    ssk_copies_t *copies = &sim->copies;
+    ssk_copy_t copy = sim->drivers.preparing[device];
+    int status = SSK_OK;
+    sim->drivers.preparing[device].block = SSK_NONE;
+    if (copy.source == copy.target) {
+        copies->n_coming[ssk_place(copies, copy.block, device)]--;
+        appear_anew(sim, copy.block, device);
+    } else {
+        status = enqueue(sim, copy);
+    }
+    if (status == SSK_OK)
+        status = ssk_start_copies(sim);
+    if (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, device))
+        status = want_deferred(sim, device);
+    return status;
+}
+
 int ssk_copy_moves(ssk_sim_t *sim, int32_t entity)
 {
     const ssk_problem_t *p = &sim->problem;
-    const ssk_copy_t *copy = &sim->copies.lane[entity - p->n_workers];
+    int32_t lane = entity - p->n_workers;
+    const ssk_copy_t *copy = &sim->copies.lane[lane];
+    if (lane / p->n_nodes == lane % p->n_nodes)
+        return end_preparing(sim, lane / p->n_nodes);
     if (p->block_bytes[copy->block] == 0)
         return ssk_copy_arrives(sim, entity);
     int32_t path = p->path_copy[copy->source * p->n_nodes + copy->target], flow_class = path * p->n_smt;

@@ -188,6 +188,8 @@ static void take_over(ssk_sim_t *sim, int32_t block, int32_t node)
         outdate(copies, &copies->lane[lane], block);
     for (size_t i = 0; i < copies->n_waiting; i++)
         outdate(copies, &copies->handed[i], block);
+    for (int32_t device = 0; device < copies->n_nodes; device++)
+        outdate(copies, &sim->drivers.preparing[device], block);
 }
 
 int ssk_gathered(ssk_sim_t *sim, int32_t worker)

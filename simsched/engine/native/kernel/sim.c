@@ -81,6 +81,8 @@ static int alloc_parts(ssk_sim_t *sim)
     if (status == SSK_OK)
         status = ssk_copies_alloc(&sim->copies, allocator, p);
     if (status == SSK_OK)
+        status = ssk_drivers_alloc(&sim->drivers, allocator, p);
+    if (status == SSK_OK)
         status = ssk_routes_alloc(&sim->routes, allocator, p);
     if (status == SSK_OK)
         status = ssk_victims_alloc(&sim->victims, allocator, p);
@@ -143,6 +145,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_sidecache_free(&sim->sidecache, &allocator);
     ssk_blockpools_free(&sim->blockpools, &allocator);
     ssk_copies_free(&sim->copies, &allocator);
+    ssk_drivers_free(&sim->drivers, &allocator);
     ssk_replicas_free(&sim->replicas, &allocator);
     ssk_conditions_free(&sim->conditions, &allocator);
     ssk_routes_free(&sim->routes, &allocator);
@@ -229,7 +232,7 @@ int ssk_sim_verify(const ssk_sim_t *sim)
     if (status == SSK_OK)
         status = ssk_blockpools_verify(&sim->blockpools);
     if (status == SSK_OK)
-        status = ssk_copies_verify(&sim->copies, sim->home);
+        status = ssk_copies_verify(&sim->copies, sim->drivers.preparing, sim->home);
     if (status == SSK_OK)
         status = ssk_routes_verify(&sim->routes);
     if (status == SSK_OK)

@@ -24,6 +24,7 @@
 #include "calendar.h"
 #include "conditions.h"
 #include "copies.h"
+#include "drivers.h"
 #include "devices.h"
 #include "flights.h"
 #include "flows.h"
@@ -131,6 +132,7 @@ struct ssk_sim {
     int64_t *node_used, *node_peak;
     int64_t used, peak; /* on all nodes */
     ssk_copies_t copies;
+    ssk_drivers_t drivers;
     ssk_replicas_t replicas;
     ssk_conditions_t conditions;
     /* tasks and pools */

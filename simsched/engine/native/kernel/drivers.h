@@ -1,0 +1,61 @@
+/*
+ * What handing copies over costs the drivers of devices; docs/semantics.md, "Copied data".
+ *
+ * Invariants: a device has a copy in preparing (block is not SSK_NONE) exactly while the timer of the lane from it to
+ * itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as handed over;
+ * deferred[node] is empty while the driver of a node prepares nothing. A block has a place on a device from its first copy
+ * there until it makes room for others; the places of a chunk and what is left of it never exceed the chunk.
+ */
+#ifndef SSK_DRIVERS_H
+#define SSK_DRIVERS_H
+
+#include "copies.h"
+
+typedef struct {
+    int64_t place;
+    int32_t what; /* SSK_WANTED_ROOM or SSK_WANTED_COPY */
+} ssk_deferral_t;
+
+typedef struct {
+    ssk_deferral_t *items;
+    size_t n, capacity;
+} ssk_deferrals_t;
+
+typedef struct {
+    int32_t n_nodes;        /* 0 where data are not copied */
+    ssk_copy_t *preparing;  /* per node; from a node to itself: room for a block */
+    uint8_t *has_place;     /* per place */
+    int64_t *left_bytes;    /* per node: of its last chunk */
+    int64_t *freed_bytes;   /* per node: of blocks that have made room */
+    int64_t allocates_until;
+    ssk_deferrals_t *deferred; /* per node: what has become urgent while its driver prepares something */
+} ssk_drivers_t;
+
+int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
+    SSK_CHECK_RESULT;
+void ssk_drivers_free(ssk_drivers_t *self, const ssk_allocator_t *allocator);
+
+/* The device whose driver hands a copy over, SSK_NONE when there is none. */
+static inline int32_t ssk_driver_of(const ssk_problem_t *problem, int32_t source, int32_t target)
+{
+    if (problem->node_is_device[target])
+        return target;
+    return problem->node_is_device[source] ? source : SSK_NONE;
+}
+
+static inline bool ssk_driver_is_busy(const ssk_drivers_t *self, int32_t driver)
+{
+    return driver != SSK_NONE && self->preparing[driver].block != SSK_NONE;
+}
+
+/* Finds what preparing a copy takes, and a place for it, at a time. */
+int64_t ssk_preparation_ps(ssk_drivers_t *self, const ssk_problem_t *problem, ssk_copy_t copy, int64_t now);
+
+/* Notes that a block has made room for others. */
+void ssk_free_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t node);
+
+/* Notes what has become urgent on a node whose driver is busy. */
+int ssk_defer(ssk_drivers_t *self, const ssk_allocator_t *allocator, int32_t node, ssk_deferral_t deferral)
+    SSK_CHECK_RESULT;
+
+#endif

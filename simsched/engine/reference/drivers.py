@@ -1,0 +1,103 @@
+"""What handing copies over costs the drivers of devices; docs/semantics.md, "Copied data"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.trace.schema import NONE
+
+if TYPE_CHECKING:
+    from simsched.engine.reference.backend import SimpyBackend
+
+Place = tuple[int, int]  #: a block and a node
+
+#: a block that is larger than this part of a chunk is allocated alone
+LARGEST_IN_CHUNK = 8
+
+
+@dataclass
+class Copy:
+    """A copy that has been handed over. `is_stale`: the block has been written since."""
+
+    block: int
+    source: int
+    target: int
+    is_stale: bool = False
+
+
+class Drivers:
+    """What the driver of each device is preparing, and where blocks have places.
+
+    Attributes
+    ----------
+    preparing : dict of int to Copy
+        By device, the copy that its driver prepares, from a node to itself where a block wants room
+        alone. What lasts until the timer of the lane from the device to itself.
+    """
+
+    def __init__(self, sim: SimpyBackend) -> None:
+        self._sim = sim
+        self._costs = sim.problem.costs
+        self._is_device = sim.problem.node_is_device.tolist()
+        self._has_place: set[Place] = set()
+        self._left_bytes = [0] * len(self._is_device)  # of the last chunk of each device
+        self._freed_bytes = [0] * len(self._is_device)  # of blocks that have made room
+        self._allocates_until = 0
+        self.preparing: dict[int, Copy] = {}
+
+    def of(self, source: int, target: int) -> int:
+        """Return the device whose driver hands a copy over, NONE when there is none."""
+        if self._is_device[target]:
+            return target
+        return source if self._is_device[source] else NONE
+
+    def is_busy(self, source: int, target: int) -> bool:
+        """Return whether the driver that hands a copy over is preparing one."""
+        return self.of(source, target) in self.preparing
+
+    def prepare(self, copy: Copy) -> bool:
+        """Let the driver prepare a copy, or room for a block; return whether that takes time."""
+        driver = self.of(copy.source, copy.target)
+        if driver == NONE:
+            return False
+        cost_ps = self._costs.copy_hand_over_ps if copy.source != copy.target else 0
+        if driver == copy.target:
+            cost_ps += self._find_place(copy.block, copy.target)
+        if cost_ps == 0:
+            return False
+        self.preparing[driver] = copy
+        entity = self._sim.problem.n_workers + driver * len(self._is_device) + driver
+        self._sim.timers[entity] = self._sim.now + cost_ps
+        return True
+
+    def free_place(self, block: int, node: int) -> None:
+        """Note that a block has made room for others."""
+        if (block, node) in self._has_place:
+            self._has_place.discard((block, node))
+            self._freed_bytes[node] += int(self._sim.problem.block_bytes[block])
+
+    def _find_place(self, block: int, node: int) -> int:
+        """Find a place for a block unless it has one; return what that takes, in picoseconds."""
+        chunk, size = self._costs.device_chunk_bytes, int(self._sim.problem.block_bytes[block])
+        if chunk == 0 or (block, node) in self._has_place:
+            return 0
+        self._has_place.add((block, node))
+        if self._freed_bytes[node] >= size:
+            self._freed_bytes[node] -= size
+            return 0
+        if size > chunk // LARGEST_IN_CHUNK:
+            return self._allocate()
+        cost_ps = 0
+        if self._left_bytes[node] < size:
+            self._left_bytes[node] = chunk
+            cost_ps = self._allocate()
+        self._left_bytes[node] -= size
+        return cost_ps
+
+    def _allocate(self) -> int:
+        """Allocate after all allocations that have begun; return how long that takes."""
+        now = self._sim.now
+        begin = max(self._allocates_until, now)
+        self._allocates_until = begin + self._costs.device_allocation_ps
+        return self._allocates_until - now

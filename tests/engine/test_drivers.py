@@ -1,0 +1,118 @@
+"""What drivers of devices take for handing copies over: closed forms, on both engines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from simsched.engine.run import Run
+from simsched.machine.model import Machine
+from simsched.trace.schema import EventKind
+from tests.engine.test_copies import (
+    COPY_S,
+    FIRST,
+    HOST,
+    MB,
+    SECOND,
+    _Assigned,
+    both,
+    device_machine,
+    program,
+)
+
+MICROSECOND = 1_000_000
+COMPUTE_S = 1e6 / 4e9
+
+
+def driven(
+    hand_over_us: int = 0, allocation_us: int = 0, chunk: int = 0, capacity_bytes: int = 100 * MB
+) -> Machine:
+    """Return the machine of test_copies with drivers that take time."""
+    machine = device_machine(capacity_bytes=capacity_bytes)
+    costs = replace(
+        machine.costs,
+        copy_hand_over_ps=hand_over_us * MICROSECOND,
+        device_allocation_ps=allocation_us * MICROSECOND,
+        device_chunk_bytes=chunk,
+    )
+    return replace(machine, costs=costs)
+
+
+def begins_us(run: Run) -> list[float]:
+    """Return when copies begin."""
+    assert run.trace is not None
+    events = run.trace.events
+    return (events["time_ps"][events["kind"] == EventKind.MIGRATE_START] / MICROSECOND).tolist()
+
+
+def test_a_copy_begins_when_it_has_been_handed_over() -> None:
+    run = both(driven(hand_over_us=10), program([[(0, MB, 0)]]), _Assigned([FIRST]))
+    assert begins_us(run) == [10.0]
+    assert run.makespan_s == pytest.approx(10e-6 + COPY_S + COMPUTE_S, rel=1e-9)
+
+
+def test_copies_are_handed_over_while_others_move() -> None:
+    tasks = [[(0, MB, 0), (1, MB, 0)]]
+    run = both(driven(hand_over_us=10), program(tasks), _Assigned([FIRST]))
+    assert begins_us(run) == pytest.approx([10.0, 10.0 + COPY_S * 1e6])
+
+
+def test_drivers_work_side_by_side_and_allocations_one_after_the_other() -> None:
+    tasks = [[(0, MB, 0)], [(1, MB, 0)]]
+    machine = driven(hand_over_us=10, allocation_us=175, chunk=100 * MB)
+    run = both(machine, program(tasks), _Assigned([FIRST, SECOND]))
+    assert begins_us(run) == [185.0, 360.0]
+    run = both(driven(hand_over_us=10), program(tasks), _Assigned([FIRST, SECOND]))
+    assert begins_us(run) == [10.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("chunk", "n_blocks", "n_allocations"),
+    [
+        (100 * MB, 3, 1),  # 10 MB are less than an eighth of 100 MB: room for ten
+        (80 * MB, 8, 1),  # just an eighth, and used up
+        (80 * MB, 9, 2),
+        (79 * MB, 3, 3),  # larger than an eighth: each alone
+    ],
+)
+def test_small_blocks_share_a_chunk(chunk: int, n_blocks: int, n_allocations: int) -> None:
+    tasks = [[(i, MB, 0)] for i in range(n_blocks)]
+    chain = [(i, i + 1) for i in range(n_blocks - 1)]
+    machine = driven(0, 175, chunk, capacity_bytes=1000 * MB)
+    run = both(machine, program(tasks, chain), _Assigned([FIRST] * n_blocks))
+    expected_s = n_allocations * 175e-6 + n_blocks * (COPY_S + COMPUTE_S)
+    assert run.makespan_s == pytest.approx(expected_s, rel=1e-9)
+
+
+def test_a_place_stays_where_another_node_writes_the_block() -> None:
+    tasks = [[(0, MB, 0)], [(0, MB, MB)], [(0, MB, 0)]]
+    chain = [(0, 1), (1, 2)]
+    machine = driven(0, 175, 16 * MB)
+    run = both(machine, program(tasks, chain), _Assigned([FIRST, HOST, FIRST]))
+    free = both(driven(), program(tasks, chain), _Assigned([FIRST, HOST, FIRST]))
+    assert run.summary.migrations == 2
+    assert run.makespan_s == pytest.approx(175e-6 + free.makespan_s, rel=1e-9)
+
+
+def test_what_makes_room_leaves_its_place() -> None:
+    # Room for two blocks: the third and the fourth take the places of the first and the second.
+    tasks = [[(i, MB, 0)] for i in range(4)]
+    chain = [(i, i + 1) for i in range(3)]
+    machine = driven(0, 175, 16 * MB, capacity_bytes=20 * MB)
+    run = both(machine, program(tasks, chain), _Assigned([FIRST] * 4))
+    assert run.makespan_s == pytest.approx(2 * 175e-6 + 4 * (COPY_S + COMPUTE_S), rel=1e-9)
+
+
+def test_room_alone_is_allocated_too() -> None:
+    machine = driven(hand_over_us=10, allocation_us=175, chunk=16 * MB)
+    run = both(machine, program([[(0, 0, MB)]]), _Assigned([FIRST]))
+    assert run.summary.migrations == 0
+    assert run.makespan_s == pytest.approx(175e-6 + COMPUTE_S, rel=1e-9)
+
+
+def test_the_host_has_no_driver() -> None:
+    machine = driven(hand_over_us=10, allocation_us=175, chunk=16 * MB)
+    run = both(machine, program([[(0, 0, MB)]]), _Assigned([HOST]))
+    plain = both(device_machine(), program([[(0, 0, MB)]]), _Assigned([HOST]))
+    assert run.makespan_s == plain.makespan_s
