@@ -146,7 +146,8 @@ class Heteroprio(QueuedRuntime):
     the buckets in the order of its type, newest tasks first, then executes the task that it took
     last; the data of the others are fetched. With nothing there it takes the task that the next
     worker of its type took last. A type that is slower than devices by a factor f takes from a
-    bucket only while this holds at least f tasks per device.
+    bucket only while this holds at least f tasks per device; f follows from what has been measured
+    by the last push, orders from what had been at the last ordering.
 
     Orders and factors are learned in the run. With t the mean measured time, normalised by the mean
     task on its best type, p the share of executions on a type, and U what the ends of a task
