@@ -39,6 +39,17 @@ def test_comparison_has_a_panel_per_workload_and_a_bar_per_policy() -> None:
     assert first.get_xlim()[1] > 2.1
 
 
+@pytest.mark.parametrize(
+    ("reduction", "shown"),
+    [(0.0, "(0 %)"), (0.3, "(0 %)"), (-0.3, "(0 %)"), (12.0, "(-12 %)"), (-12.0, "(+12 %)")],
+)
+def test_a_change_of_nothing_has_no_sign(reduction: float, shown: str) -> None:
+    """Equal makespans were once `(-0 %)`."""
+    made = Line("m", "w", "b", {}, line("b", 1.0).metrics, "a", Estimate(reduction, 0.0, 3))
+    (axes,) = plot_comparison([line("a", 1.0), made]).axes
+    assert axes.texts[1].get_text() == f"1 {shown}"
+
+
 def test_bandwidth_panels_share_a_scale_that_holds_every_line() -> None:
     """The scale was once that of the first panel, with the lines of the others outside."""
     rows = [row("low", [10**9] * 4, [0] * 4), row("high", [0] * 4, [200 * 10**9] * 4)]

@@ -68,7 +68,8 @@ def _bars(axes: Axes, title: str, lines: Sequence[Line], colour: Mapping[str, st
     for place, value, width, line in zip(places, values, widths, lines, strict=True):
         text = f"{value / factor:.3g}"
         if line.policy != line.baseline and not np.isnan(line.reduction_percent.mean):
-            text += f" ({-line.reduction_percent.mean:+.0f} %)"
+            change = round(-line.reduction_percent.mean)  # a whole number has no -0
+            text += f" ({change:+d} %)" if change else " (0 %)"
         axes.annotate(
             text,
             ((value + width) / factor, place),
