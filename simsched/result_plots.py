@@ -210,11 +210,12 @@ class Plots:
         own = result.cells
         if len(result.policies) > 1:
             own = [cell for cell in own if cell.policy == result.baseline]
-        if not own:
+        if isinstance(other, str):
+            theirs = select_cells(result.cells, other)
+        else:
+            where = f"waterfall: B, a result of {other.experiment.name}"
+            theirs = select_cells(other.cells, "", where)
+        if not own or not theirs:
             raise ConfigurationError("waterfall: found no runs, accepted at least one on each side")
-        theirs = (
-            select_cells(result.cells, other)
-            if isinstance(other, str)
-            else select_cells(other.cells, "")
-        )
-        return Difference(measure_side(select_cells(own, "")), measure_side(theirs))
+        own = select_cells(own, "", f"waterfall: A, a result of {result.experiment.name}")
+        return Difference(measure_side(own), measure_side(theirs))

@@ -117,7 +117,7 @@ def with_policy(document: Document, selector: str) -> Document:
     return document
 
 
-def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
+def select_cells(cells: Sequence[Cell], selector: str, where: str = "") -> list[Cell]:
     """Return the runs of an experiment that differ in nothing but their seed.
 
     Parameters
@@ -126,6 +126,8 @@ def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
         All runs of the experiment.
     selector : str
         As for :func:`chosen_cells`. What is not named must be the same for all runs.
+    where : str
+        What messages call the runs; the selector by default.
 
     Raises
     ------
@@ -137,7 +139,8 @@ def select_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
         values = list(dict.fromkeys(_text(cell, key) for cell in chosen))
         if key != "seed" and len(values) > 1:
             raise ConfigurationError(
-                f"{selector!r}: found runs with {key} {', '.join(map(str, values))}, accepted: "
+                f"{where or repr(selector)}: found runs with {key} "
+                f"{', '.join(map(str, values))}, accepted: "
                 f"one of them, such as {key}={values[0]}"
             )
     return chosen

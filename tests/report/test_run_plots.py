@@ -112,6 +112,15 @@ def test_waterfall_of_simulated_runs_adds_up(result: simsched.Result) -> None:
     assert other.seconds == found.seconds
 
 
+def test_a_waterfall_says_which_result_has_several_kinds_of_runs(result: simsched.Result) -> None:
+    with pytest.raises(ConfigurationError) as found:
+        result["cilk_a"].plot.waterfall(result)
+    assert str(found.value) == (
+        "waterfall: B, a result of plots: found runs with policy cilk_a, work_sharing, accepted: "
+        "one of them, such as policy=cilk_a"
+    )
+
+
 def test_every_plot_draws_where_it_is_told_to(result: simsched.Result) -> None:
     figure = Figure()
     axes = figure.subplots(2, 3).flat
