@@ -313,7 +313,14 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
         if wants_float and is_int and abs(value) >= MAX_FLOAT:
             raise ConfigurationError(f"policy {name}: parameter {key}: found a number too large")
         values[key] = float(value) if wants_float and is_int else value
-    return cls(**values)
+    try:
+        return cls(**values)
+    except ConfigurationError as error:
+        # A class knows its own name only, which need not be what the user has written.
+        what = str(error).removeprefix(f"policy {cls.name or cls.__name__}: ")
+        if what == str(error):
+            raise
+        raise ConfigurationError(f"policy {name}: {what}") from error
 
 
 def _add(name: str, cls: type[Policy], params: Mapping[str, Any], description: str) -> None:

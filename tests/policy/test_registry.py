@@ -108,6 +108,16 @@ def test_what_is_not_accepted(name: str, params: dict[str, Any], message: str) -
 
 
 @pytest.mark.parametrize(
+    "params", [{"placement": "evn"}, {"steal_take": "haf"}, {"user_ops": "x"}], ids=str
+)
+def test_messages_name_what_was_typed(params: dict[str, Any]) -> None:
+    """The class behind a preset, which users need not know, was once named instead."""
+    (parameter,) = params
+    with pytest.raises(ConfigurationError, match=f"^policy cilk: parameter {parameter}: "):
+        make_policy("cilk", params)
+
+
+@pytest.mark.parametrize(
     ("text", "name", "params"),
     [
         ("cilk", "cilk", {}),
