@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 import typer
 
 from simsched.errors import ConfigurationError
+from simsched.markup import UNBROKEN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,7 +69,7 @@ def is_plain(stream: TextIO) -> bool:
 
 
 def console_on(stream: TextIO) -> Console:
-    """Return a console; wide enough for tables when the output is not a terminal.
+    """Return a console; nothing is broken into lines where the output is not a terminal.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def console_on(stream: TextIO) -> Console:
             """Pass the error on."""
             raise BrokenPipeError
 
-    width = None if stream.isatty() or "COLUMNS" in os.environ else 160
+    width = None if stream.isatty() or "COLUMNS" in os.environ else UNBROKEN
     if is_plain(stream):
         return ClosingConsole(
             file=stream, width=width, soft_wrap=False, force_terminal=False, color_system=None

@@ -1,9 +1,12 @@
-"""Small pieces of HTML for notebooks; all text is escaped."""
+"""Small pieces of HTML for notebooks, all text escaped; how wide plain text may be."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+
+#: Characters, more than any line has: text for files and programs is not broken into lines.
+UNBROKEN = 100_000
 
 
 def facts(title: str, rows: Iterable[tuple[str, object]], text: str = "") -> str:

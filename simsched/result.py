@@ -25,7 +25,7 @@ from simsched.experiment.runner import Outcome
 from simsched.experiment.schema import Experiment
 from simsched.experiment.single_run import events_frame, simulate_cell, tasks_frame
 from simsched.experiment.summary import Line, compare
-from simsched.markup import facts, table
+from simsched.markup import UNBROKEN, facts, table
 from simsched.result_plots import Plots
 
 if TYPE_CHECKING:
@@ -253,14 +253,14 @@ class Result:
         Returns
         -------
         str
-            Several lines, without colours.
+            Several lines, without colours and however long.
         """
         from rich.console import Console
 
         from simsched.report.claims import claim_tables
         from simsched.report.tables import comparison_table
 
-        console = Console(file=StringIO(), width=160)
+        console = Console(file=StringIO(), width=UNBROKEN)
         console.print(comparison_table(self.lines))
         for item in claim_tables(self.claims):
             console.print(item)

@@ -49,6 +49,19 @@ def test_events_are_written_on_request(simsched: Command, experiment: Path) -> N
     assert len(list(Path("results/small/events").glob("*.parquet"))) == 4
 
 
+def test_no_word_is_broken_where_output_is_no_terminal(simsched: Command, experiment: Path) -> None:
+    """Pipes had 160 columns, in which long names were cut in two, out of reach of grep."""
+    workload = "fork_join[degree=3,depth=3,phases=2,leaf_ops=1234567.0,leaf_costs=uniform]"
+    policies = ["random_stealing[spawn=parent_first,placement=interleave,steal_take=newest]"]
+    policies += ["work_sharing[placement=interleave]"]
+    given = [f"-p{policy}" for policy in policies]
+    code, output, messages = simsched("run", experiment, "-w", workload, *given, "-q", "-j", 1)
+    assert (code, messages) == (0, "")
+    lines = output.splitlines()
+    for policy in policies:
+        assert any(workload in text and policy in text for text in lines)
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
