@@ -47,7 +47,7 @@ def measure_command(
 ) -> None:
     """Run programs under policies on this host and keep a trace of each run.
 
-    Several measurements are made alternately, a round of each in turn.
+    Several measurements are made together, the rounds of each spread over the whole.
     """
     from simsched.experiment.progress import ProgressBar
     from simsched.hardware.measure import Interrupted, measure_alternately, number_of_runs

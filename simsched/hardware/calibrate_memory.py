@@ -337,10 +337,10 @@ def _with_effective_capacities(
 
     Notes
     -----
-    The first level has sets for one page, the outermost one spreads lines over slices by a function
-    of all bits of their addresses. In between, where a page is in memory decides which sets its
-    lines go to, and that is chance once the system has given out and got back pages for a while.
-    A probe would see something else: the pages that a process gets first are often neighbours.
+    The first level mostly has sets for one page, the outermost one spreads lines over slices by a
+    function of all bits of their addresses. In between, where a page is in memory decides which
+    sets its lines go to, and that is chance once the system has given out and got back pages for a
+    while. A probe would see something else: pages that a process gets first are often neighbours.
     """
     found = list(levels)
     for position in range(1, len(levels) - 1):
@@ -398,8 +398,10 @@ def _size_kept(ways: int, share: float) -> float:
 def _share_kept(ways: int, size: float) -> float:
     """Return the probability that fewer than `ways` other pages go where a page has gone."""
     expected = ways * size
-    return math.exp(-expected) * sum(
-        expected**others / math.factorial(others) for others in range(ways)
+    # By logarithms: of many ways, powers and factorials are no floats any more.
+    return sum(
+        math.exp(others * math.log(expected) - expected - math.lgamma(others + 1))
+        for others in range(ways)
     )
 
 

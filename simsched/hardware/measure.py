@@ -238,7 +238,7 @@ def measure_alternately(
             session.save_early()
         raise
     finally:
-        for path in created:
+        for path in sorted(created, key=lambda each: len(each.parts), reverse=True):
             with suppress(OSError):
                 path.rmdir()
 

@@ -135,9 +135,10 @@ class Cache(Section):
     transfer_bandwidth, transfer_latency : bandwidth, time, optional
         Of blocks that another instance of the level has written; both or none.
     displacement_bandwidth : bandwidth, optional
-        Of those blocks where they displace others, in addition; only with the two before.
+        Of blocks that another instance has written where they displace others, in addition; only
+        with `transfer_bandwidth`.
     upgrade_bandwidth : bandwidth, optional
-        Of bytes that others give up because they are written; likewise.
+        Of bytes that others give up because they are written; only with `transfer_bandwidth`.
     overlap : number, optional
         Share of the time of hits that goes on beside computing; 1 by default.
     effective_capacities : list of sizes, optional

@@ -369,7 +369,7 @@ def test_pages_fill_the_sets_of_levels_between_by_chance(latencies: dict[int, fl
     assert caches_of(three_levels(ways=256), steps(1, 1), [])[1].effective_bytes == ()
 
 
-@pytest.mark.parametrize("ways", [4, 8, 16])
+@pytest.mark.parametrize("ways", [1, 2, 4, 8, 16, 256])
 def test_slices_keep_of_sweeps_what_sets_keep(ways: int) -> None:
     """Against pages drawn at random: those stay whose sets have room for all pages there."""
     rng, places = np.random.default_rng(1), 64

@@ -103,21 +103,34 @@ def test_rounds_of_each_matrix_are_spread_over_the_whole(rounds: list[int]) -> N
             assert abs(order[:done].count(number) - share) <= 1
 
 
+@pytest.mark.parametrize(
+    ("ended", "kept"),
+    [
+        (0, {}),
+        (2, {"one": 2}),  # nothing of the second
+        (3, {"one": 2, "two": 1}),  # in the first round of the second
+        (5, {"one": 3, "two": 2}),  # in the second round of the first
+    ],
+)
 def test_an_interruption_keeps_what_has_ended_of_each_matrix(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ended: int, kept: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(number: int) -> None:
-        if number == 5:  # in the second round of the first
+        if number == ended:
             raise KeyboardInterrupt
 
     watch(monkeypatch, stop)
+    folder = tmp_path / "sets"
     small = [
-        (matrix(name=name, policies=["cilk_a"], workers=[1], warmup=0), tmp_path / name)
+        (matrix(name=name, policies=["cilk_a"], workers=[1], warmup=0), folder / name)
         for name in ("one", "two")
     ]
-    with pytest.raises(Interrupted, match=f"interrupted; 5 of 8 runs are kept in {tmp_path}"):
+    message = f"interrupted; {ended} of 8 runs are kept" + (f" in {folder}" if kept else "")
+    with pytest.raises(Interrupted, match=f"^{message}$"):
         measure_alternately(small, host=FakeHost())
-    assert [len(read_measurements(path).runs) for _, path in small] == [3, 2]
+    found = {path.name: len(read_measurements(path).runs) for path in folder.glob("*")}
+    assert found == kept
+    assert folder.exists() == bool(kept)
 
 
 def test_sets_can_be_read_again(tmp_path: Path) -> None:
