@@ -20,6 +20,9 @@ class Plots:
     first that `which` describes (see ``result[which]``); their titles name it. The run is simulated
     again, because events are not kept.
 
+    Axes that share their vertical axis (`sharey`) must have the same rows; others raise
+    ConfigurationError.
+
     Parameters
     ----------
     result : Result

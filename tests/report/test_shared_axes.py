@@ -10,8 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import simsched
-from simsched.report.plots import common
+from simsched.errors import ConfigurationError
+from simsched.experiment.summary import Estimate, Line
+from simsched.report.plots import common, makespan
 
+ONE = Estimate(1.0, 0.1, 3)
 HEAT = "heat[rows=128,columns=128,leaf_bytes=8 KiB,iterations={}]"
 
 
@@ -86,6 +89,48 @@ def test_rows_have_one_order_however_many_charts_share_them(short: simsched.Resu
     widths = [bar.get_width() for bar in panels[0].patches]
     makespans = short.runs.set_index("policy").makespan_s[["cilk_a", "work_sharing"]]
     assert widths[0] / widths[1] == pytest.approx(makespans.iloc[0] / makespans.iloc[1])
+
+
+@pytest.mark.parametrize("name", ["makespan", "speedup", "locality"])
+def test_charts_of_other_rows_cannot_share_them(name: str, short: simsched.Result) -> None:
+    """The last chart once named the bars of all."""
+    drawn = {
+        "makespan": lambda found, ax: found.plot.makespan(ax=ax),
+        "speedup": lambda found, ax: found.plot.speedup("cilk_a", ax=ax),
+        "locality": lambda found, ax: found.plot.locality(ax=ax),
+    }
+    left, right = Figure().subplots(1, 2, sharey=True)
+    short.plot.makespan(ax=left)
+    with pytest.raises(ConfigurationError) as found:
+        drawn[name](short["work_sharing"], right)
+    assert str(found.value) == (
+        "ax: found rows work_sharing where a chart that shares them has rows cilk_a, "
+        "work_sharing, accepted the same rows: draw without sharey"
+    )
+    assert not right.has_data()
+    assert [label.get_text() for label in left.get_yticklabels()] == ["cilk_a", "work_sharing"]
+
+
+def test_gantt_charts_share_rows_of_the_same_machine_only(short: simsched.Result) -> None:
+    other = simsched.run("intel_4x_x7560", HEAT.format(1), "cilk_a", jobs=1)
+    panels = Figure().subplots(1, 3, sharey=True)
+    short.plot.gantt("cilk_a", ax=panels[0])
+    short.plot.gantt("work_sharing", ax=panels[1])
+    with pytest.raises(
+        ConfigurationError, match=r"rows domain 0 at 3\.5, .* rows domain 0 at 1\.5, "
+    ):
+        other.plot.gantt(ax=panels[2])
+
+
+def test_makespans_and_speed_ups_name_the_points_of_a_sweep_alike() -> None:
+    lines = [
+        Line("m", "w", name, {"a.cv": cv}, {"makespan_s": Estimate(1.0, 0.1, 3)}, "a", ONE)
+        for cv in (1, 2)
+        for name in ("a", "b")
+    ]
+    axes = makespan(lines, Figure().add_subplot())
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == ["a, cv=1", "b, cv=1", "a, cv=2", "b, cv=2"]
 
 
 def test_a_new_figure_keeps_the_limits_that_are_asked_for() -> None:

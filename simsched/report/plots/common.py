@@ -7,11 +7,14 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from simsched.atomic import write_atomically
+from simsched.errors import ConfigurationError
 from simsched.experiment.summary import swept
 from simsched.policy import spec_of
 from simsched.specs import format_spec
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#555555")
 DPI = 120
 TITLE_WIDTH = 90  #: characters
+MAX_ROWS = 8  #: whose names a message lists
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
@@ -96,6 +100,57 @@ def _wider(wanted: tuple[float, float], old: tuple[float, float]) -> tuple[float
     """Return the limits that hold two, in the direction of the first."""
     low, high = min(*wanted, *old), max(*wanted, *old)
     return (low, high) if wanted[0] <= wanted[1] else (high, low)
+
+
+def name_rows(
+    axes: Axes, names: Sequence[str], places: Sequence[float] = (), *, fontsize: int = 9
+) -> None:
+    """Name the rows of axes, the first on top, before anything is drawn on them.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where rows are drawn.
+    names : sequence of str
+        One per row; lines after the first say more about it and may be others in other charts.
+    places : sequence of float
+        Vertical positions; 0, 1, 2 and so on by default.
+    fontsize : int
+        In points.
+
+    Raises
+    ------
+    ConfigurationError
+        A chart that is drawn already, there or on axes that share them, has other rows.
+    """
+    places = [*map(float, places)] or [*map(float, range(len(names)))]
+    drawn = any(other.has_data() for other in axes.get_shared_y_axes().get_siblings(axes))
+    if drawn and isinstance(axes.yaxis.get_major_locator(), FixedLocator):
+        old_places = np.asarray(axes.get_yticks(), float).tolist()
+        old = _firsts(axes.yaxis.get_major_formatter().format_ticks(old_places))
+        new = _firsts(names)
+        if old == new and old_places != places:
+            old, new = (
+                [f"{n} at {p:g}" for n, p in zip(new, at, strict=True)]
+                for at in (old_places, places)
+            )
+        if old != new:
+            raise ConfigurationError(
+                f"ax: found rows {_listed(new)} where a chart that shares them has rows "
+                f"{_listed(old)}, accepted the same rows: draw without sharey"
+            )
+    axes.set_yticks(places, names, fontsize=fontsize)
+    axes.yaxis.set_inverted(True)  # once, however many share it
+
+
+def _firsts(names: Sequence[str]) -> list[str]:
+    return [name.partition("\n")[0] for name in names]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as text; of many the first."""
+    more = f" and {len(names) - MAX_ROWS} more" if len(names) > MAX_ROWS else ""
+    return f"{', '.join(names[:MAX_ROWS]) or 'without names'}{more}"
 
 
 def finish(axes: Axes, title: str) -> Axes:

@@ -11,7 +11,15 @@ from matplotlib.figure import Figure
 
 from simsched.errors import ConfigurationError
 from simsched.experiment.summary import Line
-from simsched.report.plots.common import COLOURS, axes_for, finish, set_limits, time_axis
+from simsched.report.plots.common import (
+    COLOURS,
+    axes_for,
+    finish,
+    name_rows,
+    row_name,
+    set_limits,
+    time_axis,
+)
 
 MAX_LINES = 120
 
@@ -44,14 +52,22 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
     size = (max(5.5, 5.0 * columns), rows * (1.1 + 0.34 * longest) + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     for index, (name, panel) in enumerate(panels.items()):
-        _bars(figure.add_subplot(rows, columns, index + 1), name, panel, colour)
+        bars = [_name(line) for line in panel]
+        _bars(figure.add_subplot(rows, columns, index + 1), name, panel, bars, colour)
     if title:
         figure.suptitle(title)
     return figure
 
 
-def _bars(axes: Axes, title: str, lines: Sequence[Line], colour: Mapping[str, str]) -> None:
+def _bars(
+    axes: Axes,
+    title: str,
+    lines: Sequence[Line],
+    names: Sequence[str],
+    colour: Mapping[str, str],
+) -> None:
     """Draw one panel of horizontal bars."""
+    name_rows(axes, names)
     values = np.array([line.metrics["makespan_s"].mean for line in lines])
     widths = np.nan_to_num([line.metrics["makespan_s"].half_width for line in lines])
     factor, unit = time_axis(axes, float(values.max(initial=0.0)))
@@ -78,8 +94,6 @@ def _bars(axes: Axes, title: str, lines: Sequence[Line], colour: Mapping[str, st
             va="center",
             fontsize=8,
         )
-    axes.set_yticks(places, [_name(line) for line in lines], fontsize=9)
-    axes.yaxis.set_inverted(True)  # once, however many share it
     axes.set_xlabel(f"makespan [{unit}]")
     axes.set_title(title, fontsize=10, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
@@ -119,12 +133,12 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
     axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(lines))
     names = list(dict.fromkeys(line.policy for line in lines))
     colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
-    _bars(axes, "", lines, colour)
-    places = dict.fromkeys((line.machine, line.workload) for line in lines)
-    labels = [
-        f"{line.workload} on {line.machine}, {_name(line)}" if len(places) > 1 else _name(line)
+    rows = [
+        {"machine": line.machine, "workload": line.workload, "policy": line.policy}
+        | {f"sweep.{key}": value for key, value in line.sweep.items()}
         for line in lines
     ]
-    axes.set_yticks(np.arange(len(lines)), labels, fontsize=9)
+    _bars(axes, "", lines, [row_name(row, rows) for row in rows], colour)
+    places = dict.fromkeys((line.machine, line.workload) for line in lines)
     where = " on ".join(reversed(next(iter(places)))) if len(places) == 1 else "by policy"
     return finish(axes, f"Makespan, {where}")

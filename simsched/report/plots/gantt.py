@@ -16,6 +16,7 @@ from simsched.report.plots.common import (
     COLOURS,
     axes_for,
     finish,
+    name_rows,
     run_name,
     set_limits,
     time_axis,
@@ -72,6 +73,7 @@ def gantt(
     row_of, share = rows_of(run, len(run.worker_thread) if whole else ROWS)
     n_rows = int(row_of.max()) + 1
     axes = axes_for(ax, 9.0, min(7.0, 1.6 + 0.16 * n_rows))
+    borders = _name_domains(axes, run, row_of)
     factor, unit = time_axis(axes, end * 1e-12)
     set_limits(axes, (begin * 1e-12 / factor, end * 1e-12 / factor), (n_rows - 0.5, -0.5))
     if whole:
@@ -87,7 +89,9 @@ def gantt(
             f"{small} of {share} worker{'s' * (share > 1)};\n"
             "colour: what takes most of its time, strength: share of time busy"
         )
-    _mark(axes, run, bars, row_of, factor)
+    for border in borders:
+        axes.axhline(border, color="#888888", linewidth=0.6)
+    _mark(axes, bars, factor)
     axes.set_xlabel(f"time [{unit}]\n{note}", fontsize=9)
     return finish(axes, title or run_name(run))
 
@@ -156,18 +160,22 @@ def _draw_cells(
     )
 
 
-def _mark(axes: Axes, run: Run, bars: Bars, row_of: NDArray[np.int64], factor: float) -> None:
-    """Draw the borders of domains and iterations, and the legend."""
+def _name_domains(axes: Axes, run: Run, row_of: NDArray[np.int64]) -> list[float]:
+    """Name the domains, if there are several; return where one begins below another."""
     domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
     changes = np.flatnonzero(np.append(True, domain[1:] != domain[:-1]))
-    if len(changes) > 1:
-        tops = row_of[changes]
-        middle = (tops + np.append(tops[1:], row_of.max() + 1) - 1) / 2
-        axes.set_yticks(middle.tolist(), [f"domain {domain[i]}" for i in changes], fontsize=8)
-        for top in tops[1:]:
-            axes.axhline(float(top) - 0.5, color="#888888", linewidth=0.6)
-    else:
+    if len(changes) == 1:
         axes.set_ylabel("worker", fontsize=9)
+        return []
+    tops = row_of[changes]
+    middle = (tops + np.append(tops[1:], row_of.max() + 1) - 1) / 2
+    name_rows(axes, [f"domain {domain[i]}" for i in changes], middle.tolist(), fontsize=8)
+    borders: list[float] = (tops[1:] - 0.5).tolist()
+    return borders
+
+
+def _mark(axes: Axes, bars: Bars, factor: float) -> None:
+    """Draw the beginnings of iterations, and the legend."""
     if len(bars.iteration_ps) <= MAX_LINES:
         for time in bars.iteration_ps.tolist():
             axes.axvline(time * 1e-12 / factor, color="#888888", linewidth=0.6, linestyle=":")

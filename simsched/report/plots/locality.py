@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from simsched.errors import ConfigurationError
 from simsched.experiment.summary import grouped
-from simsched.report.plots.common import COLOURS, axes_for, finish, row_name
+from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name
 from simsched.report.tables import number
 
 KINDS = ("dram", "hbm", "nvm", "gpu")
@@ -54,6 +54,12 @@ def locality(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
         raise ConfigurationError("locality: found no run that moves bytes, accepted one that does")
     total = np.sum(list(parts.values()), axis=0)
     axes = axes_for(ax, 8.0, 1.3 + 0.4 * len(groups))
+    means = [total[index] / len(members) / 1e9 for index, members in enumerate(groups)]
+    names = [
+        f"{row_name(members[0], rows)}\n{number(mean)} GB"
+        for members, mean in zip(groups, means, strict=True)
+    ]
+    name_rows(axes, names, fontsize=8)
     left = np.zeros(len(groups))
     for (place, kind), values in parts.items():
         share = 100.0 * values / np.maximum(total, 1.0)
@@ -70,13 +76,6 @@ def locality(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
             label=f"{place} {kind.upper()}",
         )
         left += share
-    means = [total[index] / len(members) / 1e9 for index, members in enumerate(groups)]
-    names = [
-        f"{row_name(members[0], rows)}\n{number(mean)} GB"
-        for members, mean in zip(groups, means, strict=True)
-    ]
-    axes.set_yticks(range(len(groups)), names, fontsize=8)
-    axes.yaxis.set_inverted(True)  # once, however many share it
     axes.set_xlim(0.0, 100.0)
     axes.set_xlabel("share of the bytes that go to memory [%]", fontsize=9)
     axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.summary import Estimate, estimate, grouped
-from simsched.report.plots.common import COLOURS, axes_for, finish, row_name, set_limits
+from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name, set_limits
 
 Row = Mapping[str, Any]
 MAX_BARS = 120
@@ -119,6 +119,7 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
             "result['workload=NAME'], or give a column of numbers as x"
         )
     axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(rows))
+    name_rows(axes, [row_name(row, rows) for row in rows])
     names = list(dict.fromkeys(str(row["policy"]) for row in rows))
     means = np.array([value.mean for value in values])
     widths = np.nan_to_num([value.half_width for value in values])
@@ -137,8 +138,6 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
         axes.annotate(
             text, (edge, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
         )
-    axes.set_yticks(range(len(rows)), [row_name(row, rows) for row in rows], fontsize=9)
-    axes.yaxis.set_inverted(True)  # once, however many share it
     axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
     axes.set_xlabel("times as fast (dashed: equal; with 95 % confidence over seeds)", fontsize=9)
     return finish(axes, f"Speed-up over {baseline}")

@@ -9,7 +9,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from simsched.experiment.compare import Difference
-from simsched.report.plots.common import COLOURS, axes_for, finish, set_limits, shares_x, time_axis
+from simsched.report.plots.common import (
+    COLOURS,
+    axes_for,
+    finish,
+    name_rows,
+    set_limits,
+    shares_x,
+    time_axis,
+)
 
 #: Parts below this share of the longer makespan are drawn as one.
 LEAST_SHARE = 1e-3
@@ -41,6 +49,7 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
     if small:
         steps.append((f"{small} smaller parts", goal - level - sum(parts.values())))
     axes = axes_for(ax, 8.0, 1.3 + 0.34 * (len(steps) + 2))
+    name_rows(axes, ["A", *(name for name, _ in steps), "B"])
     factor, unit = time_axis(axes, longest)
     top = max(itertools.accumulate((change for _, change in steps), initial=level))
     # Axes are shared to compare lengths, which begin at 0.
@@ -58,9 +67,6 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
     last = len(steps) + 1
     axes.barh(last, goal / factor, color=WHOLE, height=0.7)
     _label(axes, goal / factor, last, f"{goal / factor:.4g}")
-    names = ["A", *(name for name, _ in steps), "B"]
-    axes.set_yticks(range(len(names)), names, fontsize=9)
-    axes.yaxis.set_inverted(True)  # once, however many share it
     note = f"; the axis begins at {lowest / factor:.3g}, not at 0" if lowest else ""
     axes.set_xlabel(f"time of the mean worker [{unit}]{note}", fontsize=9)
     keys = (("makespan", WHOLE), ("B spends less", SHORTER), ("B spends more", LONGER))
