@@ -220,10 +220,11 @@ def measure_alternately(
             )
     here, hears = host or Host(), progress or (lambda: None)
     sessions = [_Session(matrix, directory, here, hears) for matrix, directory in matrices]
-    created = [path for _, directory in matrices for path in make_directory(directory)]
-    for _, directory in matrices:
-        discard_abandoned(directory)
+    created: list[Path] = []
     try:
+        for _, directory in matrices:
+            created += make_directory(directory)
+            discard_abandoned(directory)
         for number in round_robin([session.n_rounds for session in sessions]):
             sessions[number].measure_round()
         return [session.finish() for session in sessions]

@@ -133,6 +133,14 @@ def test_an_interruption_keeps_what_has_ended_of_each_matrix(
     assert folder.exists() == bool(kept)
 
 
+def test_a_directory_that_cannot_be_made_leaves_none_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    one, two = tmp_path / "sets" / "one", tmp_path / "file" / "two"
+    with pytest.raises(ConfigurationError, match="file"):
+        measure_alternately([(matrix(), one), (matrix(), two)], host=FakeHost())
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 def test_sets_can_be_read_again(tmp_path: Path) -> None:
     measured = measure(matrix(), tmp_path / "deep" / "set", host=FakeHost())
     again = read_measurements(tmp_path / "deep" / "set")
