@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from typing import Any
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -10,8 +14,11 @@ from simsched.engine.run import Run, simulate
 from simsched.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.policy import make_policy
+from simsched.report.plots import occupancy as occupancy_module
 from simsched.report.plots.gantt import gantt
 from simsched.report.plots.occupancy import Bars, busy_bars, occupancy, rows_of
+from simsched.trace.exporters._timeline import Timeline, timeline
+from simsched.trace.schema import EventKind
 from simsched.workload.presets import resolve_workload
 
 
@@ -128,6 +135,56 @@ def test_time_can_be_chosen(run: Run) -> None:
     assert sum((p.end_ps - p.start_ps).sum() for p in parts) == whole
     with pytest.raises(ConfigurationError, match="accepted a time that is not empty"):
         gantt(run, Figure().add_subplot(), start_s=2.0, end_s=1.0)
+
+
+def test_a_part_of_time_is_what_lies_in_it_of_the_whole() -> None:
+    """Bars are cut where tasks create children inside them, and where the time begins and ends."""
+    machine = load_machine("amd_4x_opteron8380")
+    workload = resolve_workload("fork_join[depth=6]")
+    run = simulate(machine, workload, make_policy("work_sharing"), workers=3, events=True)
+    whole = busy_bars(run)
+    begin, end = whole.span_ps[1] // 3, whole.span_ps[1] // 2
+    part = busy_bars(run, begin * 1e-12, end * 1e-12)
+    expected = sorted(
+        (worker, layer, max(first, begin), min(last, end))
+        for worker, layer, first, last in zip(
+            whole.worker.tolist(),
+            whole.layer.tolist(),
+            whole.start_ps.tolist(),
+            whole.end_ps.tolist(),
+            strict=True,
+        )
+        if first < end and last > begin
+    )
+    columns = (part.worker, part.layer, part.start_ps, part.end_ps)
+    assert sorted(zip(*(column.tolist() for column in columns), strict=True)) == expected
+    assert run.trace is not None
+    events = run.trace.events
+    begins = events["time_ps"][events["kind"] == EventKind.TASK_START]
+    assert part.n_tasks == ((begins >= begin) & (begins < end)).sum() > 0
+
+
+def test_bars_are_found_once_and_kept_as_long_as_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever zoomed in a run of a million tasks waited for seconds each time."""
+    found = []
+
+    def counted(*args: Any, **kwargs: Any) -> Timeline:
+        found.append(args)
+        return timeline(*args, **kwargs)
+
+    monkeypatch.setattr(occupancy_module, "timeline", counted)
+    run = simulated()
+    half = busy_bars(run).span_ps[1] * 0.5e-12
+    gantt(run, Figure().add_subplot(), start_s=half)
+    gantt(run, Figure().add_subplot(), end_s=half)
+    assert len(found) == 1
+    busy_bars(simulated())
+    assert len(found) == 2
+    found.clear()
+    gone = weakref.ref(run)
+    del run
+    gc.collect()
+    assert gone() is None
 
 
 def test_more_classes_than_colours_are_one(run: Run) -> None:

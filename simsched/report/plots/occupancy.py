@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from simsched.engine.run import Run
 from simsched.errors import ConfigurationError
 from simsched.trace.exporters._timeline import Activity, timeline
-from simsched.trace.schema import EventKind
+from simsched.trace.schema import EventKind, Trace
 from simsched.workload.graph import TaskGraph
 
 Int64Array = NDArray[np.int64]
@@ -53,7 +54,7 @@ class Bars:
 
 
 def busy_bars(run: Run, start_s: float | None = None, end_s: float | None = None) -> Bars:
-    """Return the busy intervals of a run.
+    """Return the busy intervals of a run; they are found once and kept as long as the run is.
 
     Parameters
     ----------
@@ -69,35 +70,73 @@ def busy_bars(run: Run, start_s: float | None = None, end_s: float | None = None
     """
     if run.trace is None or not len(run.trace):
         raise ConfigurationError("run: found no event trace, accepted a run with its events")
-    events = run.trace.events
-    begin = int(events["time_ps"][0]) if start_s is None else round(start_s * 1e12)
-    end = int(events["time_ps"][-1]) if end_s is None else round(end_s * 1e12)
+    time = run.trace.events["time_ps"]
+    begin = int(time[0]) if start_s is None else round(start_s * 1e12)
+    end = int(time[-1]) if end_s is None else round(end_s * 1e12)
     if end <= begin:
         raise ConfigurationError(
             f"time: found {begin * 1e-12} s to {end * 1e-12} s, accepted a time that is not empty"
         )
-    line = timeline(run.trace, ordered=False).intervals
-    kept = np.flatnonzero(
-        (line.start_ps < end) & (line.end_ps > begin) & (line.end_ps > line.start_ps)
-    )
+    whole = _whole.get(run)
+    if whole is None:
+        whole = _whole[run] = _all_bars(run, run.trace)
+    return whole.between(begin, end)
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """All bars of a run, in the order of :class:`Bars`, and when its tasks begin."""
+
+    worker: NDArray[np.int32]
+    layer: NDArray[np.int32]
+    start_ps: Int64Array
+    end_ps: Int64Array
+    layers: tuple[str, ...]
+    task_ps: Int64Array
+    iteration_ps: Int64Array
+
+    def between(self, begin: int, end: int) -> Bars:
+        """Return what lies in a time; bars that reach out of it are cut."""
+        kept = np.flatnonzero((self.start_ps < end) & (self.end_ps > begin))
+        begun = (self.task_ps >= begin) & (self.task_ps < end)
+        iterations = self.iteration_ps
+        return Bars(
+            self.worker[kept].astype(np.int64),
+            self.layer[kept].astype(np.int64),
+            np.clip(self.start_ps[kept], begin, end),
+            np.clip(self.end_ps[kept], begin, end),
+            self.layers,
+            int(np.count_nonzero(begun)),
+            (begin, end),
+            iterations[(iterations > begin) & (iterations < end)],
+        )
+
+
+#: Bars of the runs that are in memory: to find them takes seconds for a million tasks, and whoever
+#: looks closer at a chart draws it again and again.
+_whole: WeakKeyDictionary[Run, _Whole] = WeakKeyDictionary()
+
+
+def _all_bars(run: Run, trace: Trace) -> _Whole:
+    """Return the busy intervals of a run."""
+    line = timeline(trace, ordered=False).intervals
+    kept = np.flatnonzero(line.end_ps > line.start_ps)
     names = _class_names(run)
-    task = line.task[kept].astype(np.int64)
-    classes = _classes(run, names, task, line.iteration[kept])
+    classes = _classes(run, names, line.task[kept], line.iteration[kept])
     layer = np.where(line.activity[kept] == Activity.TASK, classes, len(names))
-    begun = (line.activity == Activity.TASK) & line.first
-    n_tasks = int((begun & (line.start_ps >= begin) & (line.start_ps < end)).sum())
-    starts = events["time_ps"][events["kind"] == EventKind.ITERATION_START]
-    bars = Bars(
-        line.worker[kept].astype(np.int64),
-        layer.astype(np.int64),
-        np.clip(line.start_ps[kept], begin, end),
-        np.clip(line.end_ps[kept], begin, end),
-        (*names, RUNTIME),
-        n_tasks,
-        (begin, end),
-        starts[(starts > begin) & (starts < end)].astype(np.int64),
+    columns = (
+        line.worker[kept],
+        layer.astype(np.int32),
+        line.start_ps[kept],
+        line.end_ps[kept],
     )
-    return _without_inside(bars, line.inside[kept])
+    kind, time = trace.events["kind"], trace.events["time_ps"]
+    return _Whole(
+        *_without_inside(*columns, line.inside[kept]),
+        (*names, RUNTIME),
+        line.start_ps[(line.activity == Activity.TASK) & line.first],
+        time[kind == EventKind.ITERATION_START].astype(np.int64),
+    )
 
 
 def _class_names(run: Run) -> list[str]:
@@ -107,7 +146,7 @@ def _class_names(run: Run) -> list[str]:
 
 
 def _classes(
-    run: Run, names: list[str], task: Int64Array, iteration: NDArray[np.int32]
+    run: Run, names: list[str], task: NDArray[np.int32], iteration: NDArray[np.int32]
 ) -> Int64Array:
     """Return the class of each task, an index into `names`."""
 
@@ -121,14 +160,19 @@ def _classes(
     return later if init is None else np.where(iteration == 0, of(init), later)
 
 
-def _without_inside(bars: Bars, inside: NDArray[np.bool_]) -> Bars:
-    """Cut stretches in tasks where something else lies inside them."""
+def _without_inside(
+    worker: NDArray[np.int32],
+    layer: NDArray[np.int32],
+    start: Int64Array,
+    end: Int64Array,
+    inside: NDArray[np.bool_],
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Int64Array, Int64Array]:
+    """Cut stretches in tasks where something else lies inside them; return the columns."""
     if not inside.any():
-        return bars
-    order = np.lexsort((inside, bars.start_ps, bars.worker))
-    worker, layer, start, end, within = (
-        column[order] for column in (bars.worker, bars.layer, bars.start_ps, bars.end_ps, inside)
-    )
+        return worker, layer, start, end
+    order = np.lexsort((inside, start, worker))
+    worker, layer, start, end = worker[order], layer[order], start[order], end[order]
+    within = inside[order]
     # Every interval inside ends the piece of the stretch before it and begins the next piece.
     outer = np.maximum.accumulate(np.where(within, -1, np.arange(len(worker))))
     rows = np.flatnonzero(within)
@@ -137,22 +181,14 @@ def _without_inside(bars: Bars, inside: NDArray[np.bool_]) -> Bars:
     outer_end = end[outer]
     piece_end = np.where(next_inside, following, outer_end)
     kept_end = np.where(within, end, np.minimum(end, piece_end))
-    parts = (
-        np.concatenate([worker, worker[rows]]),
-        np.concatenate([layer, layer[outer[rows]]]),
-        np.concatenate([start, end[rows]]),
-        np.concatenate([kept_end, piece_end[rows]]),
-    )
-    some = parts[3] > parts[2]
-    return Bars(
-        parts[0][some],
-        parts[1][some],
-        parts[2][some],
-        parts[3][some],
-        bars.layers,
-        bars.n_tasks,
-        bars.span_ps,
-        bars.iteration_ps,
+    first = np.concatenate([start, end[rows]])
+    last = np.concatenate([kept_end, piece_end[rows]])
+    some = last > first
+    return (
+        np.concatenate([worker, worker[rows]])[some],
+        np.concatenate([layer, layer[outer[rows]]])[some],
+        first[some],
+        last[some],
     )
 
 
