@@ -9,7 +9,7 @@ import numpy as np
 
 from simsched.engine.run import Run, simulate
 from simsched.errors import SimschedError
-from simsched.machine import list_machines, load_machine
+from simsched.machine import load_machine, machine_families
 from simsched.machine.model import Machine
 from simsched.policy import list_policies, make_policy
 from simsched.policy.base import Policy
@@ -156,14 +156,21 @@ def least_seconds(machine: Machine, workload: Workload) -> float:
 def cases(
     policies: list[str] | None = None, workloads: list[str] | None = None
 ) -> Iterator[tuple[Machine, Workload, Policy]]:
-    """Yield every registered policy on a small instance of every workload on every machine."""
-    machines = [load_machine(name) for name in list_machines()]
-    families = workloads or [item.name for item in list_workloads()]
-    small = [make_small_workload(name) for name in families]
-    for policy in policies or [info.name for info in list_policies()]:
-        for workload in small:
-            for machine in machines:
-                yield machine, workload, make_policy(policy)
+    """Yield every registered policy on a small instance of every workload on every family.
+
+    Machines whose files extend each other are a family. Its members take turns from case to case:
+    all of them come up, though not each with every policy and workload.
+    """
+    families = [[load_machine(name) for name in names] for names in machine_families()]
+    generators = workloads or [item.name for item in list_workloads()]
+    small = [make_small_workload(name) for name in generators]
+    known = [info.name for info in list_policies()]
+    for policy in policies or known:
+        # Its place among all policies: which machines it meets does not depend on what is chosen.
+        place = known.index(policy) if policy in known else 0
+        for turn, workload in enumerate(small, place):
+            for family in families:
+                yield family[turn % len(family)], workload, make_policy(policy)
 
 
 def run_conformance(
@@ -171,7 +178,7 @@ def run_conformance(
     workloads: list[str] | None = None,
     progress: Callable[[Case], None] | None = None,
 ) -> list[Case]:
-    """Compare the backends on all registered policies, workload families and machines.
+    """Compare the backends on all registered policies, workloads and families of machines.
 
     Parameters
     ----------

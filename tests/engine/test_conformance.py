@@ -11,7 +11,7 @@ import pytest
 from simsched.engine import conformance
 from simsched.engine.conformance import Case, compare, run_conformance
 from simsched.engine.run import Run, simulate
-from simsched.machine import list_machines, load_machine
+from simsched.machine import list_machines, load_machine, machine_families
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy, policy_info
 from simsched.workload.registry import list_workloads, make_small_workload
@@ -65,7 +65,18 @@ def test_backends_agree_everywhere(policy: str) -> None:
     assert [case for case in cases if case.difference] == []
     for case in cases:
         assert_agreement(case)
-    assert len(cases) == len(list_machines()) * len(list_workloads())
+    assert len(cases) == len(machine_families()) * len(list_workloads())
+    assert {case.machine for case in cases} == set(list_machines())
+
+
+def test_members_of_a_family_of_machines_take_turns() -> None:
+    found = {}
+    for policy in ("cilk", "cilk_a"):
+        found[policy] = [(w.name, m.name) for m, w, _ in conformance.cases([policy])]
+        assert {machine for _, machine in found[policy]} == set(list_machines())
+        assert len(found[policy]) == len(machine_families()) * len(list_workloads())
+    assert found["cilk"] != found["cilk_a"]
+    assert found["cilk"] == [(w.name, m.name) for m, w, _ in conformance.cases(["cilk"])]
 
 
 def test_a_refusal_by_both_backends_is_no_difference_and_is_told() -> None:
