@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from simsched.atomic import write_atomically
 from simsched.errors import ConfigurationError
 from simsched.experiment.summary import swept
 from simsched.policy import spec_of
+from simsched.report.plots.titles import set_title
 from simsched.specs import format_spec
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#555555")
 DPI = 120
-TITLE_WIDTH = 90  #: characters
 MAX_ROWS = 8  #: whose names a message lists
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
@@ -155,8 +154,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def finish(axes: Axes, title: str) -> Axes:
     """Give axes their title and take away the lines that frame nothing; return them."""
-    lines = [part for line in title.split("\n") for part in wrap(line, TITLE_WIDTH)]
-    axes.set_title("\n".join(lines), fontsize=10, loc="left")
+    set_title(axes, title)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
 

@@ -20,6 +20,7 @@ from simsched.report.plots.common import (
     set_limits,
     time_axis,
 )
+from simsched.report.plots.titles import set_title
 
 MAX_LINES = 120
 
@@ -95,7 +96,7 @@ def _bars(
             fontsize=8,
         )
     axes.set_xlabel(f"makespan [{unit}]")
-    axes.set_title(title, fontsize=10, loc="left")
+    set_title(axes, title)
     axes.spines[["top", "right"]].set_visible(False)
 
 

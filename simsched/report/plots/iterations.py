@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from simsched.report.plots.common import COLOURS
+from simsched.report.plots.titles import set_title
 
 
 def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure | None:
@@ -54,7 +55,7 @@ def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure
                 marker=marker,
                 markersize=3,
             )
-        place.set_title(policy, fontsize=10, loc="left")
+        set_title(place, policy)
         place.xaxis.set_major_locator(MaxNLocator(integer=True))
         place.spines[["top", "right"]].set_visible(False)
     axes.flat[0].set_ylim(bottom=0)  # for all panels; only after everything is drawn

@@ -1,0 +1,105 @@
+"""Titles as wide as their axes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+
+class _Title(Text):
+    """A title that is broken where its axes end, whenever it is measured or drawn.
+
+    How wide axes are is known no earlier: layouts make room for labels, legends and neighbours.
+    """
+
+    axes: Axes
+    whole: str  #: what the title says, in one line or as many as the caller has given it
+    broken: str  #: what is shown of it; something else is a title that somebody else has set
+
+    def get_window_extent(self, *args: Any, **kwargs: Any) -> Bbox:
+        """Break the title; return the rectangle that it covers, in pixels."""
+        self._break()
+        return super().get_window_extent(*args, **kwargs)
+
+    def draw(self, *args: Any, **kwargs: Any) -> None:
+        """Break the title and draw it."""
+        self._break()
+        super().draw(*args, **kwargs)
+
+    def _break(self) -> None:
+        if self.get_text() != self.broken:
+            return
+        width = self.axes.bbox.width
+        ruler = Text(fontproperties=self.get_fontproperties())
+        ruler.set_figure(self.axes.figure)
+
+        def fits(text: str) -> bool:
+            ruler.set_text(text)
+            return ruler.get_window_extent().width <= width
+
+        self.broken = broken(self.whole, fits)
+        self.set_text(self.broken)
+
+
+def set_title(axes: Axes, text: str) -> None:
+    """Give axes a title at their left, in as many lines as it takes not to be wider than they are.
+
+    Parameters
+    ----------
+    axes : Axes
+        What is given the title.
+    text : str
+        The title; lines are broken at spaces, words wider than the axes inside.
+    """
+    title: Any = axes.set_title(text, fontsize=10, loc="left")
+    title.__class__ = _Title  # axes make their titles themselves
+    title.whole = title.broken = text
+
+
+def broken(text: str, fits: Callable[[str], bool]) -> str:
+    r"""Return a text in lines that fit, as far as it can be broken.
+
+    Parameters
+    ----------
+    text : str
+        One line or several.
+    fits : callable
+        Says whether a line is short enough.
+
+    Examples
+    --------
+    >>> broken("heat[rows=8,columns=8] on a machine", lambda line: len(line) < 16)
+    'heat[rows=8,\ncolumns=8] on a\nmachine'
+    """
+    lines = []
+    for line in text.split("\n"):
+        current = ""
+        for word in line.split(" "):
+            together = f"{current} {word}" if current else word
+            if fits(together):
+                current = together
+                continue
+            if current:
+                lines.append(current)
+            *full, current = _filled(word, fits)
+            lines += full
+        lines.append(current)
+    return "\n".join(lines)
+
+
+def _filled(word: str, fits: Callable[[str], bool]) -> list[str]:
+    """Return a word in lines: broken after commas and brackets, else inside names."""
+    parts: list[str] = []
+    for part in re.split(r"(?<=[,\[])", word):
+        parts += [part] if fits(part) else re.split(r"(?<=[_=])", part)
+    lines = [""]
+    for part in parts:
+        if lines[-1] and not fits(lines[-1] + part):
+            lines.append("")
+        lines[-1] += part
+    return lines
