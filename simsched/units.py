@@ -67,14 +67,18 @@ def parse_bandwidth(text: object) -> float:
     Raises
     ------
     ValueError
-        When it is not a bandwidth above zero; the message says what was found and what is accepted.
+        When it is not a bandwidth of at least 1 B/s, which no machine comes near and clocks can
+        still count with; the message says what was found and what is accepted.
 
     Examples
     --------
     >>> parse_bandwidth("96 GB/s")
     96000000000.0
     """
-    return float(_parse(text, BANDWIDTH))
+    found = float(_parse(text, BANDWIDTH))
+    if found < 1.0:
+        raise ValueError(f"found {text!r}, accepted: {BANDWIDTH.accepted}, at least 1 B/s")
+    return found
 
 
 def parse_size(text: object) -> int:
