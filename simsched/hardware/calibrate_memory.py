@@ -340,7 +340,7 @@ def _with_effective_capacities(
     The first level mostly has sets for one page, the outermost one spreads lines over slices by a
     function of all bits of their addresses. In between, where a page is in memory decides which
     sets its lines go to, and that is chance once the system has given out and got back pages for a
-    while. A probe would see something else: pages that a process gets first are often neighbours.
+    while. The arrays of probes lie partly in huge pages and would show something else.
     """
     found = list(levels)
     for position in range(1, len(levels) - 1):

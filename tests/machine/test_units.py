@@ -101,6 +101,13 @@ def test_rates_are_above_zero(parse: Parser, zero: str) -> None:
         parse(zero)
 
 
+@pytest.mark.parametrize("slow", ["0.9 B/s", "1e-320 B/s"])
+def test_bandwidths_below_a_byte_per_second_are_refused(slow: str) -> None:
+    with pytest.raises(ValueError, match="at least 1 B/s"):
+        parse_bandwidth(slow)
+    assert parse_bandwidth("1 B/s") == 1.0
+
+
 def test_times_below_a_picosecond_and_beyond_64_bits_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 1 ps"):
         parse_time("0.1 ps")
