@@ -16,10 +16,10 @@ from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.fingerprint import content_key, file_digest, source_digest
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
 from simsched.machine import load_machine
-from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.policy import Policy, make_policy
 from simsched.resources import data_dir
-from simsched.units import parse_time
+from simsched.units import parse_size, parse_time
 from simsched.workload.graph import Workload
 from simsched.workload.importers import import_workload, importers
 from simsched.workload.presets import Preset, list_presets, load_preset
@@ -104,14 +104,15 @@ def with_costs(machine: Machine, changes: dict[str, Any]) -> Machine:
     machine : Machine
         The machine.
     changes : dict of str to str or list of str
-        Times with units by ``costs.NAME``; a list by distance where the cost depends on it.
+        Times (of ``device_chunk`` a size) with units by ``costs.NAME``; a list by distance where
+        the cost depends on it.
 
     Raises
     ------
     ConfigurationError
-        Unknown cost, or a value that is not a time.
+        Unknown cost, or a value that is not a time, or not a size.
     """
-    known = {f"costs.{f.name.removesuffix('_ps')}": f for f in fields(RuntimeCosts)}
+    known = {f"costs.{cost_name(f.name)}": f for f in fields(RuntimeCosts)}
     costs: dict[str, Any] = {}
     for key, value in changes.items():
         where = f"machine {machine.name}: set: {key}"
@@ -120,14 +121,15 @@ def with_costs(machine: Machine, changes: dict[str, Any]) -> Machine:
                 f"machine {machine.name}: set: {unknown_name('key', key, known)}"
             )
         by_distance = isinstance(known[key].default, tuple)
+        is_size = known[key].name.endswith("_bytes")
         values = value if isinstance(value, list) else [value]
         if not values or (len(values) > 1 and not by_distance):
-            raise ConfigurationError(f"{where}: found {value!r}, accepted: one time")
+            raise ConfigurationError(f"{where}: found {value!r}, accepted: one value")
         try:
-            times = tuple(parse_time(item) for item in values)
+            found = tuple((parse_size if is_size else parse_time)(item) for item in values)
         except ValueError as error:
             raise ConfigurationError(f"{where}: {error}") from error
-        costs[known[key].name] = times if by_distance else times[0]
+        costs[known[key].name] = found if by_distance else found[0]
     return replace(machine, costs=replace(machine.costs, **costs))
 
 

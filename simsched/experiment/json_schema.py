@@ -34,7 +34,7 @@ from simsched.hardware import measure_schema
 from simsched.hardware.measure_schema import Matrix, ProgramEntry
 from simsched.hardware.program import program_names, program_parameters, program_texts
 from simsched.machine import list_machines, values
-from simsched.machine.model import RuntimeCosts
+from simsched.machine.model import RuntimeCosts, cost_name
 from simsched.machine.schema import Costs, MachineFile
 from simsched.policy.registry import list_policies
 from simsched.resources import data_dir
@@ -297,14 +297,15 @@ def _beside(found: Json, name: str, known: Mapping[str, Json]) -> None:
 def _complete_machine_entry(found: Json) -> None:
     found["properties"]["name"] |= _machine_name()
     found["properties"]["name"].pop("type", None)
-    time = _quantity(units.TIME)({})
+    time, size = _quantity(units.TIME)({}), _quantity(units.SIZE)({})
     texts = parameter_texts(Costs)
     costs = {}
     for field in fields(RuntimeCosts):
-        name = field.name.removesuffix("_ps")
+        name = cost_name(field.name)
         one = {"title": name, "description": texts[name]}
+        value = size if field.name.endswith("_bytes") else time
         several = isinstance(field.default, tuple)
-        values = {"anyOf": [time, {"type": "array", "items": time}]} if several else time
+        values = {"anyOf": [value, {"type": "array", "items": value}]} if several else value
         costs[f"costs.{name}"] = {**values, **one}
     found["properties"]["set"] |= {"properties": costs, "additionalProperties": False}
 

@@ -401,7 +401,9 @@ def _circumstances(
 def _cost_sentence(machine: Machine) -> str:
     """Say what the runtime costs on a machine."""
     costs = {
-        f.name.removesuffix("_ps"): getattr(machine.costs, f.name) for f in fields(machine.costs)
+        f.name.removesuffix("_ps"): getattr(machine.costs, f.name)
+        for f in fields(machine.costs)
+        if f.name.endswith("_ps")
     }
     stated = [f"{name} {_nanoseconds(value)}" for name, value in costs.items() if np.any(value)]
     what = f"of machine {machine.name}: {', '.join(stated)} [ns]" if stated else "none"

@@ -389,7 +389,7 @@ class Costs(Section):
         copied.
     device_allocation : time, optional
         Of allocating memory on a device, one allocation after the other on all devices.
-    device_chunk : bytes, optional
+    device_chunk : size, optional
         How much is allocated on a device at a time; without it nothing is.
     """
 

@@ -10,7 +10,8 @@ import pytest
 
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cells import Cell, plan_experiment
-from simsched.experiment.inputs import check_fits
+from simsched.experiment.inputs import check_fits, with_costs
+from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.workload.builder import adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import Workload
@@ -95,6 +96,10 @@ def test_a_fixed_workload_seed_gives_every_run_the_same_graph(make_plain: Any) -
             {"machines": [{"name": "opteron48", "set": {"costs.pop": "1 GB"}}]},
             "costs.pop: found '1 GB'",
         ),
+        (
+            {"machines": [{"name": "mirage", "set": {"costs.device_chunk": "1 us"}}]},
+            "costs.device_chunk: found '1 us'",
+        ),
         ({"sweep": {"product": {"seeds": [1, 2]}}}, "below machines, workloads or policies"),
         ({"sweep": {"product": {"workloads.0.dept": [1]}}}, "workloads\\[0\\].dept"),
     ],
@@ -142,3 +147,12 @@ def test_buffers_of_tasks_that_are_created_in_flight_need_not_fit_together() -> 
     init = first_touch_loop(np.array([600, 600]), 0.0)
     with pytest.raises(ConfigurationError, match="found 1200 bytes of data"):
         check_fits(machine, Workload("w", detached, init=init))
+
+
+def test_costs_are_times_and_one_is_a_size() -> None:
+    machine = with_costs(
+        load_machine("mirage"),
+        {"costs.device_chunk": "8 MiB", "costs.device_allocation": "5 us"},
+    )
+    assert machine.costs.device_chunk_bytes == 8 * 2**20
+    assert machine.costs.device_allocation_ps == 5_000_000

@@ -43,9 +43,7 @@ def test_the_user_has_to_name_every_class() -> None:
 
 @pytest.mark.parametrize("text", ["a", "a:x", ":3", "a:1 a:2", "a:-1", "a:nan"])
 def test_malformed_tables_are_refused(text: str) -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"policy list_scheduling: parameter user_ops: found"
-    ):
+    with pytest.raises(ConfigurationError, match=r"policy heft: parameter user_ops: found"):
         make_policy("heft", {"information": "user", "user_ops": text})
 
 

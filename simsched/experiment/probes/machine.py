@@ -189,7 +189,11 @@ def traversal_ratios(*, machine: str, write: bool = False) -> list[float]:
 def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
     """Return a cost of the task runtime, for those that depend on it at a distance class."""
     costs = machine_of(machine).costs
-    known = {f.name.removesuffix("_ps"): getattr(costs, f.name) for f in fields(RuntimeCosts)}
+    known = {
+        f.name.removesuffix("_ps"): getattr(costs, f.name)
+        for f in fields(RuntimeCosts)
+        if f.name.endswith("_ps")
+    }
     value = _chosen("cost", cost, known)
     if isinstance(value, tuple):
         value = value[min(distance, len(value) - 1)]
