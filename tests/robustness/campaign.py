@@ -85,14 +85,16 @@ def attempt(name: str, files: Files, folder: Path) -> tuple[str, BaseException |
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.setitimer(signal.ITIMER_VIRTUAL, 6 * SECONDS)  # for C code: ends the process
     try:
-        READERS[name].read(folder)
+        try:
+            READERS[name].read(folder)
+        finally:  # before anything else: the time is the reader's
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     except SimschedError as error:
         return VARYING.sub("", str(error))[:200], error
     except (Exception, Hang) as error:
         return place_of(error), error
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         for entry in folder.iterdir():
             entry.unlink() if not entry.is_dir() else shutil.rmtree(entry)
     return "", None
