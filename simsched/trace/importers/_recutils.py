@@ -52,22 +52,35 @@ def read_records(path: Path) -> Iterator[Record]:
         A line that is no field, or a file that cannot be read; the message names the line.
     """
     record = Record(0, "")
-    number, line, last = 0, "", ""
+    last: str | None = ""  # the field that a "+" goes on with; None: what describes records
+    for number, line in _lines(path):
+        text = line.rstrip("\r\n")
+        ends = not text.strip() or text.startswith("%rec:")
+        if ends and record.fields:
+            yield record
+        if ends:
+            kind = text.partition(":")[2].strip() or record.kind
+            record, last = Record(0, kind), None if text.strip() else ""
+        elif text.startswith("%"):
+            last = None
+        elif text.startswith("+") and last != "":
+            if last is not None:
+                record.fields[last] += "\n" + text[1:].removeprefix(" ")
+        elif not text.startswith("#"):
+            last = _add_field(path, number, text, record, ended=line.endswith("\n"))
+    if record.fields:
+        record.ended = False
+        yield record
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text file, gzip or not, with their numbers."""
+    number = 0
     stream, _ = open_text(path)
     try:
         with stream:
             for number, line in enumerate(stream, start=1):
-                text = line.rstrip("\r\n")
-                if not text.strip():
-                    if record.fields:
-                        yield record
-                    record = Record(0, record.kind)
-                elif text.startswith("%rec:"):
-                    record = Record(0, text.partition(":")[2].strip())
-                elif text.startswith("+") and last:
-                    record.fields[last] += "\n" + text[1:].removeprefix(" ")
-                elif not text.startswith(("#", "%")):
-                    last = _add_field(path, number, text, record, ended=line.endswith("\n"))
+                yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         found = f"damaged or truncated gzip data ({error})"
         raise TraceError(f"{path}:{number}: found {found} after this line") from error
@@ -75,9 +88,6 @@ def read_records(path: Path) -> Iterator[Record]:
         raise TraceError(f"{path}:{number + 1}: found bytes that are not UTF-8 text") from error
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if record.fields:
-        record.ended = False
-        yield record
 
 
 def _add_field(path: Path, number: int, text: str, record: Record, *, ended: bool) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import SimschedError, TraceError
 from simsched.trace.importers import _starpu, import_recording, placed_tasks, worker_busy_ps
+from simsched.trace.importers._recutils import read_records
 from simsched.trace.recording import read_recording, write_recording
 
 MS = 10**9
@@ -371,11 +372,25 @@ def test_equal_handles_of_two_ranks_are_two_blocks(task, as_csv, write):
         ("JobId: 0_1\nName: x\n\n", "found no record with the field 'StartTime'"),
         ("", "found no task that was executed"),
         ("JobId: 0_1\nStartTime: 1\nEndTime: 2\nWorkerId: 0\n", "not ended by an empty line"),
+        ("JobId: 0_1\n\n+ 2\n\n", r"tasks\.rec:3: found '\+ 2'"),
+        ("+ 2\nJobId: 0_1\n\n", r"tasks\.rec:1: found '\+ 2'"),
     ],
 )
 def test_records_that_are_refused(text, message, write):
     with pytest.raises(TraceError, match=message):
         import_recording(write("tasks.rec", text), "tasks_rec")
+
+
+def test_lines_that_go_on(write):
+    times = "StartTime: 1\nEndTime: 2\nWorkerId: 0\n"
+    text = (
+        f"%rec: task\n%doc: one\n+ two\n\nName: a\n+ b\n%rec: task\nName: c\nJobId: 0_1\n{times}\n"
+    )
+    records = list(read_records(write("tasks.rec", text)))
+    assert [(record.kind, record.fields["Name"]) for record in records] == [
+        ("task", "a\nb"),
+        ("task", "c"),
+    ]
 
 
 def test_kinds_of_processors_of_records(task, as_rec, write):
