@@ -129,7 +129,7 @@ fuzz-kernel: setup
 	@LD_PRELOAD="$$($${CC:-cc} -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0,allocator_may_return_null=1 \
 	  UBSAN_OPTIONS=halt_on_error=1,print_stacktrace=1 \
 	  SIMSCHED_FUZZ_KERNEL="$$(ls $(CURDIR)/$(SANITIZED)/simsched/engine/native/_kernel*.so)" \
-	  nice python $(FUZZ) binding
+	  nice python $(FUZZ) --seconds 60 binding
 
 wheel: setup
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

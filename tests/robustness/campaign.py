@@ -3,8 +3,8 @@
 ``python -m tests.robustness.campaign --count 100000 --seed 1 [READER ...]``
 
 Each input is accepted, refused by an error of simsched, or a finding: another exception, more than
-`SECONDS` of processor time, or the end of the process. New inputs are made from accepted ones and
-from the first that was refused with each message. Findings are kept in ``--keep``.
+``--seconds`` of processor time, or the end of the process. New inputs are made from accepted ones
+and from the first that was refused with each message. Findings are kept in ``--keep``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|[0-9.]+|/\S+")
 
 
 def _too_long(number: int, frame: FrameType | None) -> None:
-    raise Hang(f"more than {SECONDS:g} s of processor time")
+    raise Hang("took too much processor time")
 
 
 @dataclass
@@ -72,8 +72,10 @@ def place_of(error: BaseException) -> str:
     return f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno} ({where.name})"
 
 
-def attempt(name: str, files: Files, folder: Path) -> tuple[str, BaseException | None]:
-    """Read one input.
+def attempt(
+    name: str, files: Files, folder: Path, seconds: float = SECONDS
+) -> tuple[str, BaseException | None]:
+    """Read one input in so many seconds of processor time.
 
     Returns
     -------
@@ -82,8 +84,8 @@ def attempt(name: str, files: Files, folder: Path) -> tuple[str, BaseException |
     """
     write(folder, files)
     signal.signal(signal.SIGPROF, _too_long)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 6 * SECONDS)  # for C code: ends the process
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 6 * seconds)  # for C code: ends the process
     try:
         try:
             READERS[name].read(folder)
@@ -100,7 +102,7 @@ def attempt(name: str, files: Files, folder: Path) -> tuple[str, BaseException |
     return "", None
 
 
-def feed(name: str, count: int, seed: int, folder: Path) -> Outcome:
+def feed(name: str, count: int, seed: int, folder: Path, seconds: float = SECONDS) -> Outcome:
     """Read mutated inputs.
 
     Parameters
@@ -111,6 +113,8 @@ def feed(name: str, count: int, seed: int, folder: Path) -> Outcome:
         How many, and what they follow from.
     folder : Path
         An empty directory; it has the present input while that is read.
+    seconds : float
+        Processor time after which reading one of them is a finding.
     """
     rng = Random(f"{seed} {name}")
     good, bad = list(seeds_of(name)), []
@@ -126,7 +130,7 @@ def feed(name: str, count: int, seed: int, folder: Path) -> Outcome:
                 sys.stderr.write(f"{name}: {number} inputs, {sum(result.counts.values())} other\n")
             pool = bad if bad and rng.random() < REFUSED else good
             files = good[number] if number < n_seeds else READERS[name].vary(rng, pool)
-            outcome, error = attempt(name, files, folder)
+            outcome, error = attempt(name, files, folder, seconds)
             small = sum(map(len, files.values())) < largest
             if error is None:
                 result.accepted += 1
@@ -153,15 +157,17 @@ def main() -> int:
     parser.add_argument("readers", nargs="*", help=f"all by default: {', '.join(READERS)}")
     parser.add_argument("--count", type=int, default=100_000, help="inputs of each reader")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of an input")
     parser.add_argument("--keep", type=Path, default=Path("build/fuzz"), help="for findings")
     parser.add_argument("--here", action="store_true", help="in this process")
     given = parser.parse_args()
     if given.here:
-        return _one(given.readers[0], given.count, given.seed, given.keep)
+        return _one(given.readers[0], given)
     status = 0
     for name in given.readers or READERS:
         command = [sys.executable, "-m", __spec__.name, "--here", name, "--keep", str(given.keep)]
         command += ["--count", str(given.count), "--seed", str(given.seed)]
+        command += ["--seconds", str(given.seconds)]
         code = subprocess.run(command, check=False).returncode
         if code not in (0, 1):
             _say(f"{name}: the process ended with {code}; its input is in {given.keep}/{name}.last")
@@ -175,16 +181,17 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _one(name: str, count: int, seed: int, keep: Path) -> int:
+def _one(name: str, given: argparse.Namespace) -> int:
     """Feed one reader, print a line for it and keep its findings."""
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     os.environ.setdefault("SIMSCHED_MAX_TASKS", TASKS)
     resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE, resource.RLIM_INFINITY))
+    count, keep = given.count, given.keep
     last = keep / f"{name}.last"
     shutil.rmtree(last, ignore_errors=True)
     last.mkdir(parents=True)
     begin, cpu = time.perf_counter(), time.process_time()
-    result = feed(name, count, seed, last)
+    result = feed(name, count, given.seed, last, given.seconds)
     wall, cpu = time.perf_counter() - begin, time.process_time() - cpu
     last.rmdir()
     found = sum(result.counts.values())
