@@ -117,19 +117,36 @@ def test_scripts_of_all_shells(shell: str) -> None:
     assert f"complete_{shell}" in done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_itself_completes(tmp_path: Path) -> None:
+@pytest.fixture
+def with_program(tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which shells find the program."""
     program = tmp_path / "simsched"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m simsched "$@"\n')
     program.chmod(0o755)
-    script = (
-        'eval "$(_SIMSCHED_COMPLETE=source_bash simsched)"; '
-        "COMP_WORDS=(simsched run quickstart --policy bats_n); COMP_CWORD=4; "
-        '_simsched_completion simsched; printf "%s\\n" "${COMPREPLY[@]}"'
-    )
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    return {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "script"),
+    [
+        (
+            "bash",
+            'eval "$(_SIMSCHED_COMPLETE=source_bash simsched)"; '
+            "COMP_WORDS=(simsched run quickstart --policy bats_n); COMP_CWORD=4; "
+            '_simsched_completion simsched; printf "%s\\n" "${COMPREPLY[@]}"',
+        ),
+        (
+            "fish",
+            "eval (env _SIMSCHED_COMPLETE=source_fish simsched | string collect); "
+            'complete -C "simsched run quickstart --policy bats_n" | string split -f 1 \\t',
+        ),
+    ],
+)
+def test_shells_complete(program: str, script: str, with_program: dict[str, str]) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
     done = subprocess.run(
-        ["bash", "-c", script], env=environment, capture_output=True, text=True, check=True
+        [program, "-c", script], env=with_program, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["bats_nb", "bats_nh", "bats_nl"]
