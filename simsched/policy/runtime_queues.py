@@ -273,9 +273,11 @@ class QueuedRuntime(PlacedPolicy):
     round and asks for a task. One of a device with a pipeline of 2 also asks when its only task has
     begun to compute. Who asks in vain sleeps until a push calls it; whom a task is announced to is
     up to subclasses. So a core that makes one task ready asks before those that the push has
-    called; if it makes several ready, others are faster. Of those that ask at the same time the one
-    that has been called first comes first. A task that a worker has been given enters its pool,
-    which fetches the data.
+    called; if it makes several ready, others are faster. A device that is called by another one
+    would ask at the same moment as that; it comes first, as it does in StarPU: there a chain of
+    tasks that all devices may take goes back and forth between two of them. Of others that ask at
+    the same time the one that has been called first comes first. A task that a worker has been
+    given enters its pool, which fetches the data.
 
     The costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task``, for
     each memory node in ``_starpu_datawizard_progress``, for each datum in
@@ -399,7 +401,9 @@ class QueuedRuntime(PlacedPolicy):
         """Let a worker that has ended a task come round for another one."""
         if state.held[worker] > 0 or state.is_waiting[worker] or state.is_coming[worker]:
             return None
-        at = self._pushed_s(view, state, worker) - TICK_S  # before those that its last push calls
+        # A core comes before those that its last push calls, a device after them.
+        tick_s = TICK_S if state.is_device[worker] else -TICK_S
+        at = self._pushed_s(view, state, worker) + tick_s
         return self._come_round(view, state, worker, at)[0]
 
     def on_landing(

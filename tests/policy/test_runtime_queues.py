@@ -14,6 +14,7 @@ import pytest
 
 from simsched.engine.run import Run, simulate
 from simsched.errors import ModelError
+from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.base import Policy, View
@@ -52,9 +53,9 @@ def graph(
     )
 
 
-def run(policy: Policy, tasks: TaskGraph) -> Run:
-    """Return the native run after comparing its events with the reference."""
-    machine, workload = device_machine(devices=1), Workload("tasks", tasks)
+def run(policy: Policy, tasks: TaskGraph, machine: Machine | None = None) -> Run:
+    """Return the native run of three workers after comparing its events with the reference."""
+    machine, workload = machine or device_machine(devices=1), Workload("tasks", tasks)
     native, reference = (
         simulate(machine, workload, policy, workers=3, pinning="compact", backend=b, events=True)
         for b in ("native", "simpy")
@@ -236,6 +237,17 @@ def test_a_push_calls_one_device_or_all_cores() -> None:
     # nothing else sleeps but the cores, which are called for 2: the first of them gets it.
     result = run(alone("eager", push_s=10e-6, look_s=1e-6), graph([4.0] * 3))
     assert workers_of(result) == [DEVICE, DEVICE, CORE_0]
+
+
+@pytest.mark.parametrize("name", ["eager", "prio", "heteroprio"])
+def test_a_chain_goes_back_and_forth_between_two_devices(name: str) -> None:
+    # Who ends a task pushes the next one, which takes 1 us and calls the other device. Both then
+    # look after two memories, 2 us, and the one that has been called comes first. StarPU 1.4 over
+    # SimGrid gives a chain of five to devices 0 1 0 1 0, with three devices as with two.
+    edges = tuple((i, i + 1) for i in range(4))
+    tasks = graph([NOWHERE] * 5, edges=edges, device_ms=[1.0] * 5)
+    policy = make_policy(name, {"cores_per_device": 0})
+    assert workers_of(run(policy, tasks, device_machine(devices=2, cores=1))) == [1, 2, 1, 2, 1]
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 13.33])
