@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from simsched.engine.run import Run
@@ -16,6 +17,8 @@ from tests.engine.test_copies import (
     MB,
     SECOND,
     _Assigned,
+    _Queueing,
+    _QueueingInOrder,
     both,
     device_machine,
     program,
@@ -65,6 +68,26 @@ def test_drivers_work_side_by_side_and_allocations_one_after_the_other() -> None
     assert begins_us(run) == [185.0, 360.0]
     run = both(driven(hand_over_us=10), program(tasks), _Assigned([FIRST, SECOND]))
     assert begins_us(run) == [10.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("policy", "copied"),
+    [(_QueueingInOrder, [0, 1, 3, 2, 4, 5]), (_Queueing, [0, 4, 3, 1, 5, 2])],
+)
+def test_prefetches_that_a_driver_has_begun_to_hand_over_come_before_what_is_urgent(
+    policy: type[_Queueing], copied: list[int]
+) -> None:
+    # Block 0 is being prepared when task 3 is taken. Then comes the second prefetch of the most
+    # that a lane takes, the next one in order or the most urgent one, and only then what task 3
+    # reads, 30 us after the start; the others follow when copies have ended.
+    workload = program([[(block, MB, 0)] for block in range(6)])
+    graph = replace(workload.graph, priority=np.array([0, 5, 1, 5, 7, 2], np.int32))
+    workload = replace(workload, graph=graph)
+    run = both(driven(hand_over_us=10), workload, policy([3]))
+    assert run.trace is not None
+    begun = run.trace.events["kind"] == EventKind.MIGRATE_START
+    assert run.trace.events["arg0"][begun].tolist() == copied
+    assert begins_us(run) == pytest.approx([10.0 + i * COPY_S * 1e6 for i in range(6)])
 
 
 @pytest.mark.parametrize(
