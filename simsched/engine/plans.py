@@ -12,7 +12,7 @@ from simsched.engine.paths import PER_PS
 from simsched.engine.problem import Problem
 from simsched.engine.victims import VictimLists, list_victims
 from simsched.errors import PolicyError
-from simsched.policy.base import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
+from simsched.policy.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
 from simsched.policy.plan_checks import validate_acquire, validate_plan
 from simsched.workload.graph import TaskGraph
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from simsched.errors import PolicyError, unknown_name
-from simsched.policy.base import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, AcquireStep, Plan
 from simsched.policy.blocks import check_balancing
+from simsched.policy.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, AcquireStep, Plan
 from simsched.workload.graph import TaskGraph
 
 MAX_INT32 = 2**31 - 1

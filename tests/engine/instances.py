@@ -10,7 +10,6 @@ import numpy as np
 from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import (
-    ROOTS,
     AcquireOrder,
     AcquireStep,
     Counters,
@@ -28,6 +27,7 @@ from simsched.policy.base import (
     param,
 )
 from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
+from simsched.policy.plan import ROOTS
 from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 

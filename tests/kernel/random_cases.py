@@ -23,7 +23,9 @@ from simsched.engine.problem import Problem, make_problem
 from simsched.errors import SimschedError
 from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import (
+from simsched.policy.base import Placement
+from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
+from simsched.policy.plan import (
     CHILD_FIRST,
     CONDITIONS,
     PARENT_FIRST,
@@ -31,11 +33,9 @@ from simsched.policy.base import (
     AcquireStep,
     Device,
     Monitor,
-    Placement,
     Plan,
     PoolGroup,
 )
-from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
 from simsched.workload.graph import TaskGraph, Workload
 
 HOOKS = (

@@ -113,7 +113,7 @@ enum {
 /* Why a worker loses a task without result; see simsched/trace/schema.py. */
 enum { SSK_LOSS_ENDED = 0, SSK_LOSS_KILLED = 1, SSK_LOSS_FAILED = 2 };
 
-/* Codes of simsched/policy/base.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
+/* Codes of simsched/policy/plan.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
 enum {
     SSK_SCOPE_WORKER = 0,
     SSK_SCOPE_DOMAIN = 1,
