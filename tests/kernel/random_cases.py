@@ -209,13 +209,12 @@ def _slices(rng: np.random.Generator, capacity: int) -> tuple[int, ...]:
     return tuple(int(capacity * rng.uniform(0.4, 1.8)) for _ in range(n_slices))
 
 
-def random_machine(rng: np.random.Generator) -> Machine:
-    """Return a small machine with any mix of features."""
-    smt = ((1.0,), (1.0, 1.3), (1.0, 1.2, 1.3, 1.4))[int(rng.integers(3))]
+def random_caches(rng: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Return up to three levels of caches, one of which may pass blocks on to its peers."""
     levels = [("L1", 3000, 8e10, 4, 1), ("L2", 20_000, 3e10, 12, 2), ("L3", 90_000, 2e10, 40, 4)]
     n_levels = int(rng.integers(0, 4))
     passing = int(rng.integers(-1, 3))
-    levels = [
+    caches = [
         (
             *level,
             *((7e9, 33, float(rng.choice([0.0, 4e9]))) if i == passing else (0.0, 0, 0.0)),
@@ -227,28 +226,31 @@ def random_machine(rng: np.random.Generator) -> Machine:
         )
         for i, level in enumerate(levels)
     ]
-    cache = None
-    if rng.random() < 0.3:
-        cache = MemorySideCache(
-            capacity_bytes=int(rng.choice([16, 64])) * 512,
-            granule_bytes=512,
-            bandwidth_bytes_per_s=30e9,
-            hit_latency_ps=15,
-            miss_latency_ps=90,
-            mapping=str(rng.choice(["random", "contiguous"])),
-        )
-    cost = {
-        name: int(rng.choice(COST_PS))
-        for name in (
-            "spawn_child_first_ps",
-            "spawn_parent_first_ps",
-            "pop_ps",
-            "push_ps",
-            "lock_hold_ps",
-            "context_switch_ps",
-        )
-    }
-    costs = RuntimeCosts(
+    return caches[:n_levels]
+
+
+def random_memory_side_cache(rng: np.random.Generator) -> MemorySideCache | None:
+    """Return a cache in front of the memory, mostly none."""
+    if rng.random() >= 0.3:
+        return None
+    return MemorySideCache(
+        capacity_bytes=int(rng.choice([16, 64])) * 512,
+        granule_bytes=512,
+        bandwidth_bytes_per_s=30e9,
+        hit_latency_ps=15,
+        miss_latency_ps=90,
+        mapping=str(rng.choice(["random", "contiguous"])),
+    )
+
+
+def random_costs(rng: np.random.Generator) -> RuntimeCosts:
+    """Return what scheduling costs, often nothing."""
+    plain = (
+        *("spawn_child_first_ps", "spawn_parent_first_ps", "pop_ps", "push_ps"),
+        *("lock_hold_ps", "context_switch_ps"),
+    )
+    cost = {name: int(rng.choice(COST_PS)) for name in plain}
+    return RuntimeCosts(
         **cost,
         barrier_ps=int(rng.choice([0, 500, 10_000])),
         steal_probe_ps=tuple(rng.choice(COST_PS, size=int(rng.integers(1, 4))).tolist()),
@@ -257,6 +259,14 @@ def random_machine(rng: np.random.Generator) -> Machine:
         page_fault_ps=int(rng.choice([0, 3, 200])),
         page_move_ps=int(rng.choice([0, 11, 5000])),
     )
+
+
+def random_machine(rng: np.random.Generator) -> Machine:
+    """Return a small machine with any mix of features."""
+    smt = ((1.0,), (1.0, 1.3), (1.0, 1.2, 1.3, 1.4))[int(rng.integers(3))]
+    caches = random_caches(rng)
+    memory_side_cache = random_memory_side_cache(rng)
+    costs = random_costs(rng)
     caps = (None, 2e9, (4e9, 5e9, 5e9, 6e9))[int(rng.integers(3))]
     machine = make_machine(
         domains=int(rng.integers(1, 5)),
@@ -274,8 +284,8 @@ def random_machine(rng: np.random.Generator) -> Machine:
         link_bandwidth_bytes_per_s=(None, 3e9)[int(rng.integers(2))],
         local_latency_ps=int(rng.choice([0, 80])),
         remote_latency_ps=int(rng.choice([0, 150])),
-        caches=levels[:n_levels],
-        memory_side_cache=cache,
+        caches=caches,
+        memory_side_cache=memory_side_cache,
         page_bytes=512,
         costs=costs,
     )
