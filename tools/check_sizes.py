@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-MAX_FILE = 650
+MAX_FILE = 600
 MAX_FUNCTION = 80
 C_SUFFIXES = {".c", ".h", ".pyx", ".pxi"}
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_host import Domain, Host, HostCache, HostNode
 from simsched.hardware.calibrate_memory import (
     STATED,
     STREAMS,
     CacheLevelValues,
+    Effort,
     Latency,
     Stream,
 )
@@ -25,6 +28,12 @@ COSTS = {
     "lock_hold": 5e-9,
     "barrier": 400e-9,
 }
+#: Enough to measure something, whatever it is worth.
+TINY = Effort(2, 0, 2**21, 2**20, 2**14)
+
+
+def is_plausible(value: float, most: float) -> bool:
+    return 0 < value < most and math.isfinite(value)
 
 
 def measured(value: float, how: str = "made up") -> Measured:

@@ -18,18 +18,31 @@ from simsched.hardware.calibrate_costs import (
     PARENT_FIRST,
     PREDICTED,
     TASKS,
+    barrier_cost,
     charged_s,
     pairs_by_distance,
+    smt_throughput,
     steal_costs,
     task_costs,
+    time_empty,
 )
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.mode import Mode, policy_of
 from simsched.hardware.programs.empty import empty
+from simsched.hardware.topology import allowed_cores
 from simsched.machine import Machine, load_machine
 
-from .calibrations import COSTS, calibration, measured, small, two_nodes, two_threads
+from .calibrations import (
+    COSTS,
+    calibration,
+    is_plausible,
+    measured,
+    small,
+    two_nodes,
+    two_threads,
+)
+from .support import needs_linux
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +132,23 @@ def test_a_contended_lock_takes_its_share_of_a_run(monkeypatch: pytest.MonkeyPat
     assert found.value == pytest.approx(2.0 / (2 * TASKS - 1))
     assert found.is_median
     assert asked == [("central", "parent_first", [4, 7], seed) for seed in range(3)]
+
+
+def test_more_threads_never_make_a_core_slower(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = iter([2e9, 3e9, 1e9])
+    monkeypatch.setattr(module, "stream_rate", lambda *a, **k: measured(next(rates)))
+    assert [way.value for way in smt_throughput([0, 1, 2], 7, 2**15)] == [1, 1.5, 1.5]
+
+
+@needs_linux
+def test_costs_of_scheduling_take_some_time() -> None:
+    first = allowed_cores()[0]
+    timed = time_empty(first, 1)
+    assert is_plausible(timed(Mode(), "independent").value, 1)
+    for cores in ([first], allowed_cores()):
+        barrier = barrier_cost(cores, 1)
+        assert is_plausible(barrier.value, 1)
+        assert barrier.is_median
+    ways = smt_throughput([first, first], 2, 2**15)
+    assert ways[0].value == 1
+    assert ways[1].value >= 1
