@@ -49,147 +49,7 @@ Degrees = Literal["uniform", "power_law", "constant"]
 _CHUNK = 2**20
 
 
-@dataclass(frozen=True, kw_only=True)
-class VertexSweep:
-    """A program that visits every vertex once per iteration and reads the states at its edges.
-
-    Parameters
-    ----------
-    name : str
-        Name of the workload.
-    leaf_class : str
-        Task class of the leaves.
-    degrees : {"uniform", "power_law", "constant"}
-        Distribution of the number of edges per vertex.
-    lowest_degree, highest_degree : int
-        Its range.
-    degree_exponent : float
-        Exponent of the power law; unused otherwise.
-    skew : float
-        Exponent of the popularity of vertices; 0 makes all equally popular.
-    popular_run : int
-        Vertices of consecutive popularity that lie side by side.
-    edge_bytes, state_bytes : int
-        Bytes of an edge object and of a vertex's state.
-    gather_bytes : int
-        Bytes moved to read the state at the other end of an edge.
-    max_remote_blocks : int
-        Most blocks that a leaf gathers from.
-    ops_per_edge, ops_per_vertex : float
-        Operations of an iteration.
-    """
-
-    name: str
-    leaf_class: str
-    degrees: Degrees
-    lowest_degree: int
-    highest_degree: int
-    degree_exponent: float
-    skew: float
-    popular_run: int
-    edge_bytes: int
-    state_bytes: int
-    gather_bytes: int
-    max_remote_blocks: int
-    ops_per_edge: float
-    ops_per_vertex: float
-
-    def workload(
-        self,
-        seed: int,
-        vertices: int,
-        *,
-        leaf_bytes: int,
-        block_bytes: int,
-        init_ops_per_vertex: float,
-        iterations: int,
-    ) -> Workload:
-        """Return the program on a random graph.
-
-        Parameters
-        ----------
-        seed : int
-            Seed of degrees, hotness and edges.
-        vertices : int
-            Number of vertices.
-        leaf_bytes, block_bytes : int
-            Largest leaf and block, in expected bytes.
-        init_ops_per_vertex : float
-            Operations of the initialisation.
-        iterations : int
-            Number of iterations.
-
-        Raises
-        ------
-        ConfigurationError
-            An empty range of degrees, or a graph that is too large.
-        """
-        chance = self._degree_distribution()
-        mean = float(chance @ np.arange(self.lowest_degree, self.highest_degree + 1))
-        vertex_bytes = mean * self.edge_bytes + 2 * self.state_bytes
-        largest = self.highest_degree * (self.edge_bytes + self.gather_bytes) + 2 * self.state_bytes
-        check_size(self.name, data_bytes=vertices * largest)
-        tree, blocks = (
-            divide_in_halves.grow(vertices, divide_in_halves.cutoff(limit, vertex_bytes))
-            for limit in (leaf_bytes, block_bytes)
-        )
-        parts = _draw_edges(stream(seed, "degrees"), tree, blocks, chance, self.lowest_degree)
-        hotness = _hotness(stream(seed, "hotness"), blocks.bounds, self.skew, self.popular_run)
-        sizes = self.edge_bytes * parts.edges(blocks.bounds[:-1], blocks.bounds[1:])
-        sizes += 2 * self.state_bytes * np.diff(blocks.bounds)
-        gathers = _gathers(stream(seed, "edges"), parts, hotness, self.max_remote_blocks)
-        work = self.ops_per_vertex * (tree.last - tree.first)
-        work += self.ops_per_edge * parts.edges(tree.first, tree.last)
-        graph = build_graph(
-            np.where(tree.is_leaf, work, 0.0),
-            task_class=tree.task_class,
-            class_names=("divide", self.leaf_class),
-            children=tree.children,
-            accessed=self._accesses(parts, gathers),
-            block_bytes=sizes,
-        )
-        init = first_touch_tree(blocks, blocks.bounds, sizes, init_ops_per_vertex)
-        return Workload(self.name, graph, iterations, init)
-
-    def _degree_distribution(self) -> FloatArray:
-        """Return the probability of each degree from the lowest to the highest."""
-        lowest, highest = self.lowest_degree, self.highest_degree
-        if highest < lowest or (self.degrees == "power_law" and lowest == 0):
-            raise ConfigurationError(
-                f"workload {self.name}: lowest_degree: found {lowest}, accepted "
-                f"{int(self.degrees == 'power_law')} to highest_degree, which is {highest}"
-            )
-        degree = np.arange(lowest, highest + 1, dtype=np.float64)
-        if self.degrees == "power_law":
-            weight = degree**-self.degree_exponent
-        elif self.degrees == "uniform":
-            weight = np.ones_like(degree)
-        else:
-            weight = (degree == (lowest + highest + 1) // 2).astype(np.float64)
-        share: FloatArray = weight / weight.sum()
-        return share
-
-    def _accesses(
-        self, parts: _Partition, gathers: tuple[Int64Array, Int64Array, Int64Array]
-    ) -> Accesses:
-        """Return the accesses of the leaves: own edges and states, and gathers."""
-        tree, bounds = parts.tree, parts.blocks.bounds
-        leaves = tree.leaves
-        first, last = tree.first[leaves], tree.last[leaves]
-        own = overlaps(first, last, bounds)
-        begin = np.maximum(first[own.owner], bounds[own.part])
-        leaf, block, edges = gathers
-        read = self.edge_bytes * parts.edges(begin, begin + own.items), self.gather_bytes * edges
-        return merge_accesses(
-            leaves[np.concatenate((own.owner, leaf))],
-            np.concatenate((own.part, block)),
-            np.concatenate(read),
-            np.concatenate((self.state_bytes * own.items, np.zeros_like(edges))),
-            tree.n_tasks,
-        )
-
-
-def label_sweep(
+def vertex_sweep(
     name: str,
     leaf_class: str,
     seed: int,
@@ -202,7 +62,7 @@ def label_sweep(
     skew: Annotated[float, Bounds(0, 10)] = 0.5,
     popular_run: Count = 1024,
     edge_bytes: Size = 180,
-    label_bytes: Size = 8,
+    state_bytes: Size = 8,
     gather_bytes: Size = 64,
     leaf_bytes: Size = 2 * MIB,
     block_bytes: Size = 2 * MIB,
@@ -212,7 +72,7 @@ def label_sweep(
     init_ops_per_vertex: Cost = 40.0,
     iterations: Count = 1,
 ) -> Workload:
-    """Return rounds in which every vertex takes a label from its neighbours.
+    """Return a program that visits every vertex of a random graph in each of its iterations.
 
     Parameters
     ----------
@@ -234,43 +94,70 @@ def label_sweep(
         Exponent of the popularity of vertices; 0 makes all equally popular.
     popular_run : int
         Vertices of consecutive popularity that lie side by side.
-    edge_bytes, label_bytes : int
-        Bytes of an edge object and of a label.
+    edge_bytes, state_bytes : int
+        Bytes of an edge object and of a vertex's state: its rank or label.
     gather_bytes : int
-        Bytes moved to read the label at the other end of an edge, a cache line by default.
+        Bytes moved to read the state at the other end of an edge, a cache line by default.
     leaf_bytes, block_bytes : int
         Largest leaf and block, in expected bytes.
     max_remote_blocks : int
         Most blocks that a leaf gathers from.
     ops_per_edge, ops_per_vertex, init_ops_per_vertex : float
-        Operations of a round and of the initialisation.
+        Operations of an iteration and of the initialisation.
     iterations : int
         Number of iterations.
+
+    Raises
+    ------
+    ConfigurationError
+        An empty range of degrees, or a graph that is too large.
     """
-    sweep = VertexSweep(
-        name=name,
-        leaf_class=leaf_class,
-        degrees=degrees,
-        lowest_degree=lowest_degree,
-        highest_degree=highest_degree,
-        degree_exponent=degree_exponent,
-        skew=skew,
-        popular_run=popular_run,
-        edge_bytes=edge_bytes,
-        state_bytes=label_bytes,
-        gather_bytes=gather_bytes,
-        max_remote_blocks=max_remote_blocks,
-        ops_per_edge=ops_per_edge,
-        ops_per_vertex=ops_per_vertex,
+    chance = _degree_distribution(name, degrees, lowest_degree, highest_degree, degree_exponent)
+    mean = float(chance @ np.arange(lowest_degree, highest_degree + 1))
+    vertex_bytes = mean * edge_bytes + 2 * state_bytes
+    largest = highest_degree * (edge_bytes + gather_bytes) + 2 * state_bytes
+    check_size(name, data_bytes=vertices * largest)
+    tree, blocks = (
+        divide_in_halves.grow(vertices, divide_in_halves.cutoff(limit, vertex_bytes))
+        for limit in (leaf_bytes, block_bytes)
     )
-    return sweep.workload(
-        seed,
-        vertices,
-        leaf_bytes=leaf_bytes,
-        block_bytes=block_bytes,
-        init_ops_per_vertex=init_ops_per_vertex,
-        iterations=iterations,
+    parts = _draw_edges(stream(seed, "degrees"), tree, blocks, chance, lowest_degree)
+    hotness = _hotness(stream(seed, "hotness"), blocks.bounds, skew, popular_run)
+    sizes = edge_bytes * parts.edges(blocks.bounds[:-1], blocks.bounds[1:])
+    sizes += 2 * state_bytes * np.diff(blocks.bounds)
+    gathers = _gathers(stream(seed, "edges"), parts, hotness, max_remote_blocks)
+    work = ops_per_vertex * (tree.last - tree.first)
+    work += ops_per_edge * parts.edges(tree.first, tree.last)
+    graph = build_graph(
+        np.where(tree.is_leaf, work, 0.0),
+        task_class=tree.task_class,
+        class_names=("divide", leaf_class),
+        children=tree.children,
+        accessed=_accesses(parts, gathers, edge_bytes, state_bytes, gather_bytes),
+        block_bytes=sizes,
     )
+    init = first_touch_tree(blocks, blocks.bounds, sizes, init_ops_per_vertex)
+    return Workload(name, graph, iterations, init)
+
+
+def _degree_distribution(
+    name: str, degrees: Degrees, lowest: int, highest: int, exponent: float
+) -> FloatArray:
+    """Return the probability of each degree from the lowest to the highest."""
+    if highest < lowest or (degrees == "power_law" and lowest == 0):
+        raise ConfigurationError(
+            f"workload {name}: lowest_degree: found {lowest}, accepted "
+            f"{int(degrees == 'power_law')} to highest_degree, which is {highest}"
+        )
+    degree = np.arange(lowest, highest + 1, dtype=np.float64)
+    if degrees == "power_law":
+        weight = degree**-exponent
+    elif degrees == "uniform":
+        weight = np.ones_like(degree)
+    else:
+        weight = (degree == (lowest + highest + 1) // 2).astype(np.float64)
+    share: FloatArray = weight / weight.sum()
+    return share
 
 
 @dataclass(frozen=True)
@@ -369,3 +256,27 @@ def _count_hot(descending: FloatArray, limit: int) -> int:
         left -= probability
     # All slots but one are hot; the last is a block of its own only if nothing else is left.
     return len(descending) if len(descending) <= limit else limit - 1
+
+
+def _accesses(
+    parts: _Partition,
+    gathers: tuple[Int64Array, Int64Array, Int64Array],
+    edge_bytes: int,
+    state_bytes: int,
+    gather_bytes: int,
+) -> Accesses:
+    """Return the accesses of the leaves: own edges and states, and gathers."""
+    tree, bounds = parts.tree, parts.blocks.bounds
+    leaves = tree.leaves
+    first, last = tree.first[leaves], tree.last[leaves]
+    own = overlaps(first, last, bounds)
+    begin = np.maximum(first[own.owner], bounds[own.part])
+    leaf, block, edges = gathers
+    read = edge_bytes * parts.edges(begin, begin + own.items), gather_bytes * edges
+    return merge_accesses(
+        leaves[np.concatenate((own.owner, leaf))],
+        np.concatenate((own.part, block)),
+        np.concatenate(read),
+        np.concatenate((state_bytes * own.items, np.zeros_like(edges))),
+        tree.n_tasks,
+    )

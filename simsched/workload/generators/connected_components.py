@@ -2,7 +2,7 @@
 
 Tasks, blocks, edges, hotness, bytes and accesses are those of
 :mod:`simsched.workload.vertex_sweep`, with labels as states: L leaves make 2 L - 1 tasks, an
-iteration reads ``(edge_bytes + gather_bytes) E`` and writes ``label_bytes V`` bytes.
+iteration reads ``(edge_bytes + gather_bytes) E`` and writes ``state_bytes V`` bytes.
 
 A vertex compares its label with those of its neighbours and keeps the smallest. All vertices are
 visited in every round, although those that have the final label need not be: the publication runs
@@ -22,12 +22,12 @@ degrees and the skew are not given there).
 from __future__ import annotations
 
 from simsched.workload.registry import variant
-from simsched.workload.vertex_sweep import label_sweep
+from simsched.workload.vertex_sweep import vertex_sweep
 
 variant(
     "connected_components",
-    label_sweep,
-    "Return rounds of connected components on a partitioned random graph.",
+    vertex_sweep,
+    "Connected components on a partitioned random graph.",
     "relabel",
     small={
         "vertices": 2048,

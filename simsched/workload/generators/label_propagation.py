@@ -2,7 +2,7 @@
 
 Tasks, blocks, edges, hotness, bytes and accesses are those of
 :mod:`simsched.workload.vertex_sweep`, with labels as states: L leaves make 2 L - 1 tasks, an
-iteration reads ``(edge_bytes + gather_bytes) E`` and writes ``label_bytes V`` bytes.
+iteration reads ``(edge_bytes + gather_bytes) E`` and writes ``state_bytes V`` bytes.
 
 A vertex counts the labels of its neighbours in a small table (8 operations per edge: hashing,
 probing, counting) and takes the most frequent one. All vertices are visited in every round, as in
@@ -25,11 +25,11 @@ large-scale networks*, Physical Review E 76, 2007.
 from __future__ import annotations
 
 from simsched.workload.registry import variant
-from simsched.workload.vertex_sweep import label_sweep
+from simsched.workload.vertex_sweep import vertex_sweep
 
 variant(
     "label_propagation",
-    label_sweep,
+    vertex_sweep,
     "Label propagation on a partitioned random graph.",
     "vote",
     small={
