@@ -25,16 +25,7 @@ from simsched.cli_doctor import doctor_command
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
-from simsched.cli_options import (
-    AssignmentsOption,
-    BackendOption,
-    ExperimentArgument,
-    JobsOption,
-    OnlyPolicies,
-    OtherMachines,
-    OtherPolicies,
-    OtherWorkloads,
-)
+from simsched.cli_options import OnlyPolicies, RecomputeOption
 from simsched.cli_output import (
     INTERRUPTED,
     WRONG_INPUT,
@@ -49,7 +40,7 @@ from simsched.cli_query import query_command
 from simsched.cli_references import references_command
 from simsched.cli_report import report_command
 from simsched.cli_reproduce import reproduce_command
-from simsched.cli_run import run_file
+from simsched.cli_run import ExperimentOptions, run_file, with_shared_options
 from simsched.cli_schema import init_command, schema_command
 from simsched.cli_show import show_app
 from simsched.cli_validate import validate_command
@@ -198,16 +189,9 @@ def _options(
         "run quickstart --json > results.json",
     ),
 )
+@with_shared_options
 def run(
-    file: ExperimentArgument,
-    machines: OtherMachines = None,
-    workloads: OtherWorkloads = None,
-    policies: OtherPolicies = None,
-    assignments: AssignmentsOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    backend: BackendOption = None,
-    jobs: JobsOption = None,
+    asked: ExperimentOptions,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -220,29 +204,16 @@ def run(
         Path | None, typer.Option("--output", "-o", help="Directory for the results.")
     ] = None,
     events: Annotated[bool, typer.Option("--events", help="Keep all event traces.")] = False,
-    recompute: Annotated[
-        bool, typer.Option("--recompute", help="Repeat runs that are stored already.")
-    ] = False,
+    recompute: RecomputeOption = False,
 ) -> None:
     """Run an experiment, print the comparison, write Parquet, PNG and a summary."""
-    if jobs is not None and dask is not None:
+    if asked.jobs is not None and dask is not None:
         raise ConfigurationError("--jobs: found together with --dask, accepted: one of them")
-    result = run_file(
-        file,
-        (machines, workloads, policies),
-        assignments,
-        backend=backend,
-        jobs=jobs,
-        quiet=quiet,
-        dask=dask,
-        output=output,
-        events=events,
-        recompute=recompute,
-    )
-    if as_json:
+    result = run_file(asked, dask=dask, output=output, events=events, recompute=recompute)
+    if asked.as_json:
         print_json(result.document())
     else:
-        _print_result(result, quiet)
+        _print_result(result, asked.quiet)
 
 
 def _print_result(result: Any, quiet: bool) -> None:

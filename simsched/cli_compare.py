@@ -10,7 +10,7 @@ import typer
 
 from simsched import cli_names as names
 from simsched.cli_options import AssignmentsOption
-from simsched.cli_output import JsonOption, QuietOption, print_json, say
+from simsched.cli_output import JsonOption, QuietOption, check_output, print_json, say
 from simsched.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -51,15 +51,11 @@ def compare_command(
 
     Both are simulated again with their event traces; times are means over the seeds.
     """
-    from simsched.atomic import check_writable
     from simsched.experiment.compare import Difference, measure_side
     from simsched.report.compare import difference_table
     from simsched.report.plots import draw_difference, save
 
-    if output is not None:
-        if output.suffix != ".png":
-            raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .png")
-        check_writable(output)
+    check_output(output, ".png")
     sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
     measured = []
     for cells in sides:

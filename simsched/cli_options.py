@@ -7,6 +7,15 @@ from typing import Annotated
 import typer
 
 from simsched import cli_names as names
+from simsched.errors import ConfigurationError
+
+
+def _at_least_one(jobs: int | None) -> int | None:
+    """Return a number of processes; refuse none."""
+    if jobs is not None and jobs < 1:
+        raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
+    return jobs
+
 
 ExperimentArgument = Annotated[
     str,
@@ -24,7 +33,13 @@ BackendOption = Annotated[
     ),
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Processes; by default one per core.")
+    int | None,
+    typer.Option(
+        "--jobs", "-j", callback=_at_least_one, help="Processes; by default one per core."
+    ),
+]
+RecomputeOption = Annotated[
+    bool, typer.Option("--recompute", help="Repeat runs that are stored already.")
 ]
 AssignmentsOption = Annotated[
     list[str] | None,

@@ -98,6 +98,30 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
 
 
+def check_output(path: Path | None, suffix: str) -> None:
+    """Refuse a file that ``--output`` names before anything is computed for it.
+
+    Parameters
+    ----------
+    path : Path, optional
+        What was given.
+    suffix : str
+        What its name has to end in, with the dot.
+
+    Raises
+    ------
+    ConfigurationError
+        Another ending, or the file cannot be written.
+    """
+    from simsched.atomic import check_writable
+
+    if path is None:
+        return
+    if path.suffix != suffix:
+        raise ConfigurationError(f"--output: found {str(path)!r}, accepted: a name in {suffix}")
+    check_writable(path)
+
+
 def parse_options(assignments: list[str]) -> dict[str, object]:
     """Return options given as ``NAME=VALUE``."""
     found: dict[str, object] = {}

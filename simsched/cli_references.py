@@ -11,7 +11,14 @@ import typer
 
 from simsched import cli_names as names
 from simsched.cli_options import OnlyMachines, OnlyPolicies
-from simsched.cli_output import JsonOption, QuietOption, parse_options, print_json, say
+from simsched.cli_output import (
+    JsonOption,
+    QuietOption,
+    check_output,
+    parse_options,
+    print_json,
+    say,
+)
 from simsched.errors import ConfigurationError, unknown_name
 
 
@@ -56,8 +63,7 @@ def references_command(
         if not quiet and sys.stderr.isatty():
             sys.stderr.write(f"{reference.machine} {reference.policy} {reference.tiles}\n")
 
-    if output is not None and output.suffix != ".csv":
-        raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .csv")
+    check_output(output, ".csv")
     rows_read = read_references(file)
     _check_names("machine", machines, {reference.machine for reference in rows_read})
     _check_names("policy", policies, {reference.policy for reference in rows_read})

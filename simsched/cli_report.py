@@ -8,30 +8,13 @@ from typing import Annotated
 
 import typer
 
-from simsched.cli_options import (
-    AssignmentsOption,
-    BackendOption,
-    ExperimentArgument,
-    JobsOption,
-    OtherMachines,
-    OtherPolicies,
-    OtherWorkloads,
-)
-from simsched.cli_output import JsonOption, QuietOption, print_json
-from simsched.cli_run import run_file
-from simsched.errors import ConfigurationError
+from simsched.cli_output import check_output, print_json
+from simsched.cli_run import ExperimentOptions, run_file, with_shared_options
 
 
+@with_shared_options
 def report_command(
-    file: ExperimentArgument,
-    machines: OtherMachines = None,
-    workloads: OtherWorkloads = None,
-    policies: OtherPolicies = None,
-    assignments: AssignmentsOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    backend: BackendOption = None,
-    jobs: JobsOption = None,
+    asked: ExperimentOptions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -46,29 +29,14 @@ def report_command(
 
     Runs that are stored already are not repeated.
     """
-    from simsched.atomic import check_writable
     from simsched.result_report import write_report
 
-    if output is not None:
-        if output.suffix != ".html":
-            raise ConfigurationError(f"--output: found {str(output)!r}, accepted: a name in .html")
-        check_writable(output)
-    result = run_file(
-        file, (machines, workloads, policies), assignments, backend=backend, jobs=jobs, quiet=quiet
-    )
+    check_output(output, ".html")
+    result = run_file(asked)
     assert result.outcome.output is not None
     path = output or result.outcome.output / "report.html"
-    words = ["simsched", "report", file]
-    for option, values in (
-        ("--machine", machines),
-        ("--workload", workloads),
-        ("--policy", policies),
-        ("--set", assignments),
-        ("--backend", backend and [backend]),
-    ):
-        words += [word for value in values or () for word in (option, value)]
-    write_report(result, path, words)
-    if as_json:
+    write_report(result, path, ["simsched", "report", *asked.words()])
+    if asked.as_json:
         print_json({"report": str(path), "runs": len(result.rows)})
     else:
         sys.stdout.write(f"{path}\n")

@@ -9,17 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from simsched import cli_names
-from simsched.cli_options import JobsOption
-from simsched.cli_output import (
-    INTERRUPTED,
-    JsonOption,
-    QuietOption,
-    console_on,
-    print_json,
-    say,
-    warn,
-)
-from simsched.errors import ConfigurationError
+from simsched.cli_options import JobsOption, RecomputeOption
+from simsched.cli_output import JsonOption, QuietOption, console_on, print_json, say, warn
+from simsched.cli_run import interruptible
 
 
 def reproduce_command(
@@ -51,19 +43,14 @@ def reproduce_command(
     report: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Write a report too.")
     ] = None,
-    recompute: Annotated[
-        bool, typer.Option("--recompute", help="Repeat runs that are stored already.")
-    ] = False,
+    recompute: RecomputeOption = False,
 ) -> None:
     """Check published claims: run the experiments that they need, print the verdicts."""
     from simsched.atomic import check_writable, write_text
     from simsched.experiment.claims import load_families, reproduce
     from simsched.experiment.progress import ProgressBar
-    from simsched.experiment.runner import Interrupted
     from simsched.report.claims import claims_document, markdown
 
-    if jobs is not None and jobs < 1:
-        raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
     families = load_families(names or [], ids or [])
     if listing:
         _list(families, as_json)
@@ -75,7 +62,7 @@ def reproduce_command(
     def progress(experiment: str, total: int) -> ProgressBar:
         return ProgressBar(total, console, experiment)
 
-    try:
+    with interruptible(quiet=quiet):
         found = reproduce(
             families,
             output=output,
@@ -83,10 +70,6 @@ def reproduce_command(
             recompute=recompute,
             listener=None if quiet else progress,
         )
-    except Interrupted as stop:
-        if not quiet:
-            sys.stderr.write(f"simsched: {stop}; the same command continues\n")
-        raise typer.Exit(INTERRUPTED) from None
     if report is not None:
         write_text(report, markdown(found))
     if as_json:
