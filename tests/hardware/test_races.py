@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from simsched.hardware.program import program_names
+from tests import compiling
 
 from .support import needs_linux
 
@@ -35,8 +36,8 @@ def build(folder: Path, programs: Path) -> Path:
     includes = (NATIVE, np.get_include(), sysconfig.get_paths()["include"])
     subprocess.run(
         [
-            os.environ.get("CC", "cc").split()[0],
-            *("-shared", "-fPIC", "-O1", "-g", "-fsanitize=thread", "-std=c11", "-D_GNU_SOURCE"),
+            *(compiling.DEFAULT, *compiling.THREADS),
+            *("-shared", "-fPIC", "-std=c11", "-D_GNU_SOURCE"),
             *("-w", *(f"-I{include}" for include in includes)),
             *(str(folder / f"{name}.c") for name in ("binding", "table")),
             *map(str, sorted(NATIVE.glob("*.c")) + sorted(programs.glob("*.c"))),
@@ -49,8 +50,7 @@ def build(folder: Path, programs: Path) -> Path:
 
 def run(library: Path) -> subprocess.CompletedProcess[str]:
     """Run all programs with a library."""
-    compiler = os.environ.get("CC", "cc").split()[0]
-    asked = [compiler, "-print-file-name=libtsan.so"]
+    asked = [compiling.DEFAULT, "-print-file-name=libtsan.so"]
     preload = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     options = {"LD_PRELOAD": preload, "TSAN_OPTIONS": "exitcode=66", "OPENBLAS_NUM_THREADS": "1"}
     empty = [sys.executable, "-c", ""]

@@ -56,7 +56,7 @@ def build_driver(folder: Path) -> ctypes.CDLL:
     """Compile the kernel and flows_driver.c into a shared library and load it."""
     target = folder / "flows.so"
     sources = [HERE / "flows_driver.c", *sorted(KERNEL.glob("*.c"))]
-    command = ["cc", *STRICT, "-O1", "-fPIC", "-shared", f"-I{KERNEL}", *map(str, sources)]
+    command = ["cc", *STRICT, "-O1", "-fPIC", "-shared", *map(str, sources)]
     subprocess.run([*command, "-lm", "-o", str(target)], check=True)
     library = ctypes.CDLL(str(target))
     i32, i64, f64, pointer = ctypes.c_int32, ctypes.c_int64, ctypes.c_double, ctypes.c_void_p
