@@ -55,9 +55,12 @@ def measure_command(
     from simsched.report.measurements import document_of
 
     matrices = [load_matrix(file) for file in files]
-    names = [matrix.name for matrix in matrices]
-    if len(set(names)) < len(names):
-        raise ConfigurationError(f"found two measurements of one name: {', '.join(names)}")
+    first: dict[str, str] = {}
+    for file, matrix in zip(files, matrices, strict=True):
+        if matrix.name in first:
+            accepted = f"another name than in {first[matrix.name]}"
+            raise ConfigurationError(f"{file}: name: found {matrix.name!r}, accepted: {accepted}")
+        first[matrix.name] = file
     folder = output or Path("measurements")
     single = output is not None and len(matrices) == 1
     jobs = [(matrix, folder if single else folder / matrix.name) for matrix in matrices]

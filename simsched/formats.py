@@ -20,6 +20,34 @@ def import_modules(package: str) -> None:
             importlib.import_module(f"{package}.{module.name}")
 
 
+def check_name(what: str, known: Callable[..., Any] | None, new: Callable[..., Any]) -> None:
+    """Check that a function may have a name which another one may have already.
+
+    The same function comes a second time when its module is executed again.
+
+    Parameters
+    ----------
+    what : str
+        Kind and name, for the message.
+    known : callable, optional
+        The function that has the name so far.
+    new : callable
+        The function that is to have it.
+
+    Raises
+    ------
+    ValueError
+        They are different ones; the message says where both are.
+    """
+    if known is not None and place_of(known) != place_of(new):
+        raise ValueError(f"{what}: registered twice, by {place_of(known)} and by {place_of(new)}")
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """Return where a function is defined."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
 def summary_of(function: Callable[..., Any]) -> str:
     """Return the first line of a function's docstring."""
     return (inspect.getdoc(function) or "").partition("\n")[0]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from simsched.errors import ConfigurationError
 from simsched.specs import format_spec, parse_spec
-from simsched.yaml_reader import FieldError
+from simsched.yaml_reader import FieldError, KeyPath
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 
@@ -82,3 +82,28 @@ def from_spec(what: str, gathered: dict[str, Any]) -> dict[str, Any]:
     if what == "workload" and spec.params:
         gathered = {"label": format_spec(*spec), **gathered}
     return {**gathered, "name": spec.name, "parameters": spec.params | gathered["parameters"]}
+
+
+def refuse_repeats(loc: KeyPath, names: Sequence[Hashable], accepted: str) -> None:
+    """Refuse entries of a list by whose names one could not tell them apart.
+
+    Parameters
+    ----------
+    loc : tuple of str or int
+        Where the list is, from the value that is validated.
+    names : sequence
+        One per entry.
+    accepted : str
+        What there should be instead.
+
+    Raises
+    ------
+    FieldError
+        A name occurs a second time; it has both places.
+    """
+    first: dict[Hashable, int] = {}
+    for position, name in enumerate(names):
+        if name in first:
+            message = f"found {name!r} twice, accepted: {accepted}"
+            raise FieldError((*loc, position), message, (*loc, first[name]))
+        first[name] = position

@@ -46,11 +46,13 @@ class FieldError(ValueError):
         Keys and positions from the validated value down to the wrong one.
     message : str
         What was found and what is accepted.
+    other : tuple of str or int, optional
+        A second place, which the first one contradicts.
     """
 
-    def __init__(self, loc: KeyPath, message: str) -> None:
+    def __init__(self, loc: KeyPath, message: str, other: KeyPath | None = None) -> None:
         super().__init__(message)
-        self.loc = loc
+        self.loc, self.other = loc, other
 
 
 class Section(BaseModel):
@@ -359,8 +361,11 @@ def _describe(document: Document, item: Any) -> str:
         loc = (*loc, item["loc"][-1])
         message = "missing, accepted: a value for this key"
     elif isinstance(error, FieldError):
-        loc = (*loc, *error.loc)
         message = str(error)
+        if error.other is not None:
+            other = (*loc, *error.other)
+            message += f"; also at {_locate(document.where(other), other, '')}"
+        loc = (*loc, *error.loc)
     elif isinstance(error, ValueError):
         message = str(error)
     elif item["type"] == "extra_forbidden":

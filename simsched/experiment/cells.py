@@ -266,7 +266,12 @@ def _sweep_points(
                 if key.split(".")[0] not in ("machines", "workloads", "policies"):
                     accepted = "a key below machines, workloads or policies"
                     raise ConfigurationError(f"{where}: found {key!r}, accepted: {accepted}")
-                assigned[assign(data, key, value, where)] = where
+                loc = assign(data, key, value, where)
+                for earlier in assigned:
+                    if earlier[: len(loc)] == loc:
+                        also = f"found a value that {assigned[earlier]} sets"
+                        raise ConfigurationError(f"{where}: {also}, accepted: one key for a value")
+                assigned[loc] = where
                 _keep_labels(data, experiment)
                 validate_data(data, where)
             point = changed(document, data, assigned)

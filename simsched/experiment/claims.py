@@ -108,7 +108,7 @@ def load_families(names: Sequence[str], ids: Sequence[str] = ()) -> list[Family]
     Raises
     ------
     ConfigurationError
-        Something is wrong in a file, or no file has a claim of that id.
+        Something is wrong in a file, two have one name, or no file has a claim of that id.
     """
     names = names or families()
     if ids:
@@ -123,7 +123,15 @@ def load_families(names: Sequence[str], ids: Sequence[str] = ()) -> list[Family]
                     "simsched reproduce --list shows"
                 )
         names = [name for name in names if set(ids) & set(known[name])]
-    return [load_family(name, ids or None) for name in names]
+    found: dict[str, Family] = {}
+    given: dict[str, str] = {}
+    for name in names:
+        family = load_family(name, ids or None)
+        if family.name in found:
+            beside = f"found {name!r} beside {given[family.name]!r}"
+            raise ConfigurationError(f"claims: {beside}, accepted: files of different names")
+        found[family.name], given[family.name] = family, name
+    return list(found.values())
 
 
 def ids_of(name: str | Path) -> list[str]:
@@ -200,13 +208,14 @@ def reproduce(
     """
     studies = {name: family.studies[name] for family in chosen for name in family.needed()}
     needed = {point for family in chosen for item in family.claims for point in item.points()}
+    directories = _directories(studies.values(), output)
     outcomes: dict[str, Outcome] = {}
     for name, study in studies.items():
         outcomes[name] = run_experiment(
             study.document,
             chosen=partial(_is_needed, needed, name),
             jobs=jobs,
-            output=None if output is None else output / study.planned.experiment.name,
+            output=directories[study],
             recompute=recompute,
             listener=partial(listener, name) if listener else None,
         )
@@ -219,6 +228,23 @@ def reproduce(
         }
         verdicts[family.name] = [judge(planned, rows) for planned in family.claims]
     return Reproduction(list(chosen), verdicts, list(outcomes.values()))
+
+
+def _directories(studies: Iterable[Study], output: Path | None) -> dict[Study, Path]:
+    """Return where the results of experiments go, each to a directory of its own."""
+    found: dict[Study, Path] = {}
+    users: dict[Path, Study] = {}
+    for study in studies:
+        experiment = study.planned.experiment
+        found[study] = experiment.directory() if output is None else output / experiment.name
+        other = users.setdefault(found[study].resolve(), study)
+        if other.document.path != study.document.path:
+            raise ConfigurationError(
+                f"{study.document.where(('name',))}: name: found {experiment.name!r}, accepted: "
+                f"another name than in {other.document.where(('name',))}, as the results of both "
+                f"would be in {found[study]}"
+            )
+    return found
 
 
 def _is_needed(points: Set[Point], name: str, cell: Cell) -> bool:

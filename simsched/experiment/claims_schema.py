@@ -27,7 +27,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.errors import unknown_name
-from simsched.yaml_fields import one_or_more
+from simsched.yaml_fields import one_or_more, refuse_repeats
 from simsched.yaml_reader import FieldError, Section
 
 Text = Annotated[str, Field(min_length=1)]
@@ -335,12 +335,8 @@ class ClaimsFile(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        seen: set[str] = set()
+        refuse_repeats(("claims",), [claim.id for claim in self.claims], "different ids (key id)")
         for position, claim in enumerate(self.claims):
-            if claim.id in seen:
-                message = f"found {claim.id!r} twice, accepted: different ids"
-                raise FieldError(("claims", position, "id"), message)
-            seen.add(claim.id)
             if self.source_of(claim) is None:
                 accepted = f"text that begins with one of: {', '.join(self.sources)}"
                 message = f"found {claim.source!r}, accepted: {accepted}"

@@ -122,11 +122,9 @@ def run_experiment(
     """
     begin = time.perf_counter()
     planned = plan_experiment(apply_assignments(document, list(assignments)), backend)
-    name = planned.experiment.name
-    directory = output or Path(planned.experiment.output or Path("results") / name)
     return run_planned(
         planned,
-        directory,
+        output or planned.experiment.directory(),
         jobs=jobs,
         dask=dask,
         events=events,

@@ -18,7 +18,8 @@ they are made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -27,10 +28,11 @@ from simsched.errors import ConfigurationError, unknown_name
 from simsched.policy.registry import policy_info
 from simsched.policy.user_file import is_file_spec
 from simsched.specs import format_spec
-from simsched.yaml_fields import FileName, from_spec, gather, one_or_more
+from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.yaml_reader import FieldError, Section
 
 Scalar = bool | int | float | str | None
+EACH_ONCE = "each value once"
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
 
 
@@ -154,7 +156,15 @@ class Sweep(Section):
             raise FieldError(("zip",), f"found lists of lengths {found}, accepted: equal lengths")
         twice = self.product.keys() & self.zip.keys()
         if twice:
-            raise FieldError(("zip", min(twice)), "found in product too, accepted: in one of them")
+            key = min(twice)
+            message = "found in product too, accepted: in one of them"
+            raise FieldError(("zip", key), message, ("product", key))
+        for key, values in self.product.items():
+            refuse_repeats(("product", key), [_comparable(value) for value in values], EACH_ONCE)
+        if self.zip:
+            rows = [tuple(map(_comparable, row)) for row in zip(*self.zip.values(), strict=True)]
+            names = rows if len(self.zip) > 1 else [name for (name,) in rows]
+            refuse_repeats(("zip", next(iter(self.zip))), names, EACH_ONCE)
         return self
 
 
@@ -222,21 +232,19 @@ class Experiment(Section):
     output: Annotated[str, Field(min_length=1)] | None = None
     sweep: Sweep | None = None
 
+    def directory(self) -> Path:
+        """Return where its results go, unless somebody asks for another place."""
+        return Path(self.output or Path("results") / self.name)
+
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
         for what in ("machines", "workloads", "policies"):
-            seen: list[str] = []
-            for position, label in enumerate(labels(getattr(self, what))):
-                if label in seen:
-                    message = f"found {label!r} twice, accepted: different labels (key label)"
-                    raise FieldError((what, position), message)
-                seen.append(label)
+            refuse_repeats((what,), labels(getattr(self, what)), "different labels (key label)")
         known = labels(self.policies)
         if self.baseline is not None and self.baseline not in known:
             self._check_policies()  # a misspelt policy is the likely reason
             raise FieldError(("baseline",), unknown_name("policy label", self.baseline, known))
-        if len(set(self.seeds)) != len(self.seeds):
-            raise FieldError(("seeds",), "found a seed twice, accepted: different seeds")
+        refuse_repeats(("seeds",), self.seeds, "different seeds")
         return self
 
     def _check_policies(self) -> None:
@@ -263,3 +271,8 @@ def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
     if isinstance(entry, PolicyEntry):
         return format_spec(entry.name, entry.parameters)
     return entry.name
+
+
+def _comparable(value: object) -> Hashable:
+    """Return a swept value such that equal ones are found; 4 and 4.0 are equal."""
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)

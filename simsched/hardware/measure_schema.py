@@ -31,7 +31,7 @@ from simsched.hardware.runtime import MAX_WORKERS
 from simsched.policy.registry import list_policies, make_policy, parse_policy_spec, policy_from_spec
 from simsched.policy.user_file import is_file_spec
 from simsched.resources import data_dir
-from simsched.yaml_fields import FileName, from_spec, gather, one_or_more
+from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.yaml_reader import Document, FieldError, Section, read_named, validate_document
 
 
@@ -141,16 +141,9 @@ class Matrix(Section):
 
     @model_validator(mode="after")
     def _check_duplicates(self) -> Self:
-        for key, values in (
-            ("programs", self.labels()),
-            ("policies", self.policies),
-            ("workers", self.workers),
-        ):
-            for position, value in enumerate(values):
-                if value in values[:position]:
-                    hint = " labels (key label)" if key == "programs" else f" {key}"
-                    message = f"found {value!r} twice, accepted: different{hint}"
-                    raise FieldError((key, position), message)
+        refuse_repeats(("programs",), self.labels(), "different labels (key label)")
+        refuse_repeats(("policies",), self.policies, "different policies")
+        refuse_repeats(("workers",), self.workers, "different workers")
         return self
 
     def labels(self) -> list[str]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from simsched.docstrings import parameter_texts
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import import_modules
+from simsched.formats import check_name, import_modules
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Parameter, parameters_of
 
@@ -91,9 +91,16 @@ def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., P
         Name in experiments and of the C file.
     small : mapping
         Arguments for a run of some milliseconds.
+
+    Raises
+    ------
+    ValueError
+        The name is taken.
     """
 
     def register(build: Callable[..., Program]) -> Callable[..., Program]:
+        known = _programs.get(name)
+        check_name(f"program {name!r}", known.build if known else None, build)
         _programs[name] = ProgramBuilder(name, build, small)
         return build
 

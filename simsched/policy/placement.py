@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.errors import ConfigurationError, unknown_name
+from simsched.formats import check_name
 from simsched.machine.model import Machine
 from simsched.policy.base import Placement, Policy, View, param
 from simsched.policy.subgraphs import preorder
@@ -36,13 +37,12 @@ def placement(name: str) -> Callable[[PlacementRule], PlacementRule]:
 
     Raises
     ------
-    PolicyError
+    ValueError
         When the name is taken.
     """
 
     def decorate(rule: PlacementRule) -> PlacementRule:
-        if name in _rules and _rules[name].__code__.co_filename != rule.__code__.co_filename:
-            raise PolicyError(f"placement {name!r}: registered twice")
+        check_name(f"placement {name!r}", _rules.get(name), rule)
         _rules[name] = rule
         return rule
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import import_modules, summary_of
+from simsched.formats import import_modules, place_of, summary_of
 from simsched.units import parse_size
 from simsched.workload.graph import Workload
 
@@ -145,6 +146,8 @@ class WorkloadGenerator:
         One sentence about it.
     small : dict of str to object
         Parameters of a small instance, for checks that run every generator.
+    place : str
+        Where it has got its name.
     """
 
     name: str
@@ -152,6 +155,7 @@ class WorkloadGenerator:
     parameters: dict[str, Parameter]
     summary: str
     small: dict[str, object]
+    place: str
 
 
 _registered: dict[str, WorkloadGenerator] = {}
@@ -182,7 +186,7 @@ def generator(
     """
 
     def register(function: Function) -> Function:
-        _register(name, function, summary_of(function), small)
+        _register(name, function, summary_of(function), small, place_of(function))
         return function
 
     return register
@@ -225,18 +229,20 @@ def variant(
         return made(seed, **parameters)
 
     program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
-    _register(name, program, summary, small)
+    caller = sys._getframe(1)  # the function is the same for all its variants
+    place = f"{caller.f_globals['__name__']}, line {caller.f_lineno}"
+    _register(name, program, summary, small, place)
 
 
 def _register(
-    name: str, function: Generator, summary: str, small: Mapping[str, object] | None
+    name: str, function: Generator, summary: str, small: Mapping[str, object] | None, place: str
 ) -> None:
-    """Add a generator to those that are known."""
+    """Add a generator to those that are known; the same one again when its module is reloaded."""
     taken = _registered.get(name)
-    if taken is not None and _place(taken.function) != _place(function):
-        raise ValueError(f"workload {name!r} is registered by {_place(taken.function)} already")
+    if taken is not None and taken.place != place:
+        raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
     _registered[name] = WorkloadGenerator(
-        name, function, parameters_of(function), summary, dict(small or {})
+        name, function, parameters_of(function), summary, dict(small or {}), place
     )
 
 
@@ -387,7 +393,7 @@ def parameters_of(function: Callable[..., object]) -> dict[str, Parameter]:
         if item.kind is not item.KEYWORD_ONLY:
             continue
         if item.default is item.empty:
-            raise ValueError(f"{_place(function)}: parameter {name} has no default")
+            raise ValueError(f"{place_of(function)}: parameter {name} has no default")
         found[name] = _parameter(name, hints[name], item.default)
     return found
 
@@ -403,11 +409,6 @@ def _discover() -> None:
             raise ConfigurationError(
                 f"entry point {point.name} = {point.value} of group {ENTRY_POINT_GROUP}: {error}"
             ) from error
-
-
-def _place(function: Callable[..., object]) -> str:
-    """Return where a function is defined."""
-    return f"{function.__module__}.{function.__qualname__}"
 
 
 def _parameter(name: str, hint: Any, default: object) -> Parameter:

@@ -74,6 +74,14 @@ def write(folder: Path, *, lines: dict[str, str] | None = None) -> Path:
         ),
         ({"policies": "[cilck]"}, r"bad\.yaml:4: .*'cilck'; did you mean 'cilk'"),
         (
+            {"policies": "\n  - cilk\n  - {name: cilk_a, label: cilk}"},
+            r"bad\.yaml:6: policies\[1\]: found 'cilk' twice, .* at \S*bad\.yaml:5: policies\[0\]",
+        ),
+        (
+            {"sweep": "{product: {machines.0.workers: [2, 2]}}"},
+            r"bad\.yaml:5: sweep\.product\.machines\.0\.workers\[1\]: found 2 twice, accepted",
+        ),
+        (
             {"policies": "['cilk[placement=interleav]']"},
             r"bad\.yaml:4: .*'interleav'; did you mean 'interleave'",
         ),

@@ -170,4 +170,4 @@ def test_several_measurements(simsched: Command) -> None:
     assert len(read_measurements(Path("both/two")).runs) == 8
     code, output, messages = simsched("measure", "one.yaml", "one.yaml")
     assert (code, output) == (2, "")
-    assert "two measurements of one name: one, one" in messages
+    assert "name: found 'one', accepted: another name than in" in messages

@@ -111,6 +111,32 @@ def test_everything_wrong_is_found_before_the_first_run(
         check(make_plain(**changes))
 
 
+@pytest.mark.parametrize(
+    ("keys", "refused"),
+    [
+        (("policies.cilk_a.steal_take", "policies.0.steal_take"), True),
+        (("policies.cilk_a.steal_take", "policies.0"), True),
+        (("policies.0", "policies.cilk_a.steal_take"), False),
+        (("policies.cilk_a.steal_take", "policies.work_sharing.placement"), False),
+    ],
+)
+def test_no_swept_value_replaces_another(
+    make_plain: Any, keys: tuple[str, str], refused: bool
+) -> None:
+    values: dict[str, list[Any]] = {
+        "policies.0": ["cilk_a", {"name": "cilk_a", "spawn": "parent_first"}],
+        "policies.work_sharing.placement": ["first_touch", "interleave"],
+    }
+    product = {key: values.get(key, ["oldest", "newest"]) for key in keys}
+    plain = make_plain(policies=["cilk_a", "work_sharing"], seeds=1, sweep={"product": product})
+    if refused:
+        message = rf"sweep\.product\.{keys[1]}: found a value that .*{keys[0]} sets"
+        with pytest.raises(SimschedError, match=message):
+            check(plain)
+    else:
+        check(plain)
+
+
 def test_only_workloads_of_runs_that_are_missing_are_built(
     make_plain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

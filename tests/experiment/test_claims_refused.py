@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simsched.errors import ConfigurationError
+from simsched.experiment.claims import load_families, reproduce
 
-from .claim_cases import AT_ONE, SERIES, SIZE, Load
+from .claim_cases import AT_ONE, EXPERIMENT, SERIES, SIZE, Load
 
 
 @pytest.mark.parametrize(
@@ -126,5 +129,24 @@ def test_a_wrong_claim_is_refused_before_anything_runs(
 
 def test_an_id_is_given_once(load: Load) -> None:
     claim = {"id": "same", "not_evaluable": "lost"}
-    with pytest.raises(ConfigurationError, match="found 'same' twice"):
+    with pytest.raises(ConfigurationError, match=r"claims\[1\]: found 'same' twice, .*claims\[0\]"):
         load(claim, claim)
+
+
+def test_families_and_experiments_do_not_replace_each_other(tmp_path: Path) -> None:
+    """Verdicts go by the name of the family, results into a directory named by the experiment."""
+    files = []
+    for folder, name in (("one", "claims"), ("two", "claims"), ("two", "others")):
+        file = tmp_path / folder / f"{name}.yaml"
+        file.parent.mkdir(exist_ok=True)
+        (file.parent / "sizes.yaml").write_text(EXPERIMENT)
+        claim = {**AT_ONE, "id": "c", "kind": "numeric", "experiment": "sizes.yaml"}
+        claim |= {"source": "Book §1", "policy": "cilk", "value": 1}
+        file.write_text(json.dumps({"sources": {"Book": "A book"}, "claims": [claim]}))
+        files.append(str(file))
+    with pytest.raises(ConfigurationError, match=r"two/claims\.yaml' beside .*one/claims\.yaml'"):
+        load_families(files[:2])
+    same = r"two/sizes\.yaml:1: name: found 'sizes', accepted: another .*one/sizes\.yaml:1"
+    with pytest.raises(ConfigurationError, match=same):
+        reproduce(load_families([files[0], files[2]]), output=tmp_path / "results")
+    assert not (tmp_path / "results").exists()

@@ -208,7 +208,7 @@ def test_a_generator_of_another_package_counts_by_its_code(
         names: dict[str, Any] = {"__name__": "other", "__file__": str(tmp_path / "other.py")}
         exec(compile((tmp_path / "other.py").read_text(), names["__file__"], "exec"), names)
         known = registry.find_workload("fork_join")
-        other = registry.WorkloadGenerator("other", names["other"], known.parameters, "", {})
+        other = registry.WorkloadGenerator("other", names["other"], known.parameters, "", {}, "")
         monkeypatch.setitem(registry._registered, "other", other)
         cell = cells(make_plain(workloads=["other"], seeds=1))[0]
         assert cell.workload_source.build().graph.n_tasks > 1

@@ -51,7 +51,7 @@ def test_workload_labels_come_from_name_or_file() -> None:
     [
         ({"machine": []}, "unknown key 'machine'; did you mean 'machines'"),
         ({"seeds": 0}, "seeds: found 0, accepted: 1 to 100000 seeds"),
-        ({"seeds": [1, 1]}, "seeds: found a seed twice"),
+        ({"seeds": [3, 1, 3]}, r"seeds\[2\]: found 3 twice, .*; also at .*seeds\[0\]"),
         ({"seeds": [-1]}, "seeds"),
         ({"seeds": "many"}, "seeds: found 'many'"),
         ({"backend": "nativ"}, "backend: found 'nativ'.*did you mean 'native'"),
@@ -76,7 +76,19 @@ def test_workload_labels_come_from_name_or_file() -> None:
         ({"name": "a/b"}, "name: found 'a/b'"),
         ({"sweep": {"zip": {"a": [1], "b": [1, 2]}}}, "a: 1, b: 2, accepted: equal lengths"),
         ({"sweep": {"product": {"a": []}}}, "sweep.product.a"),
-        ({"sweep": {"zip": {"a": [1]}, "product": {"a": [1]}}}, "found in product too"),
+        (
+            {"sweep": {"zip": {"a": [1]}, "product": {"a": [1]}}},
+            r"sweep\.zip\.a: found in product too, .*; also at .*sweep\.product\.a",
+        ),
+        (
+            {"sweep": {"product": {"a": [4, 5, 4.0]}}},
+            r"sweep\.product\.a\[2\]: found 4.0 twice, .*; also at .*sweep\.product\.a\[0\]",
+        ),
+        ({"sweep": {"product": {"a": [["x"], ["x"]]}}}, r"sweep\.product\.a\[1\]: found .* twice"),
+        (
+            {"sweep": {"zip": {"a": [1, 1, 1], "b": [2, 3, 2]}}},
+            r"sweep\.zip\.a\[2\]: found \(1, 2\) twice, .*; also at .*sweep\.zip\.a\[0\]",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:

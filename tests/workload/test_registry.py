@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ from simsched.workload import TaskGraph, Workload, list_workloads, make_workload
 from simsched.workload.builder import build_graph
 from simsched.workload.registry import (
     Bounds,
+    Count,
     Size,
     WorkloadGenerator,
     find_workload,
@@ -202,8 +204,21 @@ def test_a_name_is_taken_once(scratch: dict[str, WorkloadGenerator]) -> None:
     def other(seed: int) -> Workload:
         return make_workload("chain", {}, seed)
 
-    with pytest.raises(ValueError, match=r"'heat' is registered by simsched\.workload"):
+    with pytest.raises(ValueError, match=r"'heat': registered twice, by simsched\.workload"):
         generator("heat")(other)
+
+
+def test_variants_of_one_function_do_not_replace_each_other(
+    scratch: dict[str, WorkloadGenerator],
+) -> None:
+    def chain(name: str, seed: int, *, tasks: Count = 5) -> Workload:
+        return replace(make_workload("chain", {"tasks": tasks}, seed), name=name)
+
+    for _ in range(2):  # as when a module is executed again
+        variant("short", chain, "A short chain.")
+    with pytest.raises(ValueError, match=r"'short': registered twice, by .*, line \d+ and by .*"):
+        variant("short", chain, "Another one.", tasks=50)
+    assert make_workload("short", {}).graph.n_tasks == 5
 
 
 def test_parameters_need_defaults_and_plain_types(scratch: dict[str, WorkloadGenerator]) -> None:

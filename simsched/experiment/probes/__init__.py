@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.inputs import machine_named, workload_source
 from simsched.experiment.schema import WorkloadEntry
-from simsched.formats import import_modules, summary_of
+from simsched.formats import check_name, import_modules, summary_of
 from simsched.machine.model import Machine
 from simsched.workload.graph import Workload
 
@@ -52,9 +52,7 @@ def probe(name: str) -> Callable[[Function], Function]:
     """
 
     def register(function: Function) -> Function:
-        known = _probes.get(name)
-        if known is not None and known.__module__ != function.__module__:
-            raise ValueError(f"probe {name!r} is registered twice")
+        check_name(f"probe {name!r}", _probes.get(name), function)
         for item in inspect.signature(function).parameters.values():
             kind, of = _types(item)
             named = kind in _WORDS and (kind != "list" or of in _WORDS)

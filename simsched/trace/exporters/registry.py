@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import check_options, import_modules, options_of, summary_of
+from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
 from simsched.trace.exporters._source import check_recording
 from simsched.trace.recording import Recording
 
@@ -75,8 +75,8 @@ def exporter(name: str, *, suffixes: tuple[str, ...]) -> Callable[[F], F]:
     """
 
     def register(write: F) -> F:
-        if name in _exporters:
-            raise ValueError(f"exporter {name!r} is registered twice")
+        known = _exporters.get(name)
+        check_name(f"exporter {name!r}", known.write if known else None, write)
         _exporters[name] = Exporter(name, suffixes, write)
         return write
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, TraceError, unknown_name
-from simsched.formats import check_options, import_modules, options_of, summary_of
+from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
 from simsched.trace.recording import Recording
 
 Read = Callable[..., Recording]
@@ -75,8 +75,8 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
     """
 
     def register(read: F) -> F:
-        if name in _importers:
-            raise ValueError(f"trace importer {name!r} is registered twice")
+        known = _importers.get(name)
+        check_name(f"trace importer {name!r}", known.read if known else None, read)
         _importers[name] = TraceImporter(name, read, recognises)
         return read
 

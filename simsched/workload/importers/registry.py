@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.errors import ConfigurationError, GraphError, unknown_name
-from simsched.formats import check_options, import_modules, options_of, summary_of
+from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
 from simsched.workload.graph import Workload
 from simsched.workload.importers._source import read_head
 from simsched.workload.importers.measured import MeasuredWorkload
@@ -83,8 +83,8 @@ def importer(
     """
 
     def register(read: F) -> F:
-        if name in _importers:
-            raise ValueError(f"importer {name!r} is registered twice")
+        known = _importers.get(name)
+        check_name(f"importer {name!r}", known.read if known else None, read)
         _importers[name] = Importer(name, suffixes, read, recognises)
         return read
 

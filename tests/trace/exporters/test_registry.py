@@ -31,7 +31,7 @@ def test_formats_are_found_and_described() -> None:
 
 def test_a_name_is_registered_once() -> None:
     exporters()
-    with pytest.raises(ValueError, match="'chrome' is registered twice"):
+    with pytest.raises(ValueError, match=r"'chrome': registered twice, by simsched\."):
         exporter("chrome", suffixes=(".x",))(lambda recording, path: [])
 
 

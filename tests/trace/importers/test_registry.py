@@ -14,7 +14,7 @@ def test_every_importer_is_found_and_says_what_it_reads():
 
 
 def test_a_name_is_taken_once():
-    with pytest.raises(ValueError, match="'starvz' is registered twice"):
+    with pytest.raises(ValueError, match=r"'starvz': registered twice, by simsched\."):
         trace_importer("starvz", recognises=lambda path: False)(lambda path: None)
 
 

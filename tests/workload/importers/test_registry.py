@@ -25,7 +25,7 @@ def test_every_format_is_found_by_walking_the_package():
 
 def test_a_taken_name_is_refused():
     importers()
-    with pytest.raises(ValueError, match="'dot' is registered twice"):
+    with pytest.raises(ValueError, match=r"'dot': registered twice, by simsched\."):
         importer("dot", suffixes=(".x",))(lambda path: None)
 
 
