@@ -47,6 +47,8 @@ STAT = Path("/proc/stat")
 BUSY, STOLEN = 0.05, 0.01
 #: A spread above this share is worth a warning.
 LOOSE = 0.25
+#: Cores that a message names.
+MOST_NAMED = 8
 #: What is taken for the first-level cache where the system states none.
 USUAL_L1_BYTES = 32 * 1024
 
@@ -153,7 +155,7 @@ def calibrate_machine(
     chosen = sorted(allowed if cores is None else set(cores))
     wrong = sorted(set(chosen) - set(allowed))
     if wrong or not chosen:
-        raise ConfigurationError(f"cores: found {wrong[:8] or 'none'}, accepted {allowed}")
+        raise ConfigurationError(f"cores: found {_shortened(wrong)}, accepted {allowed}")
     started, begin = datetime.now(UTC), time.monotonic()
     before = _usage(chosen)
     host = read_host(chosen)
@@ -227,6 +229,12 @@ class Usage:
     busy_s: float
     stolen_s: float
     own_s: float
+
+
+def _shortened(cores: list[int]) -> str:
+    """Return the first of some cores, and how many more there are."""
+    more = len(cores) - MOST_NAMED
+    return f"{cores[:MOST_NAMED] or 'none'}" + (f" and {more} more" if more > 0 else "")
 
 
 def _usage(cores: Sequence[int], stat: Path = STAT) -> Usage | None:

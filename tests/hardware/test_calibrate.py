@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,10 +81,18 @@ def test_use_of_chosen_cores(tmp_path: Path) -> None:
     assert module._usage([1], tmp_path / "none") is None
 
 
-@pytest.mark.parametrize("cores", [[10**6], [FIRST, -1], []])
-def test_cores_that_may_not_be_used(cores: list[int]) -> None:
-    with pytest.raises(ConfigurationError, match=r"cores: found .*, accepted \["):
-        calibrate_machine(cores)
+@pytest.mark.parametrize(
+    ("cores", "found"),
+    [
+        ([10**6], r"\[1000000\]"),
+        ([FIRST, -1], r"\[-1\]"),
+        ([], "none"),
+        (range(10**6, 10**6 + 11), r"\[1000000, .*, 1000007\] and 3 more"),
+    ],
+)
+def test_cores_that_may_not_be_used(cores: Sequence[int], found: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"cores: found {found}, accepted \["):
+        calibrate_machine(list(cores))
 
 
 def test_this_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
