@@ -10,6 +10,7 @@ from pathlib import Path
 
 from simsched.errors import ModelError, PolicyError, SimschedError
 from simsched.policy import Policy
+from simsched.policy.registry import called
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NO_MEMORY = (
@@ -19,13 +20,15 @@ NO_MEMORY = (
 
 
 @contextmanager
-def explained(policy: Policy) -> Iterator[None]:
+def explained(policy: Policy, name: str) -> Iterator[None]:
     """Turn what a policy's code has caused, and a lack of memory, into an error of the user's.
 
     Parameters
     ----------
     policy : Policy
         The policy of the run inside.
+    name : str
+        What the user calls it.
 
     Raises
     ------
@@ -36,24 +39,24 @@ def explained(policy: Policy) -> Iterator[None]:
         a policy from outside the package has returned.
     """
     try:
-        yield
+        with called(type(policy), name):
+            yield
     except SimschedError:
         raise
     except MemoryError as error:
         raise ModelError(NO_MEMORY) from error
     except (Exception, SystemExit) as error:
-        message = _blame(error, policy)
+        message = _blame(error, policy, name)
         if message is None:
             raise
         raise PolicyError(message) from error
 
 
-def _blame(error: BaseException, policy: Policy) -> str | None:
+def _blame(error: BaseException, policy: Policy, name: str) -> str | None:
     """Return what to say when the policy is to blame, None when it is not."""
     file = _source(type(policy))
     if file is None:
         return None
-    name = policy.name or type(policy).__name__
     what = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).resolve() == file]

@@ -70,7 +70,7 @@ def run_cell(
     try:
         workload = _built(cell)
         reset_peak_rss()
-        with explained(policy), _sink(cell, events) as file:
+        with explained(policy, cell.policy), _sink(cell, events) as file:
             times = _task_times(workload, file)
             begin = time.perf_counter()
             run = simulate(

@@ -230,7 +230,7 @@ def measure_side(cells: Sequence[Cell]) -> Side:
 
 def _parts(cell: Cell) -> TimeParts:
     """Simulate one run with its event trace."""
-    with explained(cell.policy_model):
+    with explained(cell.policy_model, cell.policy):
         run = simulate(
             cell.machine_model,
             cell.workload_source.build(),

@@ -68,7 +68,7 @@ def simulate_cell(
             "memory; choose some iterations, such as iterations=(1, 3)"
         )
     sink = _SomeIterations(first, last)
-    with explained(cell.policy_model):
+    with explained(cell.policy_model, cell.policy):
         run = simulate(
             cell.machine_model,
             cell.workload_source.build(),

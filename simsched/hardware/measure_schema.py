@@ -28,7 +28,13 @@ from simsched.errors import SimschedError, unknown_name
 from simsched.hardware.mode import mode_of
 from simsched.hardware.program import make_program, program_names, program_parameters
 from simsched.hardware.runtime import MAX_WORKERS
-from simsched.policy.registry import list_policies, make_policy, parse_policy_spec, policy_from_spec
+from simsched.policy.registry import (
+    called,
+    list_policies,
+    make_policy,
+    parse_policy_spec,
+    policy_from_spec,
+)
 from simsched.policy.user_file import is_file_spec
 from simsched.resources import data_dir
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
@@ -48,7 +54,9 @@ def _policy(text: str) -> str:
         known = [info.name for info in list_policies()]
         if name not in known and not is_file_spec(name):
             raise ValueError(unknown_name("policy", name, filter(_is_measurable, known)))
-        mode_of(policy_from_spec(text))
+        policy = policy_from_spec(text)
+        with called(type(policy), name):
+            mode_of(policy)
     except SimschedError as error:
         raise ValueError(str(error)) from error
     return text.strip()

@@ -20,6 +20,7 @@ from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
 from simsched.policy.base import Policy
 from simsched.policy.recorded import Recorded
+from simsched.policy.registry import called
 from simsched.trace.recording import Recording
 from simsched.workload.graph import Workload
 
@@ -204,9 +205,12 @@ def replay(
         assert isinstance(chosen, Recorded)
         chosen = schedule(measured, prepared.slots, overtake=chosen.overtake)
         runs = 1
-    found = [_simulated(target, prepared, chosen, n_workers, seed, backend) for seed in range(runs)]
-    used = (*prepared.used, *_circumstances(recording, measured, target, chosen, own, runs))
     label = policy if isinstance(policy, str) else type(chosen).name
+    with called(type(chosen), label):
+        found = [
+            _simulated(target, prepared, chosen, n_workers, seed, backend) for seed in range(runs)
+        ]
+    used = (*prepared.used, *_circumstances(recording, measured, target, chosen, own, runs))
     return _compare(recording, measured, target, label, found, used, own)
 
 

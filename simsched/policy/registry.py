@@ -19,12 +19,13 @@ import pkgutil
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
-from simsched.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.errors import ConfigurationError, PolicyError, SimschedError, unknown_name
 from simsched.policy.base import Policy
 from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.specs import Spec, parse_spec
@@ -256,6 +257,31 @@ def spec_of(policy: Policy) -> Spec:
     return Spec(name, differing)
 
 
+@contextmanager
+def called(cls: type[Policy], name: str) -> Iterator[None]:
+    """Let errors of a policy name it as the user has; the class knows no name but its own.
+
+    Parameters
+    ----------
+    cls : type
+        Class of the policy.
+    name : str
+        What the user has written: a preset, perhaps with parameters, or a label.
+
+    Raises
+    ------
+    SimschedError
+        What is raised inside, with that name.
+    """
+    try:
+        yield
+    except SimschedError as error:
+        what = str(error).removeprefix(f"policy {cls.name or cls.__name__}: ")
+        if what == str(error):
+            raise
+        raise type(error)(f"policy {name}: {what}") from error
+
+
 def parse_policy_spec(text: str) -> Spec:
     """Return name and parameters of a policy written as ``name`` or ``name[key=value, ...]``.
 
@@ -313,14 +339,8 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
         if wants_float and is_int and abs(value) >= MAX_FLOAT:
             raise ConfigurationError(f"policy {name}: parameter {key}: found a number too large")
         values[key] = float(value) if wants_float and is_int else value
-    try:
+    with called(cls, name):
         return cls(**values)
-    except ConfigurationError as error:
-        # A class knows its own name only, which need not be what the user has written.
-        what = str(error).removeprefix(f"policy {cls.name or cls.__name__}: ")
-        if what == str(error):
-            raise
-        raise ConfigurationError(f"policy {name}: {what}") from error
 
 
 def _add(name: str, cls: type[Policy], params: Mapping[str, Any], description: str) -> None:

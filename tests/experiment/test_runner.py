@@ -17,6 +17,8 @@ import pytest
 from simsched.atomic import HOST
 from simsched.errors import ConfigurationError, ModelError, PolicyError
 from simsched.experiment.blame import explained
+from simsched.experiment.cell_run import run_cell
+from simsched.experiment.cells import plan_experiment
 from simsched.experiment.pool import WorkerLostError, _Worker
 from simsched.experiment.runner import Interrupted, Outcome, run_experiment
 from simsched.experiment.store import Store
@@ -120,8 +122,14 @@ def test_a_fault_of_the_policy_in_a_worker_names_its_file(make_plain: Any, tmp_p
 
 
 def test_a_fault_of_the_program_is_not_taken_for_wrong_input() -> None:
-    with pytest.raises(ZeroDivisionError), explained(make_policy("cilk")):
+    with pytest.raises(ZeroDivisionError), explained(make_policy("cilk"), "cilk"):
         raise ZeroDivisionError
+
+
+def test_a_policy_that_refuses_is_named_as_it_was_asked_for(make_plain: Any) -> None:
+    planned = plan_experiment(Document(None, make_plain(policies=["heft[insertion=false]"])))
+    with pytest.raises(ModelError, match=r": policy heft\[insertion=false\]: found a spawn tree"):
+        run_cell(planned.cells[0])
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -113,6 +113,10 @@ def test_shipped_files(name: str) -> None:
             r"accepted: random_stealing, work_sharing and their presets",
         ),
         (
+            {"policies": "[mps]"},
+            r"m\.yaml:3: policies\[0\]: policy mps: the task runtime cannot schedule like that",
+        ),
+        (
             {"policies": "[cilk_b]"},
             r"m\.yaml:3: policies\[0\]: unknown policy 'cilk_b'; did you mean 'cilk.*accepted: ",
         ),
