@@ -1,7 +1,8 @@
-"""Titles of plots: no wider than their axes, wherever these end up."""
+"""Titles and labels of plots: no wider than their axes, wherever these end up."""
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import pytest
@@ -110,6 +111,21 @@ def test_plots_of_a_result_have_such_titles() -> None:
     figure.draw_without_rendering()
     for axes in panels:
         assert title(axes).get_window_extent().width <= axes.bbox.width
+
+
+@pytest.mark.parametrize("kind", ["gantt", "bandwidth", "speedup", "locality", "makespan"])
+def test_labels_of_neighbours_do_not_overlap(kind: str) -> None:
+    """Below four charts of one figure, their labels lay one over the other."""
+    result = simsched.run("amd_4x_opteron8380", "heat[rows=64,columns=64]", "cilk_a", jobs=1)
+    figure = Figure(figsize=(12.0, 3.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, 3)
+    for axes in panels:
+        getattr(result.plot, kind)(ax=axes)
+    figure.draw_without_rendering()
+    labels = [axes.xaxis.label.get_window_extent() for axes in panels]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(labels))
+    assert all(label.y0 >= 0.0 for label in labels)
 
 
 def test_panels_of_the_command_line_have_such_titles() -> None:

@@ -19,6 +19,7 @@ from simsched.report.plots.common import (
     time_axis,
     time_scale,
 )
+from simsched.report.plots.titles import set_xlabel
 from simsched.trace.metrics import PS, flow_times, memory_kinds, path_nodes, spread
 
 BINS = 200
@@ -135,6 +136,6 @@ def bandwidth(
         f"means over {(edges[1] - edges[0]) / wide:.3g} {small}; "
         "the bytes of an access are spread evenly over its time"
     )
-    axes.set_xlabel(f"time [{unit}]\n{note}", fontsize=9)
+    set_xlabel(axes, f"time [{unit}]\n{note}")
     axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return finish(axes, title or run_name(run))

@@ -23,6 +23,7 @@ from simsched.report.plots.common import (
     time_scale,
 )
 from simsched.report.plots.occupancy import RUNTIME, Bars, busy_bars, occupancy, rows_of
+from simsched.report.plots.titles import set_xlabel
 
 MAX_BARS = 4000  #: more are added up
 ROWS, COLUMNS = 128, 800  #: of cells, about
@@ -92,7 +93,7 @@ def gantt(
     for border in borders:
         axes.axhline(border, color="#888888", linewidth=0.6)
     _mark(axes, bars, factor)
-    axes.set_xlabel(f"time [{unit}]\n{note}", fontsize=9)
+    set_xlabel(axes, f"time [{unit}]\n{note}")
     return finish(axes, title or run_name(run))
 
 

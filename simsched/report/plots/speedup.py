@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.summary import Estimate, estimate, grouped
 from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name, set_limits
+from simsched.report.plots.titles import set_xlabel
 
 Row = Mapping[str, Any]
 MAX_BARS = 120
@@ -139,7 +140,7 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
             text, (edge, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
         )
     axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
-    axes.set_xlabel("times as fast (dashed: equal; with 95 % confidence over seeds)", fontsize=9)
+    set_xlabel(axes, "times as fast (dashed: equal; with 95 % confidence over seeds)")
     return finish(axes, f"Speed-up over {baseline}")
 
 
@@ -166,7 +167,7 @@ def _lines(
         )
     axes.axhline(1.0, color="#555555", linewidth=0.9, linestyle="--")
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel(x, fontsize=9)
+    set_xlabel(axes, x)
     axes.set_ylabel(f"speed-up over {baseline}", fontsize=9)
     axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return finish(axes, f"Speed-up over {baseline} (dashed: equal)")

@@ -1,4 +1,4 @@
-"""Titles as wide as their axes."""
+"""Titles, and labels of horizontal axes, as wide as their axes."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 
-class _Title(Text):
-    """A title that is broken where its axes end, whenever it is measured or drawn.
+class _Fitted(Text):
+    """A text that is broken where its axes end, whenever it is measured or drawn.
 
     How wide axes are is known no earlier: layouts make room for labels, legends and neighbours.
     """
 
-    axes: Axes
-    whole: str  #: what the title says, in one line or as many as the caller has given it
-    broken: str  #: what is shown of it; something else is a title that somebody else has set
+    within: Axes
+    whole: str  #: what the text says, in one line or as many as the caller has given it
+    broken: str  #: what is shown of it; something else is a text that somebody else has set
 
     def get_window_extent(self, *args: Any, **kwargs: Any) -> Bbox:
-        """Break the title; return the rectangle that it covers, in pixels."""
+        """Break the text; return the rectangle that it covers, in pixels."""
         self._break()
         return super().get_window_extent(*args, **kwargs)
 
     def draw(self, *args: Any, **kwargs: Any) -> None:
-        """Break the title and draw it."""
+        """Break the text and draw it."""
         self._break()
         super().draw(*args, **kwargs)
 
     def _break(self) -> None:
         if self.get_text() != self.broken:
             return
-        width = self.axes.bbox.width
+        width = self.within.bbox.width
         ruler = Text(fontproperties=self.get_fontproperties())
-        ruler.set_figure(self.axes.figure)
+        ruler.set_figure(self.within.figure)
 
         def fits(text: str) -> bool:
             ruler.set_text(text)
@@ -56,9 +56,27 @@ def set_title(axes: Axes, text: str) -> None:
     text : str
         The title; lines are broken at spaces, words wider than the axes inside.
     """
-    title: Any = axes.set_title(text, fontsize=10, loc="left")
-    title.__class__ = _Title  # axes make their titles themselves
-    title.whole = title.broken = text
+    _fit(axes.set_title(text, fontsize=10, loc="left"), axes)
+
+
+def set_xlabel(axes: Axes, text: str) -> None:
+    """Label a horizontal axis, in as many lines as it takes not to reach into other axes.
+
+    Parameters
+    ----------
+    axes : Axes
+        Whose horizontal axis it is.
+    text : str
+        The label; lines are broken as those of titles are.
+    """
+    _fit(axes.set_xlabel(text, fontsize=9), axes)
+
+
+def _fit(text: Any, axes: Axes) -> None:
+    """Let a text be as wide as axes, which have made it themselves."""
+    text.__class__ = _Fitted
+    text.within = axes
+    text.whole = text.broken = text.get_text()
 
 
 def broken(text: str, fits: Callable[[str], bool]) -> str:

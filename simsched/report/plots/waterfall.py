@@ -18,6 +18,7 @@ from simsched.report.plots.common import (
     shares_x,
     time_axis,
 )
+from simsched.report.plots.titles import set_xlabel
 
 #: Parts below this share of the longer makespan are drawn as one.
 LEAST_SHARE = 1e-3
@@ -68,7 +69,7 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
     axes.barh(last, goal / factor, color=WHOLE, height=0.7)
     _label(axes, goal / factor, last, f"{goal / factor:.4g}")
     note = f"; the axis begins at {lowest / factor:.3g}, not at 0" if lowest else ""
-    axes.set_xlabel(f"time of the mean worker [{unit}]{note}", fontsize=9)
+    set_xlabel(axes, f"time of the mean worker [{unit}]{note}")
     keys = (("makespan", WHOLE), ("B spends less", SHORTER), ("B spends more", LONGER))
     handles = [Patch(color=colour, label=text) for text, colour in keys]
     axes.legend(
