@@ -33,7 +33,7 @@ INTERRUPTED = 130
 def examples(*commands: str) -> str:
     """Return the end of a help text: commands as they are typed."""
     lines = "\n".join(f"  simsched {command}" for command in commands)
-    # The form feed-like mark keeps the lines apart that follow it.
+    # After this mark Click keeps lines as they are up to the next empty one.
     return f"\b\nExamples:\n{lines}"
 
 

@@ -39,8 +39,7 @@ Comparison = Literal[
 ]
 #: How many of the cases have to agree.
 QUANTIFIERS = ("every", "some", "most")
-#: What turns all cases into one number; the last four need `along`.
-REDUCTIONS = ("mean", "min", "max", "sum", "spread", "slope", "argmin", "argmax", "crossing")
+#: What makes one number of all cases and needs `along`.
 ALONG_ONLY = ("slope", "argmin", "argmax", "crossing")
 Over = Literal[
     "every", "some", "most", "mean", "min", "max", "sum", "spread",

@@ -188,11 +188,6 @@ def read_matrix(document: Document) -> Matrix:
     return matrix
 
 
-def list_matrices() -> list[str]:
-    """Return the names of the shipped measurements, sorted."""
-    return sorted(path.stem for path in _folder().glob("*.yaml"))
-
-
 def load_matrix(name_or_path: str | Path) -> Matrix:
     """Return what a file, or a shipped one, says to measure.
 
@@ -206,9 +201,5 @@ def load_matrix(name_or_path: str | Path) -> Matrix:
     ConfigurationError
         There is no such file, or it is wrong.
     """
-    return read_matrix(read_named("measurement", name_or_path, _folder()))
-
-
-def _folder() -> Path:
-    """Return the directory of the shipped measurements."""
-    return data_dir("experiments") / "hardware"
+    folder = data_dir("experiments") / "hardware"
+    return read_matrix(read_named("measurement", name_or_path, folder))

@@ -33,8 +33,6 @@ class Prepared:
     ----------
     workload : Workload
         The graph in operations of the machine; transfers are tasks after those of the recording.
-    n_transfers : int
-        Number of transfers.
     slots : tuple of int
         Worker of each transfer, from 0, beyond those of the recording.
     used : list of str
@@ -42,7 +40,6 @@ class Prepared:
     """
 
     workload: Workload
-    n_transfers: int = 0
     slots: tuple[int, ...] = ()
     used: list[str] = field(default_factory=list)
 
@@ -262,9 +259,7 @@ def _with_transfers(
         f"Messages between nodes: {n_new} ({n_bytes / 1e6:.4g} MB), each as long as in the record, "
         "begun when the tasks before it have ended; they do not slow each other down any further."
     )
-    return Prepared(
-        replace(workload, graph=longer), n_new, _slots(begin, end), [*prepared.used, sentence]
-    )
+    return Prepared(replace(workload, graph=longer), _slots(begin, end), [*prepared.used, sentence])
 
 
 def _slots(begin_ps: Int64Array, end_ps: Int64Array) -> tuple[int, ...]:

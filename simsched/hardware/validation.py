@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -224,12 +224,7 @@ def rank_correlation(cases: Sequence[Case]) -> float | None:
     return float(np.mean(score)) if score else None
 
 
-def validate_measurements(
-    measured: MeasurementSet,
-    machine: Machine,
-    *,
-    listener: Callable[[Case], None] | None = None,
-) -> Validation:
+def validate_measurements(measured: MeasurementSet, machine: Machine) -> Validation:
     """Simulate every measured run and compare.
 
     Parameters
@@ -238,8 +233,6 @@ def validate_measurements(
         Runs to compare with.
     machine : Machine
         A calibrated machine; see ``simsched calibrate``.
-    listener : callable, optional
-        Hears of every case that is done.
 
     Raises
     ------
@@ -251,13 +244,9 @@ def validate_measurements(
         raise ConfigurationError(f"{measured.directory}: found no runs, accepted: at least one")
     calibrated_on = machine.sources.get("sources.kernels", "")
     refuse_shared_runs(measured.runs, machine.name, calibrated_on)
-    cases = []
-    for runs in measured.cells().values():
-        cases.append(_compare(measured, runs, machine))
-        if listener is not None:
-            listener(cases[-1])
+    cases = tuple(_compare(measured, runs, machine) for runs in measured.cells().values())
     return Validation(
-        machine.name, measured.name, tuple(cases), calibrated_on, measured.warnings, measured.about
+        machine.name, measured.name, cases, calibrated_on, measured.warnings, measured.about
     )
 
 

@@ -105,7 +105,7 @@ class ReorderingPolicy(AcceleratorPolicy):
         """Observe the end of any task."""
 
     def chosen(self, view: View, state: Any) -> Iterator[tuple[int, float]]:
-        """Yield the waiting tasks to release now and their delays; `issue` follows each."""
+        """Yield the waiting tasks to release now and their delays; each is issued at once."""
         raise NotImplementedError
 
     def _releases(self, view: View, state: Any) -> Iterator[Transfer]:

@@ -16,43 +16,6 @@ Int64Array = NDArray[np.int64]
 STRADDLES = -1  #: part of a task whose data belong to several parts
 
 
-def child_ranges(start: Fraction, end: Fraction, branching: int) -> list[tuple[Fraction, Fraction]]:
-    """Return the data ranges of the children of a task, the whole data set being [0, 1).
-
-    Parameters
-    ----------
-    start, end : Fraction
-        Range of the task: from `start` up to, not including, `end`.
-    branching : int
-        Number of children.
-
-    References
-    ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, equation 1.
-
-    Examples
-    --------
-    >>> child_ranges(Fraction(0), Fraction(1, 2), 3)[2]
-    (Fraction(1, 3), Fraction(1, 2))
-    """
-    width = (end - start) / branching
-    return [(start + i * width, start + (i + 1) * width) for i in range(branching)]
-
-
-def part_of_range(start: Fraction, end: Fraction, n_parts: int) -> int:
-    """Return which of `n_parts` equal parts of [0, 1) holds a range, `STRADDLES` if none does.
-
-    Examples
-    --------
-    >>> part_of_range(Fraction(1, 3), Fraction(1, 2), 2)
-    0
-    >>> part_of_range(Fraction(1, 3), Fraction(2, 3), 2)
-    -1
-    """
-    first = int(start * n_parts)
-    return first if end * n_parts <= first + 1 else STRADDLES
-
-
 def allocate(graph: TaskGraph, n_parts: int) -> Int32Array:
     """Return the part of the data that each task works on.
 

@@ -150,9 +150,9 @@ class GpuEvr(PartitionedPolicy):
         return needed / self.multiprocessors, 1.0 - needed / self.multiprocessors
 
 
-def switch_time_s(context_bytes: float, multiprocessors: int = MULTIPROCESSORS) -> float:
+def switch_time_s(context_bytes: float) -> float:
     """Return how long it takes to save a context when all multiprocessors save one at once."""
-    return context_bytes * multiprocessors / MEMORY_BYTES_PER_S
+    return context_bytes * MULTIPROCESSORS / MEMORY_BYTES_PER_S
 
 
 @register("spart")

@@ -378,6 +378,7 @@ class MapReducePolicy(Policy):
         """Observe a successful attempt."""
 
     # -------------------------------------------------------------------------------------------
+    # free slots
 
     def _fill(self, view: View, state: Tracker, asker: int = -1) -> Iterator[Decision]:
         """Yield what the free slots get, node by node, another node being first every time."""

@@ -135,7 +135,6 @@ class Tuner:
 
     def __post_init__(self) -> None:
         self.best = self.initial = self.roots
-        self.initial_s = float("inf")
 
     @property
     def is_done(self) -> bool:
@@ -145,7 +144,7 @@ class Tuner:
     def record(self, duration_s: float) -> None:
         """Take the length of an iteration under `roots`, and choose `roots` for the next one."""
         if self.phase is Phase.INITIAL:
-            self.initial_s = self.best_s = duration_s
+            self.best_s = duration_s
             self._go_down()
         elif self.phase is Phase.DOWN:
             if duration_s < self.best_s:

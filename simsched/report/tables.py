@@ -74,17 +74,15 @@ def with_interval(value: Estimate, factor: float = 1.0) -> str:
     return f"{number(value.mean / factor)} ± {number(width)}"
 
 
-def comparison_table(lines: Sequence[Line], title: str = "") -> Table:
+def comparison_table(lines: Sequence[Line]) -> Table:
     """Return the comparison of an experiment as a table.
 
     Parameters
     ----------
     lines : sequence of Line
         As :func:`simsched.experiment.summary.compare` returns them.
-    title : str
-        Printed above.
     """
-    table = Table(title=Text(title) if title else None, box=box.SIMPLE_HEAD, title_justify="left")
+    table = Table(box=box.SIMPLE_HEAD)
     head, rows = comparison_cells(lines)
     n_values = len(lines[0].metrics) + 1 if lines else 1
     for position, name in enumerate(head):

@@ -413,31 +413,6 @@ def _bounds(
     }
 
 
-def iteration_bandwidth(
-    summary: Summary, machine: Machine
-) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-    """Return the mean bandwidth of every iteration by memory kind.
-
-    Parameters
-    ----------
-    summary : Summary
-        Counters of the run.
-    machine : Machine
-        Its machine.
-
-    Returns
-    -------
-    tuple of ndarray, shape (I + 1,), and dict of str to ndarray, shape (I,)
-        Start of each iteration and end of the last one in seconds; bytes per second.
-    """
-    edges = np.append(summary.iteration_start_ps, summary.makespan_ps) * PS
-    length = np.maximum(summary.iteration_end_ps - summary.iteration_start_ps, 1) * PS
-    return edges, {
-        kind: summary.node_bytes[:, :, nodes].sum(axis=(1, 2)) / length
-        for kind, nodes in memory_kinds(machine).items()
-    }
-
-
 def path_nodes(machine: Machine, worker_thread: IntArray) -> IntArray:
     """Return the memory node that each path of a run leads to, -1 for copies between nodes.
 
@@ -484,40 +459,6 @@ def flow_times(
     ends = np.flatnonzero(kind == EventKind.FLOW_END)
     path, moved = (events[name][order][ends].astype(np.int64) for name in ("arg0", "arg1"))
     return time[np.maximum(ends - 1, 0)].astype(np.int64), time[ends].astype(np.int64), path, moved
-
-
-def bandwidth_over_time(
-    trace: Trace, path_node: NDArray[np.int32], machine: Machine, bins: int = 500
-) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-    """Return the bandwidth in use by memory kind, in equal time bins.
-
-    The bytes of a flow are spread evenly from its start to its end; see :func:`flow_times`.
-
-    Parameters
-    ----------
-    trace : Trace
-        Events of the run.
-    path_node : ndarray of int32, shape (n_paths,)
-        Memory node that each path leads to, from :func:`path_nodes`.
-    machine : Machine
-        Its machine.
-    bins : int
-        Number of bins.
-
-    Returns
-    -------
-    tuple of ndarray, shape (bins + 1,), and dict of str to ndarray, shape (bins,)
-        Edges of the bins in seconds; bytes per second.
-    """
-    begin_ps, end_ps, path, n_bytes = flow_times(trace)
-    begin, end = begin_ps.astype(np.float64) * PS, end_ps.astype(np.float64) * PS
-    node, moved = path_node[path], n_bytes.astype(np.float64)
-    last = float(trace.events["time_ps"][-1]) * PS if len(trace) else 0.0
-    edges = np.linspace(0.0, max(last, 1e-12), bins + 1)
-    return edges, {
-        name: spread(begin, end, moved, np.isin(node, nodes), edges)
-        for name, nodes in memory_kinds(machine).items()
-    }
 
 
 def spread(

@@ -43,7 +43,6 @@ from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 from simsched.workload.registry import MIB, Cost, Count, Fraction, Size
 
 MAP, REDUCE = 0, 1  #: kinds of tasks
-PHASES = (2, 3)  #: number of phases by kind
 _LAST_OF_REDUCE = 3  # accesses of a reduce task after the copy phase: sort, read, write
 
 BUFFER_BYTES = int(200 * MIB * 0.70 * 0.66)  #: copied bytes that become one file, Hadoop 0.19

@@ -307,22 +307,20 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
     return replace(workload, parameters={"generator": name, "seed": seed, **given})
 
 
-def make_small_workload(name: str, seed: int = 0) -> Workload:
+def make_small_workload(name: str) -> Workload:
     """Return the small instance of a generator.
 
     Parameters
     ----------
     name : str
         Name of the generator.
-    seed : int
-        Seed of everything random in it.
 
     Raises
     ------
     ConfigurationError
         Unknown generator.
     """
-    return make_workload(name, find_workload(name).small, seed)
+    return make_workload(name, find_workload(name).small)
 
 
 def resolve_parameters(

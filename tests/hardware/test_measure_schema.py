@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from simsched.errors import ConfigurationError
-from simsched.hardware.measure_schema import list_matrices, load_matrix
+from simsched.hardware.measure_schema import load_matrix
+from simsched.report.listing import entries
 
 from .fake_host import matrix
 
@@ -58,7 +59,7 @@ def test_labels(programs: list[object], labels: list[str]) -> None:
     assert matrix(programs=programs).labels() == labels
 
 
-@pytest.mark.parametrize("name", list_matrices())
+@pytest.mark.parametrize("name", [entry["name"] for entry in entries("measurements")])
 def test_shipped_files(name: str) -> None:
     found = load_matrix(name)
     assert found.name == name

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simsched.policy.allocation import STRADDLES, allocate, child_ranges, part_of_range
+from simsched.policy.allocation import STRADDLES, allocate
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 from simsched.workload.spawn_tree import equal_parts, grow, unbalanced
@@ -14,6 +14,18 @@ from simsched.workload.spawn_tree import equal_parts, grow, unbalanced
 def tree_graph(items: int, degree: int = 2) -> TaskGraph:
     tree = grow(items, equal_parts(degree, 2))
     return build_graph(np.ones(tree.n_tasks), children=tree.children)
+
+
+def child_ranges(start: Fraction, end: Fraction, branching: int) -> list[tuple[Fraction, Fraction]]:
+    """Return the data ranges of the children of a task: equation 1 of the paper."""
+    width = (end - start) / branching
+    return [(start + i * width, start + (i + 1) * width) for i in range(branching)]
+
+
+def part_of_range(start: Fraction, end: Fraction, n_parts: int) -> int:
+    """Return which of equal parts of [0, 1) holds a range, `STRADDLES` if none does."""
+    first = int(start * n_parts)
+    return first if end * n_parts <= first + 1 else STRADDLES
 
 
 def test_the_published_example_two_sockets_a_third_to_a_half() -> None:

@@ -18,11 +18,8 @@ from simsched.policy.base import Counters, Update, View
 from simsched.trace.metrics import (
     CACHE_COUNTS,
     SERIES,
-    bandwidth_over_time,
-    iteration_bandwidth,
     iterations_to_amortise,
     metric_names,
-    path_nodes,
     run_metrics,
     spread,
 )
@@ -92,25 +89,6 @@ def test_every_column_is_a_number_or_a_known_series(row: dict[str, object], run:
     rest = {name: value for name, value in row.items() if name not in series}
     assert all(isinstance(value, int | float) for value in rest.values())
     assert list(rest) == metric_names(run.machine)
-
-
-def test_iteration_bandwidth_times_length_is_bytes(run: Run, row: dict[str, object]) -> None:
-    edges, rates = iteration_bandwidth(run.summary, run.machine)
-    assert len(edges) == 5
-    lengths = np.array(row["iteration_s"])
-    total = sum(float((rate * lengths).sum()) for rate in rates.values())
-    assert total == pytest.approx(number(row, "memory_bytes"))
-
-
-def test_bandwidth_over_time_conserves_bytes_and_respects_capacity(run: Run) -> None:
-    assert run.trace is not None
-    path_node = path_nodes(run.machine, run.worker_thread)
-    edges, rates = bandwidth_over_time(run.trace, path_node, run.machine, bins=50)
-    for kind, limit in (("DRAM", 20e9), ("HBM", 80e9)):
-        nodes = run.machine.nodes_of_kind(kind)
-        moved = float((rates[kind] * np.diff(edges)).sum())
-        assert moved == pytest.approx(float(run.summary.node_bytes[:, :, nodes].sum()), rel=1e-6)
-        assert rates[kind].max() <= limit * 1.001
 
 
 def test_spread_of_one_interval_over_bins() -> None:

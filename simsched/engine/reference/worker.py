@@ -228,8 +228,8 @@ class Worker:
         node, way, _ = segment.flows[0]
         return path_of(self._sim.problem, self.domain, node, way)
 
-    # ------------------------------------------------------------------------------------------- a
-    # task
+    # -------------------------------------------------------------------------------------------
+    # a task
 
     def _advance(self, task: int) -> Generator[simpy.Event, None, int | None]:
         """Start or resume a task; return the task with which the worker goes on, or None."""

@@ -55,8 +55,8 @@ def read_head(path: Path) -> bytes:
         return b""
 
 
-def number(value: object, where: str, *, least: float = 0.0, infinite: bool = False) -> float:
-    """Return a number given as such or as text.
+def number(value: object, where: str, *, infinite: bool = False) -> float:
+    """Return a number from 0 on, given as such or as text.
 
     Parameters
     ----------
@@ -64,24 +64,22 @@ def number(value: object, where: str, *, least: float = 0.0, infinite: bool = Fa
         A number or a string that spells one.
     where : str
         What precedes the message: file and key.
-    least : float
-        Smallest accepted value, 0 by default.
     infinite : bool
         Whether infinity is accepted, False by default.
 
     Raises
     ------
     GraphError
-        Not a number, NaN, infinite or below `least`.
+        Not a number, NaN, infinite or below 0.
     """
-    accepted = f"accepted a {'' if infinite else 'finite '}number of at least {least:g}"
+    accepted = f"accepted a {'' if infinite else 'finite '}number of at least 0"
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise GraphError(f"{where}: found {shown(value)}, {accepted}")
     try:
         result = float(value)
     except (ValueError, OverflowError) as error:
         raise GraphError(f"{where}: found {shown(value)}, {accepted}") from error
-    if math.isnan(result) or result < least or (math.isinf(result) and not infinite):
+    if math.isnan(result) or result < 0 or (math.isinf(result) and not infinite):
         raise GraphError(f"{where}: found {shown(value)}, {accepted}")
     return result
 
