@@ -29,7 +29,6 @@ class Moving(CentralQueue):
     owner: tuple[int, ...] = ()
     at_us: tuple[tuple[int, Any], ...] = ()
     steps: tuple[AcquireStep, ...] = (AcquireStep("worker", "own", "oldest"),)
-    blocks_on: int = -1
 
     def __post_init__(self) -> None:
         pass

@@ -35,8 +35,6 @@ from .support import needs_linux
 
 pytestmark = [needs_linux, pytest.mark.usefixtures("quick")]
 
-Execute = Callable[..., Recording]
-
 
 def watch(monkeypatch: pytest.MonkeyPatch, before: Callable[[int], None]) -> list[dict[str, Any]]:
     """Note the arguments of every run, and call `before` with its number."""

@@ -16,8 +16,6 @@ from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import make_workload
 
-NO_ACCESS = np.zeros(0, np.int64)
-
 
 def threads(machine: Machine) -> np.ndarray:
     return machine.place_workers()

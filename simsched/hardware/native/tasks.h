@@ -6,7 +6,7 @@
  * its sync; who brings it to 0 goes on with the join. `next_child` is the continuation: how many children have been
  * spawned, or HW_NONE before the body; it belongs to whoever has the task, and passes on with it through the pools.
  *
- * Invariant: at the start of an iteration every task is as hw_tasks_init() left it; who ends a task puts it back, because
+ * Invariant: at the start of an iteration every task is as hw_task_reset() leaves it; who ends a task puts it back, because
  * then nobody else can touch it until the barrier.
  */
 #ifndef HW_TASKS_H
