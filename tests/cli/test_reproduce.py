@@ -130,7 +130,8 @@ def test_files_of_one_name_in_different_folders_are_different_experiments(
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    (other / "small.yaml").write_text(EXPERIMENT.replace("depth: 3", "depth: 4"))
+    deeper = EXPERIMENT.replace("depth: 3", "depth: 4").replace("name: small", "name: deeper")
+    (other / "small.yaml").write_text(deeper)
     (other / "more.yaml").write_text(CLAIMS.replace("value: 15", "value: 31"))
     words = ("reproduce", claims, other / "more.yaml", "--claim", "count", "--json", "-j", 1)
     document = json.loads(simsched(*words)[1])
