@@ -134,6 +134,38 @@ def test_room_alone_is_allocated_too() -> None:
     assert run.makespan_s == pytest.approx(175e-6 + COMPUTE_S, rel=1e-9)
 
 
+@pytest.mark.parametrize(("prefetches", "allocation_s"), [(False, 175e-6), (True, 0.0)])
+def test_room_for_what_is_only_written_is_allocated_while_the_task_before_computes(
+    prefetches: bool, allocation_s: float
+) -> None:
+    machine = driven(allocation_us=175, chunk=16 * MB)
+    policy = _Assigned([FIRST, FIRST], prefetches=prefetches)
+    run = both(machine, program([[], [(0, 0, MB)]]), policy)
+    assert run.makespan_s == pytest.approx(allocation_s + 2 * COMPUTE_S, rel=1e-9)
+
+
+def test_a_driver_comes_round_to_what_is_brought_back() -> None:
+    # Task 0 has its place after 175 us, computes for 250 us and has written its block for the last
+    # time. Meanwhile its driver allocates room for what the queued tasks write, two blocks in a
+    # round, until 525 us. Then, before the three others, it hands over the copy to the host.
+    workload = program([[(block, 0, MB)] for block in range(6)])
+    final = np.arange(6) == 0
+    workload = replace(workload, graph=replace(workload.graph, access_final=final))
+    run = both(driven(10, 175, 16 * MB), workload, _Queueing([0]))
+    assert begins_us(run) == pytest.approx([2 * 175.0 + 175.0 + 10.0])
+
+
+def test_room_for_a_block_that_has_been_written_elsewhere_is_given_back() -> None:
+    # The first device allocates it for task 5 while it computes the five before; the host writes
+    # the block at the same time. So task 7, which reads it on the device, needs a copy.
+    tasks = [[]] * 5 + [[(0, 0, MB)], [(0, 0, MB)], [(0, MB, 0)]]
+    policy = _Assigned([FIRST] * 6 + [HOST, FIRST], prefetches=True)
+    machine = driven(allocation_us=175, chunk=16 * MB, capacity_bytes=10 * MB)
+    run = both(machine, program(tasks, [(6, 7)]), policy)
+    assert run.summary.migrations == 1
+    assert run.makespan_s == pytest.approx(1e-3 + COPY_S + 2 * COMPUTE_S, rel=1e-9)
+
+
 def test_the_host_has_no_driver() -> None:
     machine = driven(hand_over_us=10, allocation_us=175, chunk=16 * MB)
     run = both(machine, program([[(0, 0, MB)]]), _Assigned([HOST]))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.engine.reference.drivers import Copy, Drivers, Place
+from simsched.engine.reference.drivers import Copy, Drivers, Place, Round
 from simsched.errors import ModelError
 from simsched.trace.schema import NONE, EventKind
 from simsched.workload.graph import TaskGraph
@@ -86,7 +87,8 @@ class Copies:
         self._wanted_at: dict[Place, Want] = {}
         self._n_wants = 0
         self._has_more = False  # whether something has become wanted since lanes were gone through
-        self._lanes = [source * n + target for target in range(n) for source in range(n)]
+        self._rounds = [Round() for _ in range(n)]
+        self._visits = [list(self._visits_of(node)) for node in range(n)]
         self._n_handed = [0] * (n * n)  # copies of each lane that have been handed over
         self._handed: list[Copy] = []  # those that have not begun, in their order
         self._running: dict[int, Copy] = {}  # by lane
@@ -109,7 +111,7 @@ class Copies:
     def prefetch(
         self, graph: TaskGraph, task: int, worker: int, *, is_urgent: bool, by_priority: bool
     ) -> None:
-        """Want the data of a task's body on the node of a worker."""
+        """Want the data of a task's body on the node of a worker, or room for what is not read."""
         node = int(self._problem.worker_node[worker])
         first, last = int(graph.access_ptr[task]), int(graph.join_access[task])
         priority = 0
@@ -117,8 +119,7 @@ class Copies:
             priority = int(graph.priority[task])
         rank = URGENT if is_urgent else (1, -priority)
         for block, reads, _ in _blocks(graph, first, last):
-            if reads and self.valid[block]:
-                self._want(block, node, is_copy=True, rank=rank)
+            self._want(block, node, is_copy=reads and bool(self.valid[block]), rank=rank)
         self.start()
 
     def claim(self, graph: TaskGraph, first: int, last: int, worker: int) -> bool:
@@ -195,10 +196,8 @@ class Copies:
         self._has_more = True
         while self._has_more:
             self._has_more = False
-            full: set[int] = set()  # nodes without room
-            for kind in range(len(MOST_HANDED)):
-                for lane in self._lanes:
-                    self._hand_over(lane, kind, full)
+            for node in range(len(self._is_device)):
+                self._go_round(node)
         lanes = Lanes(self._is_device)
         for copy in self._running.values():
             lanes.add(copy.source, copy.target)
@@ -211,24 +210,56 @@ class Copies:
             lanes.add(copy.source, copy.target)
         self._handed = left
 
-    def _hand_over(self, lane: int, kind: int, full: set[int]) -> None:
-        """Do what is wanted of a lane as far as it has place; note nodes without room."""
+    def _visits_of(self, node: int) -> Iterator[tuple[int, int]]:
+        """Yield the lanes that a node serves, with what of them, in the order of its rounds."""
+        n, kinds = len(self._is_device), range(len(MOST_HANDED))
+        for kind in kinds:
+            for source in range(n):
+                if self._is_device[node] or not self._is_device[source]:
+                    yield kind, source * n + node
+        for target in range(n):
+            for kind in kinds:
+                if self._is_device[node] and not self._is_device[target]:
+                    yield kind, node * n + target
+
+    def _go_round(self, node: int) -> None:
+        """Go through the lanes of a node until there is nothing to do, or its driver is busy."""
+        now, visits = self._rounds[node], self._visits[node]
+        while node not in self._drivers.preparing:
+            if now.visit == len(visits):
+                had_served, self._rounds[node] = now.has_served, Round()
+                now = self._rounds[node]
+                deferred, self._deferred[node] = self._deferred[node], []
+                for block, is_copy in deferred:
+                    self._want(block, node, is_copy=is_copy)
+                if not had_served and not deferred:
+                    return
+            if not self._visit(now, *visits[now.visit]):
+                now.go_on()
+
+    def _visit(self, now: Round, kind: int, lane: int) -> bool:
+        """Hand over the next thing that is wanted of a lane; return whether more may follow."""
         source, target = divmod(lane, len(self._is_device))
-        for want in [want for want in self._wanted[lane] if want.rank[0] == kind]:
-            has_place = source == target or self._n_handed[lane] < MOST_HANDED[kind]
-            if self._drivers.is_busy(source, target):
-                return
-            if not has_place or (kind > 0 and target in full):
-                return
-            is_done, is_here = self._serve(want, source)
-            if is_done or not is_here:
-                self._wanted[lane].remove(want)
-            if is_done:
-                del self._wanted_at[want.block, want.node]
-            elif not is_here:
-                self._add(want.rank, want.block, want.node, is_copy=True)
-            else:
-                full.add(target)
+        wants = [want for want in self._wanted[lane] if want.rank[0] == kind]
+        if now.left == NONE:
+            now.left = MOST_HANDED[kind] - (0 if source == target else self._n_handed[lane])
+        is_full = now.is_full and kind > 0 and self._is_device[target]
+        if now.left <= 0 or now.passed >= len(wants) or is_full:
+            return False
+        want = wants[now.passed]
+        now.left -= 1
+        is_done, is_here = self._serve(want, source)
+        if is_done or not is_here:
+            self._wanted[lane].remove(want)
+        if is_done:
+            del self._wanted_at[want.block, want.node]
+            now.has_served = True
+        elif not is_here:
+            self._add(want.rank, want.block, want.node, is_copy=True)
+        else:
+            now.passed += 1
+            now.is_full = True
+        return True
 
     def _serve(self, want: Want, source: int) -> tuple[bool, bool]:
         """Do what is wanted if it can be done.
@@ -266,17 +297,14 @@ class Copies:
     def _end_preparing(self, device: int) -> None:
         """Hand over what a driver has prepared; let it go on, or see what is urgent by now."""
         copy = self._drivers.preparing.pop(device)
-        if copy.source == copy.target:
+        if copy.source == copy.target and copy.is_stale:
+            self._homes.give_back(device, copy.block)
+        elif copy.source == copy.target:
             self._coming[copy.block, device] -= 1
             self._appear_anew(copy.block, device)
         else:
             self._handed.append(copy)
         self.start()
-        if device not in self._drivers.preparing and self._deferred[device]:
-            deferred, self._deferred[device] = self._deferred[device], []
-            for block, is_copy in deferred:
-                self._want(block, device, is_copy=is_copy)
-            self.start()
 
     def arrive(self, entity: int) -> None:
         """Handle the end of a copy."""

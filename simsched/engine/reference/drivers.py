@@ -26,6 +26,26 @@ class Copy:
     is_stale: bool = False
 
 
+@dataclass
+class Round:
+    """How far a node has gone through the lanes that it serves.
+
+    `visit` is a place in its order of visits, `left` what it may still hand over there, NONE before
+    it has come there, `passed` what has lacked room there; `has_served` and `is_full` say whether
+    anything has been handed over in this round, or has lacked room on the node.
+    """
+
+    visit: int = 0
+    left: int = NONE
+    passed: int = 0
+    has_served: bool = False
+    is_full: bool = False
+
+    def go_on(self) -> None:
+        """Go on to the next lane."""
+        self.visit, self.left, self.passed = self.visit + 1, NONE, 0
+
+
 class Drivers:
     """What the driver of each device is preparing, and where blocks have places.
 

@@ -22,7 +22,6 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->wanted = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->wanted));
     self->lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->lane));
     self->n_handed = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->n_handed));
-    self->is_full = ssk_new(allocator, n_nodes, sizeof(*self->is_full));
     self->has_lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->has_lane));
     self->has_target = ssk_new(allocator, n_nodes, sizeof(*self->has_target));
     self->has_end = ssk_new(allocator, n_nodes, sizeof(*self->has_end));
@@ -33,7 +32,7 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->turn_tail = ssk_new(allocator, n_nodes, sizeof(*self->turn_tail));
     self->claimed_bytes = ssk_new(allocator, n_nodes, sizeof(*self->claimed_bytes));
     if (!self->valid || !self->claims || !self->readers || !self->n_coming || !self->last_use || !self->waiter_of ||
-        !self->is_wanted || !self->wanted_from || !self->wanted || !self->lane || !self->n_handed || !self->is_full || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
+        !self->is_wanted || !self->wanted_from || !self->wanted || !self->lane || !self->n_handed || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
         !self->turn_next || !self->turn_head || !self->turn_tail || !self->claimed_bytes)
         return SSK_ERR_MEMORY;
     for (int32_t block = 0; block < problem->n_blocks; block++)
@@ -54,7 +53,7 @@ void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
         ssk_delete(allocator, self->wanted[lane].wants);
     void *const blocks[] = {
         self->valid,  self->claims, self->readers, self->n_coming, self->last_use, self->waiter_of, self->is_wanted,
-        self->wanted, self->wanted_from, self->lane, self->n_handed, self->handed, self->is_full, self->has_lane, self->has_target, self->has_end,
+        self->wanted, self->wanted_from, self->lane, self->n_handed, self->handed, self->has_lane, self->has_target, self->has_end,
         self->saving, self->missing, self->waiters,
         self->turn_next, self->turn_head, self->turn_tail, self->claimed_bytes,
     };

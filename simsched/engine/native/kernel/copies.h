@@ -61,7 +61,6 @@ typedef struct {
     int32_t *n_handed;    /* per lane */
     ssk_copy_t *handed;   /* handed over and not begun, in their order */
     size_t n_waiting, handed_capacity;
-    uint8_t *is_full;     /* per node: lacks room, while lanes are gone through */
     /* what keeps a copy back: those before it that have not ended */
     uint8_t *has_lane, *has_target, *has_end; /* per lane; per node; per node: of a copy between two devices */
     int32_t *saving;    /* per node: block that was last copied away to make room, -1 */

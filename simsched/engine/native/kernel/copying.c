@@ -279,38 +279,96 @@ static bool has_lost_source(const ssk_copies_t *copies, int64_t place)
            !ssk_is_valid(copies, block, copies->wanted_from[place]);
 }
 
-/* Does what is wanted of a lane with a rank as far as the lane has place. What it adds is in other lanes. */
-static int hand_over(ssk_sim_t *sim, int32_t lane, int32_t rank)
+/* Finds a visit of a node's rounds: into a device from everywhere, rank by rank, then from it to each node that is none. */
+static bool find_visit(const ssk_sim_t *sim, int32_t node, int32_t visit, int32_t *lane_ret, int32_t *rank_ret)
+{
+    int32_t n = sim->problem.n_nodes, outgoing = visit - SSK_N_RANKS * n;
+    int32_t other = outgoing < 0 ? visit % n : outgoing / SSK_N_RANKS;
+    *rank_ret = outgoing < 0 ? visit / n : outgoing % SSK_N_RANKS;
+    *lane_ret = outgoing < 0 ? other * n + node : node * n + other;
+    return outgoing < 0 ? is_device(sim, node) || !is_device(sim, other) : is_device(sim, node) && !is_device(sim, other);
+}
+
+/* Finds what is wanted of a lane with a rank behind the first few; false when there is nothing. */
+static bool find_want(const ssk_wants_t *wanted, int32_t rank, int32_t n_passed, size_t *at_ret)
+{
+    size_t at = 0;
+    while (at < wanted->n && wanted->wants[at].rank < rank)
+        at++;
+    at += (size_t)n_passed;
+    *at_ret = at;
+    return at < wanted->n && wanted->wants[at].rank == rank;
+}
+
+/* Hands over the next thing that is wanted of a lane with a rank; *has_more_ret says whether more may follow. */
+static int hand_over(ssk_sim_t *sim, ssk_round_t *now, int32_t lane, int32_t rank, bool *has_more_ret)
 {
     ssk_copies_t *copies = &sim->copies;
     ssk_wants_t *wanted = &copies->wanted[lane];
     int32_t source = lane / copies->n_nodes, target = lane % copies->n_nodes;
-    bool is_done = false;
+    bool is_full = now->is_full && rank > SSK_URGENT && is_device(sim, target);
+    size_t at = 0;
     int status = SSK_OK;
-    size_t kept = 0, i = 0;
-    while (kept < wanted->n && wanted->wants[kept].rank < rank)
-        kept++;
-    for (i = kept; i < wanted->n && status == SSK_OK && wanted->wants[i].rank == rank; i++) {
-        ssk_want_t want = wanted->wants[i];
-        bool has_place = source == target || copies->n_handed[lane] < most_handed[rank];
-        if (ssk_driver_is_busy(&sim->drivers, ssk_driver_of(&sim->problem, source, target)))
-            break;
-        if (!has_place || (rank > SSK_URGENT && copies->is_full[target]))
-            break;
-        if (has_lost_source(copies, want.place)) {
-            int32_t block = (int32_t)(want.place / copies->n_nodes);
-            status = insert(sim, nearest(sim, block, target), want);
-            continue;
-        }
+    if (now->n_left == SSK_NONE)
+        now->n_left = most_handed[rank] - (source == target ? 0 : copies->n_handed[lane]);
+    *has_more_ret = now->n_left > 0 && !is_full && find_want(wanted, rank, now->n_passed, &at);
+    if (!*has_more_ret)
+        return SSK_OK;
+    ssk_want_t want = wanted->wants[at];
+    bool has_lost = has_lost_source(copies, want.place), is_done = false;
+    now->n_left--;
+    if (!has_lost)
         status = serve(sim, want.place, &is_done);
-        if (!is_done) {
-            copies->is_full[target] = 1;
-            wanted->wants[kept++] = want;
+    if (!is_done && !has_lost) {
+        now->n_passed++;
+        now->is_full = true;
+        return status;
+    }
+    copies->n_wanted--;
+    wanted->n--;
+    memmove(&wanted->wants[at], &wanted->wants[at + 1], (wanted->n - at) * sizeof(*wanted->wants));
+    if (has_lost)
+        return insert(sim, nearest(sim, (int32_t)(want.place / copies->n_nodes), target), want);
+    now->has_served = true;
+    return status;
+}
+
+/* Asks for what has become urgent on a node while its driver was busy. */
+static int want_deferred(ssk_sim_t *sim, int32_t node)
+{
+    ssk_deferrals_t *deferred = &sim->drivers.deferred[node];
+    size_t n = deferred->n;
+    int status = SSK_OK;
+    deferred->n = 0; /* the driver is not busy: nothing is deferred meanwhile */
+    for (size_t i = 0; i < n && status == SSK_OK; i++)
+        status = ssk_want(sim, deferred->items[i].what, (ssk_want_t){deferred->items[i].place, SSK_URGENT, 0});
+    return status;
+}
+
+/* Goes through the lanes that a node serves until there is nothing to do, or its driver is busy. */
+static int go_round(ssk_sim_t *sim, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    ssk_round_t *now = &sim->drivers.rounds[node];
+    int32_t n_visits = 2 * SSK_N_RANKS * copies->n_nodes, lane = 0, rank = 0;
+    int status = SSK_OK;
+    while (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, node)) {
+        bool has_more = false;
+        if (now->visit == n_visits) {
+            bool is_over = !now->has_served && sim->drivers.deferred[node].n == 0;
+            *now = ssk_new_round();
+            status = want_deferred(sim, node);
+            if (is_over)
+                break;
+        }
+        if (status == SSK_OK && find_visit(sim, node, now->visit, &lane, &rank) && copies->wanted[lane].n > 0)
+            status = hand_over(sim, now, lane, rank, &has_more);
+        if (!has_more) {
+            now->visit++;
+            now->n_left = SSK_NONE;
+            now->n_passed = 0;
         }
     }
-    copies->n_wanted -= i - kept;
-    memmove(&wanted->wants[kept], &wanted->wants[i], (wanted->n - i) * sizeof(*wanted->wants));
-    wanted->n -= i - kept;
     return status;
 }
 
@@ -350,51 +408,34 @@ int ssk_start_copies(ssk_sim_t *sim)
 {
     ssk_copies_t *copies = &sim->copies;
     int status = SSK_OK;
-    copies->has_more = copies->n_wanted > 0;
+    copies->has_more = copies->has_more || copies->n_wanted > 0;
     while (copies->has_more && status == SSK_OK) {
         copies->has_more = false;
-        memset(copies->is_full, 0, (size_t)copies->n_nodes);
-        for (int32_t rank = 0; rank < SSK_N_RANKS; rank++)
-            for (int32_t target = 0; target < copies->n_nodes; target++)
-                for (int32_t source = 0; source < copies->n_nodes && status == SSK_OK; source++)
-                    if (copies->wanted[source * copies->n_nodes + target].n > 0)
-                        status = hand_over(sim, source * copies->n_nodes + target, rank);
+        for (int32_t node = 0; node < copies->n_nodes && status == SSK_OK; node++)
+            status = go_round(sim, node);
     }
     if (status == SSK_OK && copies->n_waiting > 0)
         begin_all(sim);
     return status;
 }
 
-/* Asks for what has become urgent on a node while its driver was busy. */
-static int want_deferred(ssk_sim_t *sim, int32_t node)
-{
-    ssk_deferrals_t *deferred = &sim->drivers.deferred[node];
-    size_t n = deferred->n;
-    int status = SSK_OK;
-    deferred->n = 0; /* the driver is not busy: nothing is deferred meanwhile */
-    for (size_t i = 0; i < n && status == SSK_OK; i++)
-        status = ssk_want(sim, deferred->items[i].what, (ssk_want_t){deferred->items[i].place, SSK_URGENT, 0});
-    return status == SSK_OK && n > 0 ? ssk_start_copies(sim) : status;
-}
-
-/* Hands over what a driver has prepared, and lets it go on, or see what is urgent by now. */
+/* Hands over what a driver has prepared, and lets it go on. */
 static int end_preparing(ssk_sim_t *sim, int32_t device)
 {
     ssk_copies_t *copies = &sim->copies;
     ssk_copy_t copy = sim->drivers.preparing[device];
     int status = SSK_OK;
     sim->drivers.preparing[device].block = SSK_NONE;
-    if (copy.source == copy.target) {
+    copies->has_more = true; /* its round goes on */
+    if (copy.source == copy.target && copy.is_stale) {
+        ssk_give_memory_back(sim, device, copy.block);
+    } else if (copy.source == copy.target) {
         copies->n_coming[ssk_place(copies, copy.block, device)]--;
         appear_anew(sim, copy.block, device);
     } else {
         status = enqueue(sim, copy);
     }
-    if (status == SSK_OK)
-        status = ssk_start_copies(sim);
-    if (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, device))
-        status = want_deferred(sim, device);
-    return status;
+    return status == SSK_OK ? ssk_start_copies(sim) : status;
 }
 
 int ssk_copy_moves(ssk_sim_t *sim, int32_t entity)

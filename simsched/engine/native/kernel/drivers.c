@@ -17,10 +17,13 @@ int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, con
     self->left_bytes = ssk_new(allocator, n, sizeof(*self->left_bytes));
     self->freed_bytes = ssk_new(allocator, n, sizeof(*self->freed_bytes));
     self->deferred = ssk_new(allocator, n, sizeof(*self->deferred));
-    if (!self->preparing || !self->has_place || !self->left_bytes || !self->freed_bytes || !self->deferred)
+    self->rounds = ssk_new(allocator, n, sizeof(*self->rounds));
+    if (!self->rounds || !self->preparing || !self->has_place || !self->left_bytes || !self->freed_bytes || !self->deferred)
         return SSK_ERR_MEMORY;
-    for (size_t node = 0; node < n; node++)
+    for (size_t node = 0; node < n; node++) {
         self->preparing[node].block = SSK_NONE;
+        self->rounds[node] = ssk_new_round();
+    }
     return SSK_OK;
 }
 
@@ -33,6 +36,7 @@ void ssk_drivers_free(ssk_drivers_t *self, const ssk_allocator_t *allocator)
     ssk_delete(allocator, self->left_bytes);
     ssk_delete(allocator, self->freed_bytes);
     ssk_delete(allocator, self->deferred);
+    ssk_delete(allocator, self->rounds);
 }
 
 /* Allocates after all allocations that have begun; returns how long that takes. */

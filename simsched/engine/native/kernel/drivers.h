@@ -3,7 +3,7 @@
  *
  * Invariants: a device has a copy in preparing (block is not SSK_NONE) exactly while the timer of the lane from it to
  * itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as handed over;
- * deferred[node] is empty while the driver of a node prepares nothing. A block has a place on a device from its first copy
+ * deferred[node] is empty, and its round at its beginning, while the driver of a node prepares nothing. A block has a place on a device from its first copy
  * there until it makes room for others; the places of a chunk and what is left of it never exceed the chunk.
  */
 #ifndef SSK_DRIVERS_H
@@ -21,8 +21,18 @@ typedef struct {
     size_t n, capacity;
 } ssk_deferrals_t;
 
+/* How far a node has gone through the lanes that it serves. */
+typedef struct {
+    int32_t visit;    /* place in its order of visits */
+    int32_t n_left;   /* what it may still hand over there; SSK_NONE before it has come there */
+    int32_t n_passed; /* what has lacked room there */
+    bool has_served;  /* something has been handed over in this round */
+    bool is_full;     /* something has lacked room in this round */
+} ssk_round_t;
+
 typedef struct {
     int32_t n_nodes;        /* 0 where data are not copied */
+    ssk_round_t *rounds;    /* per node */
     ssk_copy_t *preparing;  /* per node; from a node to itself: room for a block */
     uint8_t *has_place;     /* per place */
     int64_t *left_bytes;    /* per node: of its last chunk */
@@ -41,6 +51,11 @@ static inline int32_t ssk_driver_of(const ssk_problem_t *problem, int32_t source
     if (problem->node_is_device[target])
         return target;
     return problem->node_is_device[source] ? source : SSK_NONE;
+}
+
+static inline ssk_round_t ssk_new_round(void)
+{
+    return (ssk_round_t){.visit = 0, .n_left = SSK_NONE};
 }
 
 static inline bool ssk_driver_is_busy(const ssk_drivers_t *self, int32_t driver)

@@ -251,8 +251,10 @@ int ssk_prefetch(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker)
     int status = SSK_OK;
     for (int64_t i = first; i < last && status == SSK_OK; i++) {
         int32_t block = sim->graph.access_block[i];
-        if (first_of_block(sim, first, last, i, &reads, &writes) && reads && sim->copies.valid[block] != 0)
-            status = ssk_want(sim, SSK_WANTED_COPY, (ssk_want_t){ssk_place(copies, block, node), rank, priority});
+        if (!first_of_block(sim, first, last, i, &reads, &writes))
+            continue;
+        int what = reads && copies->valid[block] != 0 ? SSK_WANTED_COPY : SSK_WANTED_ROOM;
+        status = ssk_want(sim, what, (ssk_want_t){ssk_place(copies, block, node), rank, priority});
     }
     return status == SSK_OK ? ssk_start_copies(sim) : status;
 }
