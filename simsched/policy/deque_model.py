@@ -108,12 +108,16 @@ class WorkerQueue:
 
 @dataclass
 class Model:
-    """Queues of all workers, and what was expected of each task when it was queued."""
+    """Queues of all workers, and what was expected of each task when it was queued.
+
+    `chosen` has the worker and the penalty of tasks that are being pushed.
+    """
 
     workers: dict[int, WorkerQueue]
     transfers: TransferModel
     length_s: dict[int, float]
     transfer_s: dict[int, float]
+    chosen: dict[int, tuple[int, float]]
 
 
 @register("dmda")
@@ -147,6 +151,9 @@ class DequeModel(QueuedRuntime):
     cores. Without data awareness P is 0. Then E grows by L and by what is left of P after E. When
     the worker asks for the task, when the task starts, and when it ends, the expected times are set
     to what is known by then. Data are fetched as soon as the task has been queued.
+
+    Tasks that different workers push at the same time are decided without each other: a worker of
+    the original takes all its estimates before it waits for the lock under which it changes them.
 
     A copy comes from the node that is expected to deliver first; its time is the latency plus
     bytes / bandwidth * 2 * number of devices by default: the runtime expects the bus to be shared.
@@ -187,14 +194,21 @@ class DequeModel(QueuedRuntime):
             transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
             length_s={},
             transfer_s={},
+            chosen={},
         )
+
+    def decide(self, view: View, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+        """Choose workers for tasks that are pushed at the same time."""
+        model: Model = state.queues
+        for task, pusher in pushed:
+            released = state.releasing[pusher] if pusher >= 0 else set()
+            model.chosen[task] = self.best_worker(view, state, task, now_s(view), released)
 
     def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
         model: Model = state.queues
         now = now_s(view)
-        released = state.releasing[pusher] if pusher >= 0 else set()
-        worker, penalty = self.best_worker(view, state, task, now, released)
+        worker, penalty = model.chosen.pop(task)
         queue, length = model.workers[worker], state.cost_s[worker][task]
         queue.start_s = max(queue.start_s, now)
         late = max(0.0, now + penalty - (queue.start_s + queue.length_s))

@@ -213,6 +213,17 @@ class RuntimeState:
         self.place[task] = PUSHED, self.order[0]
         return at
 
+    def take_pushed(self, now: float) -> list[tuple[int, int]]:
+        """Return what different workers have pushed by now, one task of each at most."""
+        pushed: list[tuple[int, int]] = []
+        while self.pushes and self.pushes[0][0] < now + TICK_S:
+            _, _, task, pusher = self.pushes[0]
+            if any(pusher == other for _, other in pushed):
+                break
+            heappop(self.pushes)
+            pushed.append((task, pusher))
+        return pushed
+
     def release(self, task: int, worker: int) -> None:
         """Note what a worker's task has written for the last time."""
         graph = self.graph
@@ -354,6 +365,19 @@ class QueuedRuntime(PlacedPolicy):
         """Prepare `state.queues` for a graph."""
         raise NotImplementedError
 
+    def decide(self, view: View, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+        """Prepare the queueing of tasks that different workers push at the same time.
+
+        Parameters
+        ----------
+        view : View
+            Live state.
+        state : RuntimeState
+            What none of them has changed yet.
+        pushed : list of (int, int)
+            Each task and its pusher, in the order in which they will be queued.
+        """
+
     def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
         """Put a ready task into a queue; return the worker whose queue it is, any if nobody's."""
         raise NotImplementedError
@@ -413,18 +437,24 @@ class QueuedRuntime(PlacedPolicy):
         if group == CALLS:
             return self._ask(view, state, instance)
         given: list[Transfer] = []
-        while state.pushes and state.pushes[0][0] < now_s(view) + TICK_S:
-            _, _, task, pusher = heappop(state.pushes)
-            owner = self.enqueue(view, state, task, pusher)
-            given.append(Transfer(*state.place[task], QUEUED, owner, 1, 0.0, task=task))
-            state.place[task] = QUEUED, owner
-            given += state.take_claims()
-            for worker in self.announced_to(state, task, owner):
-                if state.is_coming[worker]:
-                    state.is_called[worker] = True
-                elif state.is_waiting[worker]:
-                    given += self._come_round(view, state, worker, now_s(view))
+        while pushed := state.take_pushed(now_s(view)):
+            self.decide(view, state, pushed)
+            for task, pusher in pushed:
+                given += self._queue(view, state, task, pusher)
         return tuple(given)
+
+    def _queue(self, view: View, state: RuntimeState, task: int, pusher: int) -> list[Transfer]:
+        """Queue a task that has been pushed, and call whom this is announced to."""
+        owner = self.enqueue(view, state, task, pusher)
+        given = [Transfer(*state.place[task], QUEUED, owner, 1, 0.0, task=task)]
+        state.place[task] = QUEUED, owner
+        given += state.take_claims()
+        for worker in self.announced_to(state, task, owner):
+            if state.is_coming[worker]:
+                state.is_called[worker] = True
+            elif state.is_waiting[worker]:
+                given += self._come_round(view, state, worker, now_s(view))
+        return given
 
     def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a worker has one task less; it does not sleep now."""

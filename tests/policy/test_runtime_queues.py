@@ -144,6 +144,18 @@ def test_dmdas_takes_the_ready_one_of_the_most_urgent() -> None:
     assert [task for task, _, _ in ends] == [0, 2, 1, 3]
 
 
+@pytest.mark.parametrize("name", ["dm", "dmda", "dmdar", "dmdas"])
+def test_tasks_that_are_pushed_at_the_same_time_are_decided_without_each_other(name: str) -> None:
+    # 0 and 1 begin a microsecond after each other, and so end. 2 is pushed first and goes to the
+    # first core, where it would end first. The next microsecond brings 3 and 4: either alone would
+    # end first on the second core, so both go there, and 5 to the first one. In StarPU 1.4 over
+    # SimGrid tasks with several successors each do the same.
+    edges = ((0, 2), (0, 3), (1, 4), (1, 5))
+    tasks = graph([4.0] * 6, edges=edges, device_ms=[NOWHERE] * 6)
+    result = run(alone(name, push_s=1e-6), tasks)
+    assert workers_of(result) == [CORE_0, CORE_1, CORE_0, CORE_1, CORE_1, CORE_0]
+
+
 def test_eager_workers_take_the_next_task_whatever_it_is() -> None:
     # 0, 1 and 2 go to the device and the cores. The device asks again whenever a task starts.
     result = run(alone("eager"), graph([4.0] * 6))
