@@ -101,6 +101,7 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         When the plan does not fit the graph or the machine.
     """
     validate_plan(plan, graph, problem.instances(), problem.n_workers)
+    _refuse_combinations(plan, graph, problem)
     n = graph.n_tasks
     devices = [device.name for device in plan.devices]
     order = plan.spawn_order
@@ -113,19 +114,6 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         np.ones(problem.n_workers, bool) if plan.active_workers is None else plan.active_workers
     )
     monitor, balancing = plan.monitor, plan.balancing
-    if balancing is not None and problem.copies_data:
-        raise PolicyError("plan: balancing: accepted none where data are copied")
-    if balancing is not None and problem.replica.size:
-        raise PolicyError("plan: balancing: accepted none where blocks have replicas")
-    if (problem.change_speed == 0.0).any() and (len(graph.child) or problem.copies_data):
-        raise PolicyError(
-            "machine: found cores that fail, accepted none with tasks that spawn others or where "
-            "data are copied"
-        )
-    if graph.access_after is not None and problem.copies_data:
-        raise PolicyError("graph: access_after: accepted none where data are copied")
-    if balancing is not None and problem.touch_order.shape[1] == 0:
-        raise PolicyError("plan: balancing: found a touch order without nodes, accepted some")
     return ResolvedPlan(
         group_scope=np.array([SCOPES.index(group.scope) for group in plan.pool_groups], np.int32),
         group_locked=np.array([group.locked for group in plan.pool_groups], np.uint8),
@@ -161,6 +149,24 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         balance_faults=1 if balancing is None else balancing.faults_to_move,
         times_tasks=plan.times_tasks,
     )
+
+
+def _refuse_combinations(plan: Plan, graph: TaskGraph, problem: Problem) -> None:
+    """Raise where plan, graph and machine each are right but do not go together."""
+    balancing = plan.balancing
+    if balancing is not None and problem.copies_data:
+        raise PolicyError("plan: balancing: accepted none where data are copied")
+    if balancing is not None and problem.replica.size:
+        raise PolicyError("plan: balancing: accepted none where blocks have replicas")
+    if (problem.change_speed == 0.0).any() and (len(graph.child) or problem.copies_data):
+        raise PolicyError(
+            "machine: found cores that fail, accepted none with tasks that spawn others or where "
+            "data are copied"
+        )
+    if graph.access_after is not None and problem.copies_data:
+        raise PolicyError("graph: access_after: accepted none where data are copied")
+    if balancing is not None and problem.touch_order.shape[1] == 0:
+        raise PolicyError("plan: balancing: found a touch order without nodes, accepted some")
 
 
 def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> ResolvedPlan:

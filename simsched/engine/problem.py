@@ -18,7 +18,7 @@ from simsched.engine.processors import worker_speeds
 from simsched.engine.replication import followed, make_replicas, node_ranks
 from simsched.engine.victims import Homes
 from simsched.errors import ModelError
-from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
+from simsched.machine.model import CacheLevel, Machine, MemorySideCache, RuntimeCosts
 from simsched.policy.base import Placement
 from simsched.workload.graph import Workload
 
@@ -256,10 +256,6 @@ def make_problem(
     check_capacity(machine, workload, placement)
     granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
     kinds = list(dict.fromkeys(node.kind for node in machine.nodes))
-    instances = [
-        np.unique(level.core_instance[core_of_worker], return_inverse=True)
-        for level in machine.caches
-    ]
     return Problem(
         n_smt=n_smt,
         worker_core=worker_core.astype(np.int32),
@@ -277,20 +273,9 @@ def make_problem(
             [-1 if n.domain is None else n.domain for n in machine.nodes], np.int32
         ),
         node_kind=np.array([kinds.index(node.kind) for node in machine.nodes], np.int32),
+        **_caches(machine.caches, core_of_worker),
         **_cache_slices(machine),
-        cache_latency_ps=np.array([level.latency_ps for level in machine.caches], np.int64),
-        cache_rate=np.array(
-            [level.bandwidth_bytes_per_s * PER_PS for level in machine.caches], np.float64
-        ),
-        cache_wait=np.array([1.0 - level.overlap for level in machine.caches], np.float64),
-        cache_is_victim=np.array(
-            [level.filled_by == "evictions" for level in machine.caches], np.uint8
-        ),
         **_transfers(machine),
-        cache_instance=np.array([inverse for _, inverse in instances], np.int32).reshape(
-            -1, len(worker_thread)
-        ),
-        n_cache_instances=np.array([len(found) for found, _ in instances], np.int32),
         granule_ptr=granule_ptr,
         granule_frame=frames,
         node_slots=slots,
@@ -347,6 +332,22 @@ def _changes(machine: Machine, core_of_worker: Int32Array) -> dict[str, Any]:
         "change_ps": np.array([change.at_ps for change in machine.changes], np.int64),
         "change_core": np.array(cores, np.uint8).reshape(len(cores), len(used)),
         "change_speed": np.array([change.speed for change in machine.changes], np.float64),
+    }
+
+
+def _caches(levels: tuple[CacheLevel, ...], core_of_worker: Int32Array) -> dict[str, Any]:
+    """Return the fields about levels of caches, and who uses which of their instances."""
+    instances = [
+        np.unique(level.core_instance[core_of_worker], return_inverse=True) for level in levels
+    ]
+    of_worker = np.array([inverse for _, inverse in instances], np.int32)
+    return {
+        "cache_latency_ps": np.array([level.latency_ps for level in levels], np.int64),
+        "cache_rate": np.array([each.bandwidth_bytes_per_s * PER_PS for each in levels], float),
+        "cache_wait": np.array([1.0 - level.overlap for level in levels], np.float64),
+        "cache_is_victim": np.array([each.filled_by == "evictions" for each in levels], np.uint8),
+        "cache_instance": of_worker.reshape(-1, len(core_of_worker)),
+        "n_cache_instances": np.array([len(found) for found, _ in instances], np.int32),
     }
 
 
