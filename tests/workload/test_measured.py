@@ -36,16 +36,16 @@ def cholesky(tiles: int) -> Created:
 
 
 def lu(tiles: int) -> Created:
-    """StarPU's lu_implicit."""
+    """StarPU's lu_implicit, of version 1.4."""
     made: Created = []
     for k in range(tiles):
-        made.append(("getrf", 1, [(k, k)]))
+        made.append(("getrf", 3 * tiles - 3 * k, [(k, k)]))
         for i in range(k + 1, tiles):
-            made.append(("trsm_ll", int(i == k + 1), [(k, k), (k, i)]))
-            made.append(("trsm_ru", int(i == k + 1), [(k, k), (i, k)]))
+            made.append(("trsm_ll", 3 * tiles - (2 * k + i), [(k, k), (k, i)]))
+            made.append(("trsm_ru", 3 * tiles - (2 * k + i), [(k, k), (i, k)]))
         for i in range(k + 1, tiles):
             for j in range(k + 1, tiles):
-                made.append(("gemm", int(i == j == k + 1), [(i, k), (k, j), (i, j)]))
+                made.append(("gemm", 3 * tiles - (k + i + j), [(i, k), (k, j), (i, j)]))
     return made
 
 

@@ -22,13 +22,14 @@ Tasks are numbered in this order.
 
 With ``costs: measured`` it is StarPU's program (``lu_implicit``) for machines with timings of its
 codelets, and the matrix lies in memory when the program starts: there is no initialisation. It says
-of each tile when nobody will write to it any more.
+of each tile when nobody will write to it any more, and the priority of a task of step k that writes
+tile (i, j) is 3 W - (k + i + j).
 
 References
 ----------
 Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for
-multicore architectures*, Parallel Computing 35(1), 2009. StarPU, examples/lu/xlu_implicit.c (order
-of creation, priorities).
+multicore architectures*, Parallel Computing 35(1), 2009. StarPU 1.4, examples/lu/xlu_implicit.c
+(order of creation, priorities).
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def lu(
     has_writer = ~is_own | (step[task] > 0)
     blocks = np.full(tiles * tiles, tile_bytes, dtype=np.int64)
     letter = precision[0]
-    next_row, next_column = row <= step + 1, column <= step + 1
+    priority = ((row <= step + 1) & (column <= step + 1)).astype(np.int64)
+    if costs == "measured":
+        priority = 3 * tiles - (step + row + column)
     accessed = accesses(
         task, rows * tiles + columns, tile_bytes, np.where(is_own, tile_bytes, 0), n_tasks
     )
@@ -114,7 +117,7 @@ def lu(
         successors=adjacency(writer[has_writer], task[has_writer], n_tasks),
         accessed=accessed,
         block_bytes=blocks,
-        priority=(next_row & next_column).astype(np.int32),
+        priority=priority.astype(np.int32),
         access_final=last_writes(accessed) if costs == "measured" else None,
         codelets=[f"starpu_{letter}lu_lu_model_{name}" for name in CLASSES]
         if costs == "measured"
