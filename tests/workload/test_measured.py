@@ -29,7 +29,7 @@ def cholesky(tiles: int) -> Created:
         for m in range(k + 1, tiles):
             made.append(("trsm", 2 * tiles - 2 * k - m, [(k, k), (m, k)]))
         for n in range(k + 1, tiles):
-            made.append(("syrk", 2 * tiles - 2 * k - 2 * n, [(n, k), (n, n)]))
+            made.append(("syrk", 2 * tiles - 2 * k - n, [(n, k), (n, n)]))
             for m in range(n + 1, tiles):
                 made.append(("gemm", 2 * tiles - 2 * k - m - n, [(m, k), (n, k), (m, n)]))
     return made

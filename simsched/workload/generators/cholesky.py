@@ -19,7 +19,8 @@ Tasks are numbered in this order.
 * *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles:
   potrf 2, trsm and syrk 3, gemm 4 times ``b^2 e`` bytes.
 * *Priorities.* What the program tells its runtime: ``2 W - 2 k`` for potrf(k), ``2 W - 2 k - i``
-  for trsm(i, k) and ``2 W - 2 k - i - j`` for update(i, j), those of StarPU's example.
+  for trsm(i, k) and update(i, i), ``2 W - 2 k - i - j`` for other update(i, j), those of StarPU's
+  example.
 * *Initialisation.* One independent task per block writes it.
 
 With ``costs: bench`` the graph is that of the benchmark with known makespans: the operations above
@@ -212,9 +213,9 @@ def _bench_costs(kind: Int32Array) -> np.ndarray[tuple[int], np.dtype[np.float64
 
 
 def _priorities(tasks: Tasks, tiles: int) -> Int64Array:
-    """Return the priorities; a row or column of the panel counts once."""
+    """Return the priorities; a row or column of the panel counts once, and so does a diagonal."""
     row = np.where(tasks.kind == _POTRF, 0, tasks.row)
-    column = np.where(tasks.column == tasks.step, 0, tasks.column)
+    column = np.where(tasks.kind == _GEMM, tasks.column, 0)
     return 2 * tiles - 2 * tasks.step - row - column
 
 
