@@ -145,14 +145,43 @@ def test_room_for_what_is_only_written_is_allocated_while_the_task_before_comput
 
 
 def test_a_driver_comes_round_to_what_is_brought_back() -> None:
-    # Task 0 has its place after 175 us, computes for 250 us and has written its block for the last
-    # time. Meanwhile its driver allocates room for what the queued tasks write, two blocks in a
-    # round, until 525 us. Then, before the three others, it hands over the copy to the host.
+    # Task 0 has its place after 175 us and begins when that round has ended, in which room is also
+    # made for two blocks that queued tasks write: at 525 us. It ends at 775 us, in the next round,
+    # for two blocks. Then, before the fifth one, comes the copy to the host.
     workload = program([[(block, 0, MB)] for block in range(6)])
     final = np.arange(6) == 0
     workload = replace(workload, graph=replace(workload.graph, access_final=final))
     run = both(driven(10, 175, 16 * MB), workload, _Queueing([0]))
-    assert begins_us(run) == pytest.approx([2 * 175.0 + 175.0 + 10.0])
+    assert begins_us(run) == pytest.approx([5 * 175.0 + 10.0])
+
+
+@pytest.mark.parametrize(
+    ("n_queued", "end_us"), [(1, 185 + 1005 + 250), (2, 185 + 1005 + 185 + 250)]
+)
+def test_a_task_begins_when_its_driver_has_come_round(n_queued: int, end_us: float) -> None:
+    # The copy for task 0 begins after 185 us. When it ends its driver first prepares the second
+    # prefetch, if there is one, which takes 185 us; the first one has been handed over before.
+    workload = program([[(block, MB, 0)] for block in range(1 + n_queued)])
+    run = both(driven(10, 175, 16 * MB), workload, _Queueing([0]))
+    assert run.trace is not None
+    events = run.trace.events
+    first = (events["kind"] == EventKind.TASK_END) & (events["task"] == 0)
+    assert events["time_ps"][first] / MICROSECOND == pytest.approx(end_us)
+
+
+@pytest.mark.parametrize(("n_queued", "begin_us"), [(6, 7 * 175 + 10), (8, 9 * 175 + 10)])
+def test_a_copy_that_ends_while_its_driver_is_busy_is_noticed_in_the_next_round(
+    n_queued: int, begin_us: float
+) -> None:
+    # The copy for task 0 ends after 1190 us. By then the driver makes room for the fifth and sixth
+    # block that queued tasks write, two in a round; the round ends after 1235 us. If there are two
+    # more, the driver notices the end of the copy and makes room for them first.
+    tasks = [[(0, MB, 0)]] + [[(block, 0, MB)] for block in range(1, 1 + n_queued)]
+    run = both(driven(10, 175, 16 * MB), program(tasks), _Queueing([0]))
+    assert run.trace is not None
+    events = run.trace.events
+    first = (events["kind"] == EventKind.TASK_END) & (events["task"] == 0)
+    assert events["time_ps"][first] / MICROSECOND == pytest.approx(begin_us + COMPUTE_S * 1e6)
 
 
 def test_room_for_a_block_that_has_been_written_elsewhere_is_given_back() -> None:

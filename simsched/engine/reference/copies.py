@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,6 +90,10 @@ class Copies:
         self._has_more = False  # whether something has become wanted since lanes were gone through
         self._rounds = [Round() for _ in range(n)]
         self._visits = [list(self._visits_of(node)) for node in range(n)]
+        # by node: copies that have ended and that its driver has not noticed; blocks that have
+        # become valid in this round
+        self._ended: list[list[Copy]] = [[] for _ in range(n)]
+        self._fresh: list[dict[int, None]] = [{} for _ in range(n)]
         self._n_handed = [0] * (n * n)  # copies of each lane that have been handed over
         self._handed: list[Copy] = []  # those that have not begun, in their order
         self._running: dict[int, Copy] = {}  # by lane
@@ -150,8 +155,10 @@ class Copies:
                 place = (block, node)
                 self._claims[place] = self._claims.get(place, 0) + 1
                 self._use(place)
-                if node not in self.valid[block]:
+                is_valid = node in self.valid[block]
+                if not is_valid:
                     self._want(block, node, is_copy=reads and bool(self.valid[block]))
+                if not is_valid or block in self._fresh[node]:
                     self._waiting.setdefault(place, []).append(worker)
                     self._missing[worker] += 1
             self._has_come(worker)
@@ -166,8 +173,8 @@ class Copies:
                 if not self._claims.get((block, other)):
                     self._drop(block, other)
             self._homes.node[block] = node
-            prepared = self._drivers.preparing.values()
-            for copy in [*self._running.values(), *self._handed, *prepared]:
+            under_way = (self._running.values(), self._handed, *self._ended)
+            for copy in chain(*under_way, self._drivers.preparing.values()):
                 is_of_block = copy.block == block and not copy.is_stale
                 if is_of_block and not self._claims.get((block, copy.target)):
                     copy.is_stale = True
@@ -227,15 +234,27 @@ class Copies:
         now, visits = self._rounds[node], self._visits[node]
         while node not in self._drivers.preparing:
             if now.visit == len(visits):
-                had_served, self._rounds[node] = now.has_served, Round()
-                now = self._rounds[node]
-                deferred, self._deferred[node] = self._deferred[node], []
-                for block, is_copy in deferred:
-                    self._want(block, node, is_copy=is_copy)
-                if not had_served and not deferred:
+                is_over = not (now.has_served or self._deferred[node] or self._ended[node])
+                self._rounds[node] = now = Round()
+                self._end_round(node)
+                if is_over:
                     return
+            if now.visit == 0 and now.left == NONE:
+                ended, self._ended[node] = self._ended[node], []
+                for copy in ended:
+                    self._notice(copy)
             if not self._visit(now, *visits[now.visit]):
                 now.go_on()
+
+    def _end_round(self, node: int) -> None:
+        """Let tasks use what has become valid, and want what has become urgent."""
+        fresh, self._fresh[node] = self._fresh[node], {}
+        for block in fresh:
+            for worker in self._waiting.pop((block, node), []):
+                self._has_come(worker)
+        deferred, self._deferred[node] = self._deferred[node], []
+        for block, is_copy in deferred:
+            self._want(block, node, is_copy=is_copy)
 
     def _visit(self, now: Round, kind: int, lane: int) -> bool:
         """Hand over the next thing that is wanted of a lane; return whether more may follow."""
@@ -310,28 +329,33 @@ class Copies:
         """Handle the end of a copy."""
         sim, problem = self._sim, self._problem
         copy = self._running.pop(entity - problem.n_workers)
-        block, place = copy.block, (copy.block, copy.target)
-        size = int(problem.block_bytes[block])
-        self._readers[block, copy.source] -= 1
-        self._n_handed[entity - problem.n_workers] -= 1
-        sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, block, copy.target)
+        size = int(problem.block_bytes[copy.block])
+        sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, copy.block, copy.target)
         sim.record.migrations += 1
         sim.record.migrated_bytes += size
         domain = int(problem.node_domain[copy.target])
         sim.record.node_bytes[-1][max(domain, 0), copy.source] += size
+        driver = self._drivers.of(copy.source, copy.target)
+        self._ended[copy.target if driver == NONE else driver].append(copy)
+        self.start()
+
+    def _notice(self, copy: Copy) -> None:
+        """Make the block of a copy that has ended valid."""
+        place = copy.block, copy.target
+        self._readers[copy.block, copy.source] -= 1
+        self._n_handed[copy.source * len(self._is_device) + copy.target] -= 1
         if copy.is_stale:
-            self._homes.give_back(copy.target, block)
+            self._homes.give_back(copy.target, copy.block)
         else:
             self._coming[place] -= 1
             self._appear(place)
-        self.start()
 
     def _appear(self, place: Place) -> None:
-        """Make a block valid on a node and let workers go on that have waited for it."""
+        """Make a block valid on a node; tasks may use it when the node's round has ended."""
         self.valid[place[0]].add(place[1])
         self._use(place)
-        for worker in self._waiting.pop(place, []):
-            self._has_come(worker)
+        self._fresh[place[1]][place[0]] = None
+        self._has_more = True
 
     def _has_come(self, worker: int) -> None:
         """Note that a worker has one thing less to wait for."""
@@ -464,6 +488,7 @@ class Copies:
     def _drop(self, block: int, node: int) -> None:
         """Forget a copy."""
         self.valid[block].discard(node)
+        self._fresh[node].pop(block, None)
         self._homes.give_back(node, block)
         if int(self._homes.node[block]) == node and self.valid[block]:
             self._homes.node[block] = min(self.valid[block])

@@ -26,6 +26,10 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->has_target = ssk_new(allocator, n_nodes, sizeof(*self->has_target));
     self->has_end = ssk_new(allocator, n_nodes, sizeof(*self->has_end));
     self->saving = ssk_new(allocator, n_nodes, sizeof(*self->saving));
+    self->ended = ssk_new(allocator, n_nodes, sizeof(*self->ended));
+    self->is_fresh = ssk_new(allocator, n_places, sizeof(*self->is_fresh));
+    self->fresh_next = ssk_new(allocator, n_places, sizeof(*self->fresh_next));
+    self->fresh_head = ssk_new(allocator, n_nodes, sizeof(*self->fresh_head));
     self->missing = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->missing));
     self->turn_next = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->turn_next));
     self->turn_head = ssk_new(allocator, n_nodes, sizeof(*self->turn_head));
@@ -33,6 +37,7 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->claimed_bytes = ssk_new(allocator, n_nodes, sizeof(*self->claimed_bytes));
     if (!self->valid || !self->claims || !self->readers || !self->n_coming || !self->last_use || !self->waiter_of ||
         !self->is_wanted || !self->wanted_from || !self->wanted || !self->lane || !self->n_handed || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
+        !self->ended || !self->is_fresh || !self->fresh_next || !self->fresh_head ||
         !self->turn_next || !self->turn_head || !self->turn_tail || !self->claimed_bytes)
         return SSK_ERR_MEMORY;
     for (int32_t block = 0; block < problem->n_blocks; block++)
@@ -43,7 +48,7 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     for (size_t lane = 0; lane < n_nodes * n_nodes; lane++)
         self->lane[lane].block = SSK_NONE;
     for (int32_t node = 0; node < problem->n_nodes; node++)
-        self->saving[node] = self->turn_head[node] = self->turn_tail[node] = SSK_NONE;
+        self->saving[node] = self->turn_head[node] = self->turn_tail[node] = self->fresh_head[node] = SSK_NONE;
     return SSK_OK;
 }
 
@@ -51,10 +56,12 @@ void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
 {
     for (int32_t lane = 0; self->wanted != NULL && lane < self->n_nodes * self->n_nodes; lane++)
         ssk_delete(allocator, self->wanted[lane].wants);
+    for (int32_t node = 0; self->ended != NULL && node < self->n_nodes; node++)
+        ssk_delete(allocator, self->ended[node].copies);
     void *const blocks[] = {
         self->valid,  self->claims, self->readers, self->n_coming, self->last_use, self->waiter_of, self->is_wanted,
         self->wanted, self->wanted_from, self->lane, self->n_handed, self->handed, self->has_lane, self->has_target, self->has_end,
-        self->saving, self->missing, self->waiters,
+        self->saving, self->missing, self->waiters, self->ended, self->is_fresh, self->fresh_next, self->fresh_head,
         self->turn_next, self->turn_head, self->turn_tail, self->claimed_bytes,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
@@ -75,6 +82,9 @@ static bool lane_is_sound(const ssk_copies_t *self, const ssk_copy_t *preparing,
     }
     for (size_t i = 0; i < self->n_waiting; i++)
         n_handed += self->handed[i].source * self->n_nodes + self->handed[i].target == lane;
+    for (int32_t node = 0; node < self->n_nodes; node++)
+        for (size_t i = 0; i < self->ended[node].n; i++)
+            n_handed += self->ended[node].copies[i].source * self->n_nodes + self->ended[node].copies[i].target == lane;
     for (int32_t node = 0; node < self->n_nodes; node++)
         n_handed += preparing[node].block != SSK_NONE && preparing[node].source != preparing[node].target &&
                     preparing[node].source * self->n_nodes + preparing[node].target == lane;

@@ -10,6 +10,8 @@
  *
  * Invariants: home[b] is among the nodes on which b is valid, unless there are none; is_wanted says what is wanted of
  * the lanes, and wanted_from the source of its lane; n_handed[lane] counts the running copy of a lane, those in handed and the one that a driver prepares;
+ * so do copies in ended[node], which the driver of a node has not noticed; a place is in the list of fresh_head of its node,
+ * which begins with fresh_head and goes on with fresh_next, unless it is SSK_NOT_FRESH;
  * n_coming[place] is the number of copies to a place that have been handed over and are not stale; claimed_bytes never
  * exceeds a node's capacity, so that whoever has claimed its blocks gets them in the end. A place is block * n_nodes + node.
  */
@@ -39,8 +41,16 @@ typedef struct {
 } ssk_wants_t;
 
 typedef struct {
+    ssk_copy_t *copies; /* in their order */
+    size_t n, capacity;
+} ssk_ended_t;
+
+typedef struct {
     int32_t worker, next;
 } ssk_waiter_t;
+
+/* Whether a block has become valid at a place in the round of its node, and is still; then it is in a list. */
+enum { SSK_NOT_FRESH, SSK_FRESH, SSK_DROPPED };
 
 typedef struct {
     int32_t n_nodes; /* 0 where data are not copied */
@@ -61,6 +71,10 @@ typedef struct {
     int32_t *n_handed;    /* per lane */
     ssk_copy_t *handed;   /* handed over and not begun, in their order */
     size_t n_waiting, handed_capacity;
+    ssk_ended_t *ended;   /* per node */
+    uint8_t *is_fresh;    /* per place */
+    int32_t *fresh_next;  /* per place: the next block in the list of its node, -1 */
+    int32_t *fresh_head;  /* per node: block, -1 */
     /* what keeps a copy back: those before it that have not ended */
     uint8_t *has_lane, *has_target, *has_end; /* per lane; per node; per node: of a copy between two devices */
     int32_t *saving;    /* per node: block that was last copied away to make room, -1 */

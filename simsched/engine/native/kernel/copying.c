@@ -15,7 +15,9 @@ static bool is_device(const ssk_sim_t *sim, int32_t node)
 void ssk_drop_copy(ssk_sim_t *sim, int32_t block, int32_t node)
 {
     ssk_copies_t *copies = &sim->copies;
+    uint8_t *is_fresh = &copies->is_fresh[ssk_place(copies, block, node)];
     copies->valid[block] &= ~(UINT64_C(1) << node);
+    *is_fresh = *is_fresh == SSK_FRESH ? SSK_DROPPED : *is_fresh;
     ssk_give_memory_back(sim, node, block);
     if (sim->home[block] != node || copies->valid[block] == 0)
         return;
@@ -211,14 +213,26 @@ static int try_copy(ssk_sim_t *sim, int32_t block, int32_t source, int32_t targe
     return prepare(sim, (ssk_copy_t){block, source, target, false}, &takes_time);
 }
 
-/* Makes a block valid on a node and lets workers go on that have waited for it. */
+/* Makes a block valid on a node; tasks may use it when the node's round has ended. */
 static void appear(ssk_sim_t *sim, int32_t block, int32_t node)
 {
     ssk_copies_t *copies = &sim->copies;
     int64_t place = ssk_place(copies, block, node);
-    int32_t entry = copies->waiter_of[place];
     copies->valid[block] |= UINT64_C(1) << node;
     ssk_use_copy(copies, place);
+    if (copies->is_fresh[place] == SSK_NOT_FRESH) {
+        copies->fresh_next[place] = copies->fresh_head[node];
+        copies->fresh_head[node] = block;
+    }
+    copies->is_fresh[place] = SSK_FRESH;
+    copies->has_more = true;
+}
+
+/* Lets workers go on that have waited for a place. */
+static void release_waiters(ssk_sim_t *sim, int64_t place)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t entry = copies->waiter_of[place];
     copies->waiter_of[place] = SSK_NONE;
     while (entry != SSK_NONE) {
         ssk_waiter_t waiter = copies->waiters[entry];
@@ -345,6 +359,42 @@ static int want_deferred(ssk_sim_t *sim, int32_t node)
     return status;
 }
 
+/* Ends a node's round: tasks may use what has become valid, and what has become urgent is wanted. */
+static int end_round(ssk_sim_t *sim, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    int32_t block = copies->fresh_head[node];
+    copies->fresh_head[node] = SSK_NONE;
+    while (block != SSK_NONE) {
+        int64_t place = ssk_place(copies, block, node);
+        if (copies->is_fresh[place] == SSK_FRESH)
+            release_waiters(sim, place);
+        copies->is_fresh[place] = SSK_NOT_FRESH;
+        block = copies->fresh_next[place];
+    }
+    sim->drivers.rounds[node] = ssk_new_round();
+    return want_deferred(sim, node);
+}
+
+/* Makes the blocks valid whose copies have ended before a node's round. */
+static void notice_ended(ssk_sim_t *sim, int32_t node)
+{
+    ssk_copies_t *copies = &sim->copies;
+    ssk_ended_t *ended = &copies->ended[node];
+    for (size_t i = 0; i < ended->n; i++) {
+        ssk_copy_t copy = ended->copies[i];
+        copies->n_handed[copy.source * copies->n_nodes + copy.target]--;
+        copies->readers[ssk_place(copies, copy.block, copy.source)]--;
+        if (copy.is_stale) {
+            ssk_give_memory_back(sim, copy.target, copy.block);
+        } else {
+            copies->n_coming[ssk_place(copies, copy.block, copy.target)]--;
+            appear(sim, copy.block, copy.target);
+        }
+    }
+    ended->n = 0;
+}
+
 /* Goes through the lanes that a node serves until there is nothing to do, or its driver is busy. */
 static int go_round(ssk_sim_t *sim, int32_t node)
 {
@@ -355,12 +405,13 @@ static int go_round(ssk_sim_t *sim, int32_t node)
     while (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, node)) {
         bool has_more = false;
         if (now->visit == n_visits) {
-            bool is_over = !now->has_served && sim->drivers.deferred[node].n == 0;
-            *now = ssk_new_round();
-            status = want_deferred(sim, node);
+            bool is_over = !now->has_served && sim->drivers.deferred[node].n == 0 && copies->ended[node].n == 0;
+            status = end_round(sim, node);
             if (is_over)
                 break;
         }
+        if (now->visit == 0 && now->n_left == SSK_NONE)
+            notice_ended(sim, node);
         if (status == SSK_OK && find_visit(sim, node, now->visit, &lane, &rank) && copies->wanted[lane].n > 0)
             status = hand_over(sim, now, lane, rank, &has_more);
         if (!has_more) {
@@ -462,19 +513,18 @@ int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
     ssk_copies_t *copies = &sim->copies;
     int32_t lane = entity - p->n_workers;
     ssk_copy_t copy = copies->lane[lane];
-    int64_t place = ssk_place(copies, copy.block, copy.target), size = p->block_bytes[copy.block];
+    int32_t driver = ssk_driver_of(p, copy.source, copy.target);
+    ssk_ended_t *ended = &copies->ended[driver == SSK_NONE ? copy.target : driver];
+    int64_t size = p->block_bytes[copy.block];
+    int status = ssk_grow(&sim->allocator, &ended->copies, &ended->capacity, ended->n + 1, sizeof(*ended->copies));
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    ended->copies[ended->n++] = copy;
     copies->lane[lane].block = SSK_NONE;
-    copies->n_handed[lane]--;
-    copies->readers[ssk_place(copies, copy.block, copy.source)]--;
+    copies->has_more = true; /* its driver begins a round, unless it is busy */
     ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target);
     sim->migrations++;
     sim->migrated_bytes += size;
     sim->node_bytes_now[ssk_max(p->node_domain[copy.target], 0) * p->n_nodes + copy.source] += size;
-    if (copy.is_stale) {
-        ssk_give_memory_back(sim, copy.target, copy.block);
-    } else {
-        copies->n_coming[place]--;
-        appear(sim, copy.block, copy.target);
-    }
     return ssk_start_copies(sim);
 }

@@ -100,10 +100,12 @@ static int claim(ssk_sim_t *sim, int32_t worker)
             continue;
         copies->claims[place]++;
         ssk_use_copy(copies, place);
-        if (ssk_is_valid(copies, block, node))
+        if (ssk_is_valid(copies, block, node) && copies->is_fresh[place] == SSK_NOT_FRESH)
             continue;
         int what = reads && copies->valid[block] != 0 ? SSK_WANTED_COPY : SSK_WANTED_ROOM;
-        int status = ssk_want(sim, what, (ssk_want_t){place, SSK_URGENT, 0});
+        int status = SSK_OK;
+        if (!ssk_is_valid(copies, block, node))
+            status = ssk_want(sim, what, (ssk_want_t){place, SSK_URGENT, 0});
         if (status == SSK_OK)
             status = await(sim, worker, place);
         if (status != SSK_OK)
@@ -188,8 +190,11 @@ static void take_over(ssk_sim_t *sim, int32_t block, int32_t node)
         outdate(copies, &copies->lane[lane], block);
     for (size_t i = 0; i < copies->n_waiting; i++)
         outdate(copies, &copies->handed[i], block);
-    for (int32_t device = 0; device < copies->n_nodes; device++)
+    for (int32_t device = 0; device < copies->n_nodes; device++) {
         outdate(copies, &sim->drivers.preparing[device], block);
+        for (size_t i = 0; i < copies->ended[device].n; i++)
+            outdate(copies, &copies->ended[device].copies[i], block);
+    }
 }
 
 int ssk_gathered(ssk_sim_t *sim, int32_t worker)
