@@ -214,7 +214,13 @@ def _odd_latencies(machine: Machine) -> Iterator[str]:
 
 #: costs that are not missed: timings of kernels usually include a launch, the others are for
 #: machines whose data are copied
-OF_DEVICES = ("kernel_launch", "copy_hand_over", "device_allocation", "device_chunk")
+OF_DEVICES = (
+    "kernel_launch",
+    "driver_look",
+    "copy_hand_over",
+    "device_allocation",
+    "device_chunk",
+)
 
 
 def _missing_costs(file: MachineFile) -> Iterator[str]:

@@ -266,9 +266,9 @@ class RuntimeCosts:
     `page_fault_ps` is what handling one fault costs, and `page_move_ps` what each page that is
     moved costs besides copying its bytes. `kernel_launch_ps` is what starting a kernel on a device
     and waiting for its end cost; policies that port programs to devices read it. Where data are
-    copied, `copy_hand_over_ps` is what the driver of a device spends on each copy that it hands
-    over, and `device_allocation_ps` what allocating `device_chunk_bytes` on a device takes; without
-    a chunk nothing is allocated.
+    copied, `driver_look_ps` is what the driver of a device takes to look at what is wanted,
+    `copy_hand_over_ps` what it spends on each copy that it hands over, and `device_allocation_ps`
+    what allocating `device_chunk_bytes` on a device takes; without a chunk nothing is allocated.
     """
 
     spawn_child_first_ps: int = 0
@@ -285,6 +285,7 @@ class RuntimeCosts:
     page_move_ps: int = 0
     hotness_sample_ps: int = 0
     kernel_launch_ps: int = 0
+    driver_look_ps: int = 0
     copy_hand_over_ps: int = 0
     device_allocation_ps: int = 0
     device_chunk_bytes: int = 0

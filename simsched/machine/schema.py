@@ -384,6 +384,9 @@ class Costs(Section):
         Of sampling how often one page is accessed.
     kernel_launch : time, optional
         Of starting a kernel on a device and waiting for its end.
+    driver_look : time, optional
+        Of a look of a device's driver at what is wanted, before it hands anything over; where data
+        are copied.
     copy_hand_over : time, optional
         Of handing a copy over, while the driver of its device does nothing else; where data are
         copied.
@@ -407,6 +410,7 @@ class Costs(Section):
     page_move: Sourced[Time] | None = None
     hotness_sample: Sourced[Time] | None = None
     kernel_launch: Sourced[Time] | None = None
+    driver_look: Sourced[Time] | None = None
     copy_hand_over: Sourced[Time] | None = None
     device_allocation: Sourced[Time] | None = None
     device_chunk: Sourced[Size] | None = None

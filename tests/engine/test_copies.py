@@ -426,6 +426,7 @@ def test_engines_agree_on_random_programs(seed: int) -> None:
         shares_by_latency=bool(rng.integers(2)),
         costs=replace(
             machine.costs,
+            driver_look_ps=int(rng.integers(0, 2)) * 2_000_000,
             copy_hand_over_ps=int(rng.integers(0, 3)) * 5_000_000,
             device_allocation_ps=int(rng.integers(0, 2)) * 175_000_000,
             device_chunk_bytes=int(rng.choice([0, 16 * MB, 64 * MB])),

@@ -29,12 +29,17 @@ COMPUTE_S = 1e6 / 4e9
 
 
 def driven(
-    hand_over_us: int = 0, allocation_us: int = 0, chunk: int = 0, capacity_bytes: int = 100 * MB
+    hand_over_us: int = 0,
+    allocation_us: int = 0,
+    chunk: int = 0,
+    capacity_bytes: int = 100 * MB,
+    look_us: int = 0,
 ) -> Machine:
     """Return the machine of test_copies with drivers that take time."""
     machine = device_machine(capacity_bytes=capacity_bytes)
     costs = replace(
         machine.costs,
+        driver_look_ps=look_us * MICROSECOND,
         copy_hand_over_ps=hand_over_us * MICROSECOND,
         device_allocation_ps=allocation_us * MICROSECOND,
         device_chunk_bytes=chunk,
@@ -55,6 +60,21 @@ def test_a_copy_begins_when_it_has_been_handed_over() -> None:
     assert run.makespan_s == pytest.approx(10e-6 + COPY_S + COMPUTE_S, rel=1e-9)
 
 
+def test_a_driver_looks_before_it_hands_over_and_before_it_notices_the_end_of_a_copy() -> None:
+    run = both(driven(hand_over_us=10, look_us=2), program([[(0, MB, 0)]]), _Assigned([FIRST]))
+    assert begins_us(run) == [12.0]
+    assert run.makespan_s == pytest.approx(14e-6 + COPY_S + COMPUTE_S, rel=1e-9)
+
+
+def test_what_is_wanted_while_a_driver_looks_is_handed_over_by_its_rank() -> None:
+    # Without the look the copy of block 0 would be prepared first, because it is wanted first.
+    workload = program([[(block, MB, 0)] for block in range(3)])
+    run = both(driven(hand_over_us=10, look_us=2), workload, _QueueingInOrder([2]))
+    assert run.trace is not None
+    begun = run.trace.events["kind"] == EventKind.MIGRATE_START
+    assert run.trace.events["arg0"][begun].tolist() == [2, 0, 1]
+
+
 def test_copies_are_handed_over_while_others_move() -> None:
     tasks = [[(0, MB, 0), (1, MB, 0)]]
     run = both(driven(hand_over_us=10), program(tasks), _Assigned([FIRST]))
@@ -72,14 +92,13 @@ def test_drivers_work_side_by_side_and_allocations_one_after_the_other() -> None
 
 @pytest.mark.parametrize(
     ("policy", "copied"),
-    [(_QueueingInOrder, [0, 1, 3, 2, 4, 5]), (_Queueing, [0, 4, 3, 1, 5, 2])],
+    [(_QueueingInOrder, [0, 3, 1, 2, 4, 5]), (_Queueing, [0, 3, 4, 1, 5, 2])],
 )
 def test_prefetches_that_a_driver_has_begun_to_hand_over_come_before_what_is_urgent(
     policy: type[_Queueing], copied: list[int]
 ) -> None:
-    # Block 0 is being prepared when task 3 is taken. Then comes the second prefetch of the most
-    # that a lane takes, the next one in order or the most urgent one, and only then what task 3
-    # reads, 30 us after the start; the others follow when copies have ended.
+    # Block 0 is being prepared when the others are wanted, so what task 3 reads comes after it and
+    # before the others, which follow when copies have ended.
     workload = program([[(block, MB, 0)] for block in range(6)])
     graph = replace(workload.graph, priority=np.array([0, 5, 1, 5, 7, 2], np.int32))
     workload = replace(workload, graph=graph)

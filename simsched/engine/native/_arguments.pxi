@@ -177,6 +177,7 @@ cdef int _fill_costs(ssk_costs_t *c, object costs, list kept) except -1:
     c.context_switch_ps = _time(costs.context_switch_ps, "RuntimeCosts.context_switch_ps")
     c.page_fault_ps = _time(costs.page_fault_ps, "RuntimeCosts.page_fault_ps")
     c.page_move_ps = _time(costs.page_move_ps, "RuntimeCosts.page_move_ps")
+    c.driver_look_ps = _time(costs.driver_look_ps, "RuntimeCosts.driver_look_ps")
     c.copy_hand_over_ps = _time(costs.copy_hand_over_ps, "RuntimeCosts.copy_hand_over_ps")
     c.device_allocation_ps = _time(costs.device_allocation_ps, "RuntimeCosts.device_allocation_ps")
     c.device_chunk_bytes = costs.device_chunk_bytes

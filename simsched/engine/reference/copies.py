@@ -232,7 +232,7 @@ class Copies:
     def _go_round(self, node: int) -> None:
         """Go through the lanes of a node until there is nothing to do, or its driver is busy."""
         now, visits = self._rounds[node], self._visits[node]
-        while node not in self._drivers.preparing:
+        while node not in self._drivers.preparing and not now.is_looking:
             if now.visit == len(visits):
                 is_over = not (now.has_served or self._deferred[node] or self._ended[node])
                 self._rounds[node] = now = Round()
@@ -240,6 +240,12 @@ class Copies:
                 if is_over:
                     return
             if now.visit == 0 and now.left == NONE:
+                if not now.has_looked and self._drivers.looks(node):
+                    if not self._ended[node] and not any(self._wanted[lane] for _, lane in visits):
+                        return
+                    now.is_looking = True
+                    self._drivers.look(node)
+                    return
                 ended, self._ended[node] = self._ended[node], []
                 for copy in ended:
                     self._notice(copy)
@@ -261,7 +267,8 @@ class Copies:
         source, target = divmod(lane, len(self._is_device))
         wants = [want for want in self._wanted[lane] if want.rank[0] == kind]
         if now.left == NONE:
-            now.left = MOST_HANDED[kind] - (0 if source == target else self._n_handed[lane])
+            n_handed = 0 if source == target else self._n_handed[lane]
+            now.left = min(MOST_HANDED[kind] - n_handed, len(wants))
         is_full = now.is_full and kind > 0 and self._is_device[target]
         if now.left <= 0 or now.passed >= len(wants) or is_full:
             return False
@@ -315,6 +322,11 @@ class Copies:
 
     def _end_preparing(self, device: int) -> None:
         """Hand over what a driver has prepared; let it go on, or see what is urgent by now."""
+        now = self._rounds[device]
+        if now.is_looking:
+            now.is_looking, now.has_looked = False, True
+            self.start()
+            return
         copy = self._drivers.preparing.pop(device)
         if copy.source == copy.target and copy.is_stale:
             self._homes.give_back(device, copy.block)

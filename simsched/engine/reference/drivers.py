@@ -32,7 +32,8 @@ class Round:
 
     `visit` is a place in its order of visits, `left` what it may still hand over there, NONE before
     it has come there, `passed` what has lacked room there; `has_served` and `is_full` say whether
-    anything has been handed over in this round, or has lacked room on the node.
+    anything has been handed over in this round, or has lacked room on the node; `is_looking` and
+    `has_looked`, whether the driver looks at what is wanted, or has done so.
     """
 
     visit: int = 0
@@ -40,6 +41,8 @@ class Round:
     passed: int = 0
     has_served: bool = False
     is_full: bool = False
+    is_looking: bool = False
+    has_looked: bool = False
 
     def go_on(self) -> None:
         """Go on to the next lane."""
@@ -87,9 +90,20 @@ class Drivers:
         if cost_ps == 0:
             return False
         self.preparing[driver] = copy
-        entity = self._sim.problem.n_workers + driver * len(self._is_device) + driver
-        self._sim.timers[entity] = self._sim.now + cost_ps
+        self._set_timer(driver, cost_ps)
         return True
+
+    def looks(self, node: int) -> bool:
+        """Return whether a node has a driver that takes time to look at what is wanted."""
+        return self._is_device[node] and self._costs.driver_look_ps > 0
+
+    def look(self, driver: int) -> None:
+        """Let a driver look at what is wanted."""
+        self._set_timer(driver, self._costs.driver_look_ps)
+
+    def _set_timer(self, driver: int, delay_ps: int) -> None:
+        entity = self._sim.problem.n_workers + driver * len(self._is_device) + driver
+        self._sim.timers[entity] = self._sim.now + delay_ps
 
     def free_place(self, block: int, node: int) -> None:
         """Note that a block has made room for others."""

@@ -54,6 +54,7 @@ REFERENCES = {
 }
 #: What StarPU's simulator lets the drivers of devices sleep, and the files of StarPU that say so.
 DRIVERS = {
+    "driver_look": ("2 us", "src/datawizard/datawizard.c, a look at two memories"),
     "copy_hand_over": ("10 us", "src/core/simgrid.c, queueing of a transfer"),
     "device_allocation": ("175 us", "src/drivers/cuda/driver_cuda.c, _starpu_cuda_malloc_on_node"),
     "device_chunk": ("32 MiB", "src/datawizard/malloc.h, CHUNK_SIZE"),
@@ -364,9 +365,14 @@ def _paths(bus: Bus, nodes: list[int], tree: PciTree | None) -> str:
                 f"    domains: {domain}",
                 f"    core_cap: [{bus.bandwidth_mb_per_s[node, reader]:.6f} MB/s, "
                 f'"sampling: {where} of bandwidth"]',
-                f"    latency: [{bus.latency_us[node, reader]:.6f} us, "
-                f'"sampling: {where} of latency"]',
+                f"    latency: [{_whole_us(bus.latency_us[node, reader])} us, "
+                f'"sampling: {where} of latency, in whole us as in StarPU\'s platform files"]',
                 f"    links: [[{', '.join(crossed_links(position, domain, tree))}], "
                 f"{'bus' if tree is None else 'roots'}]",
             ]
     return "\n".join(lines) + "\n"
+
+
+def _whole_us(latency_us: float) -> int:
+    """Return a latency as StarPU's platform files have it: in seconds with six decimals."""
+    return round(float(f"{latency_us / 1e6:.6f}") * 1e6)

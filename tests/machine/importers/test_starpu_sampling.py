@@ -90,12 +90,12 @@ def test_a_machine_has_cores_devices_and_measured_paths(sampling):
     # Row is source, column destination; MB/s are 10**6 bytes per second, latencies microseconds.
     to_device, to_host = machine.paths[1][0], machine.paths[0][1]
     assert to_device.core_cap_bytes_per_s == (6000.5e6,)
-    assert to_device.latency_ps == 9_250_000
+    assert to_device.latency_ps == 9_000_000
     assert to_host.core_cap_bytes_per_s == (6500.25e6,)
-    assert to_host.latency_ps == 10_500_000
+    assert to_host.latency_ps == 10_000_000
     between = machine.paths[2][1]
     assert between.core_cap_bytes_per_s == (3000e6,)
-    assert between.latency_ps == 24_500_000
+    assert between.latency_ps == 24_000_000
     # One link for all, as wide as the fastest transfer from or to main memory.
     assert [(link.name, link.bandwidth_bytes_per_s) for link in machine.links] == [
         ("host", 6500.25e6)

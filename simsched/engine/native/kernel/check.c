@@ -213,7 +213,7 @@ static int check_costs(const ssk_problem_t *p, ssk_flaw_t *flaw)
         costs->spawn_child_first_ps, costs->spawn_parent_first_ps, costs->pop_ps,
         costs->push_ps,              costs->lock_hold_ps,          costs->barrier_ps,
         costs->context_switch_ps,    costs->page_fault_ps,         costs->page_move_ps,
-        costs->copy_hand_over_ps,    costs->device_allocation_ps,
+        costs->driver_look_ps,       costs->copy_hand_over_ps,     costs->device_allocation_ps,
     };
     CHECK_RANGE(scalar_costs, sizeof(scalar_costs) / sizeof(*scalar_costs), 0, SSK_MAX_COST_PS);
     CHECK_RANGE(&costs->device_chunk_bytes, 1, 0, INT64_MAX / 4);

@@ -314,6 +314,15 @@ static bool find_want(const ssk_wants_t *wanted, int32_t rank, int32_t n_passed,
     return at < wanted->n && wanted->wants[at].rank == rank;
 }
 
+/* Counts what is wanted of a lane with a rank, up to `most`. */
+static int32_t count_wants(const ssk_wants_t *wanted, int32_t rank, int32_t most)
+{
+    int32_t n = 0;
+    for (size_t at = 0; at < wanted->n && n < most && wanted->wants[at].rank <= rank; at++)
+        n += wanted->wants[at].rank == rank;
+    return n;
+}
+
 /* Hands over the next thing that is wanted of a lane with a rank; *has_more_ret says whether more may follow. */
 static int hand_over(ssk_sim_t *sim, ssk_round_t *now, int32_t lane, int32_t rank, bool *has_more_ret)
 {
@@ -324,7 +333,7 @@ static int hand_over(ssk_sim_t *sim, ssk_round_t *now, int32_t lane, int32_t ran
     size_t at = 0;
     int status = SSK_OK;
     if (now->n_left == SSK_NONE)
-        now->n_left = most_handed[rank] - (source == target ? 0 : copies->n_handed[lane]);
+        now->n_left = count_wants(wanted, rank, most_handed[rank] - (source == target ? 0 : copies->n_handed[lane]));
     *has_more_ret = now->n_left > 0 && !is_full && find_want(wanted, rank, now->n_passed, &at);
     if (!*has_more_ret)
         return SSK_OK;
@@ -395,6 +404,23 @@ static void notice_ended(ssk_sim_t *sim, int32_t node)
     ended->n = 0;
 }
 
+/* Lets a driver that has not looked at what is wanted do so if that takes time; false when it need not wait. */
+static bool look(ssk_sim_t *sim, int32_t node)
+{
+    const ssk_problem_t *p = &sim->problem;
+    ssk_round_t *now = &sim->drivers.rounds[node];
+    bool has_work = sim->copies.ended[node].n > 0;
+    int32_t lane = 0, rank = 0;
+    if (p->costs.driver_look_ps == 0 || now->has_looked || !is_device(sim, node))
+        return false;
+    for (int32_t visit = 0; visit < 2 * SSK_N_RANKS * p->n_nodes && !has_work; visit++)
+        has_work = find_visit(sim, node, visit, &lane, &rank) && sim->copies.wanted[lane].n > 0;
+    now->is_looking = has_work;
+    if (has_work)
+        ssk_timers_set(&sim->timers, p->n_workers + node * p->n_nodes + node, ssk_add_ps(sim->now, p->costs.driver_look_ps));
+    return true;
+}
+
 /* Goes through the lanes that a node serves until there is nothing to do, or its driver is busy. */
 static int go_round(ssk_sim_t *sim, int32_t node)
 {
@@ -402,7 +428,7 @@ static int go_round(ssk_sim_t *sim, int32_t node)
     ssk_round_t *now = &sim->drivers.rounds[node];
     int32_t n_visits = 2 * SSK_N_RANKS * copies->n_nodes, lane = 0, rank = 0;
     int status = SSK_OK;
-    while (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, node)) {
+    while (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, node) && !now->is_looking) {
         bool has_more = false;
         if (now->visit == n_visits) {
             bool is_over = !now->has_served && sim->drivers.deferred[node].n == 0 && copies->ended[node].n == 0;
@@ -410,8 +436,11 @@ static int go_round(ssk_sim_t *sim, int32_t node)
             if (is_over)
                 break;
         }
-        if (now->visit == 0 && now->n_left == SSK_NONE)
+        if (now->visit == 0 && now->n_left == SSK_NONE) {
+            if (look(sim, node))
+                break;
             notice_ended(sim, node);
+        }
         if (status == SSK_OK && find_visit(sim, node, now->visit, &lane, &rank) && copies->wanted[lane].n > 0)
             status = hand_over(sim, now, lane, rank, &has_more);
         if (!has_more) {
@@ -474,10 +503,16 @@ int ssk_start_copies(ssk_sim_t *sim)
 static int end_preparing(ssk_sim_t *sim, int32_t device)
 {
     ssk_copies_t *copies = &sim->copies;
+    ssk_round_t *now = &sim->drivers.rounds[device];
     ssk_copy_t copy = sim->drivers.preparing[device];
     int status = SSK_OK;
-    sim->drivers.preparing[device].block = SSK_NONE;
     copies->has_more = true; /* its round goes on */
+    if (now->is_looking) {
+        now->is_looking = false;
+        now->has_looked = true;
+        return ssk_start_copies(sim);
+    }
+    sim->drivers.preparing[device].block = SSK_NONE;
     if (copy.source == copy.target && copy.is_stale) {
         ssk_give_memory_back(sim, device, copy.block);
     } else if (copy.source == copy.target) {

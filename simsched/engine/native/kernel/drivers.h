@@ -1,8 +1,8 @@
 /*
  * What handing copies over costs the drivers of devices; docs/semantics.md, "Copied data".
  *
- * Invariants: a device has a copy in preparing (block is not SSK_NONE) exactly while the timer of the lane from it to
- * itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as handed over;
+ * Invariants: a device has a copy in preparing (block is not SSK_NONE) or is looking exactly while the timer of the lane
+ * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as handed over;
  * deferred[node] is empty, and its round at its beginning, while the driver of a node prepares nothing. A block has a place on a device from its first copy
  * there until it makes room for others; the places of a chunk and what is left of it never exceed the chunk.
  */
@@ -28,6 +28,8 @@ typedef struct {
     int32_t n_passed; /* what has lacked room there */
     bool has_served;  /* something has been handed over in this round */
     bool is_full;     /* something has lacked room in this round */
+    bool is_looking;  /* the driver looks at what is wanted before it goes round */
+    bool has_looked;
 } ssk_round_t;
 
 typedef struct {

@@ -212,7 +212,7 @@ typedef struct {
 typedef struct {
     int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps;
     int64_t lock_hold_ps, barrier_ps, context_switch_ps, page_fault_ps, page_move_ps;
-    int64_t copy_hand_over_ps, device_allocation_ps, device_chunk_bytes; /* no chunk: nothing is allocated */
+    int64_t driver_look_ps, copy_hand_over_ps, device_allocation_ps, device_chunk_bytes; /* no chunk: nothing is allocated */
     const int64_t *steal_probe_ps, *steal_ps;
     int32_t n_steal_probe, n_steal;
 } ssk_costs_t;
