@@ -13,7 +13,7 @@ from simsched.errors import TraceError
 from simsched.trace.importers._rows import open_text
 from simsched.workload.importers._source import shown
 
-FIELD = re.compile(r"([A-Za-z%][A-Za-z0-9_]*):(?:[ \t](.*))?")
+FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_]*):(?:[ \t](.*))?")
 
 
 @dataclass
@@ -85,7 +85,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         found = f"damaged or truncated gzip data ({error})"
         raise TraceError(f"{path}:{number}: found {found} after this line") from error
     except UnicodeDecodeError as error:
-        raise TraceError(f"{path}:{number + 1}: found bytes that are not UTF-8 text") from error
+        number += 1 + error.object.count(b"\n", 0, error.start)  # many lines are decoded at once
+        raise TraceError(f"{path}:{number}: found bytes that are not UTF-8 text") from error
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -93,12 +94,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _add_field(path: Path, number: int, text: str, record: Record, *, ended: bool) -> str:
     """Add one line to a record; return the name of its field."""
     match = FIELD.fullmatch(text)
+    if not record.fields:
+        record.line = number
     if match is None:
         if not ended:  # the file stops inside this line
             record.fields.setdefault("", "")
             return ""
         raise TraceError(f"{path}:{number}: found {shown(text)}, accepted 'Field: value'")
-    if not record.fields:
-        record.line = number
     record.fields[match[1]] = (match[2] or "").strip()
     return match[1]

@@ -381,6 +381,19 @@ def test_records_that_are_refused(text, message, write):
         import_recording(write("tasks.rec", text), "tasks_rec")
 
 
+@pytest.mark.parametrize("before", [0, 3, 5000])
+def test_bytes_that_are_no_text_are_named_with_their_line(before, tmp_path):
+    path = tmp_path / "tasks.rec"
+    path.write_bytes(b"JobId: 0_1\n" * before + b"Name: \xff\n\n")
+    with pytest.raises(TraceError, match=rf"tasks\.rec:{before + 1}: found bytes"):
+        import_recording(path, "tasks_rec")
+
+
+def test_a_record_that_is_cut_in_its_first_line_is_there(write):
+    *_, last = read_records(write("tasks.rec", "JobId: 0_1\n\nJob"))
+    assert (last.line, last.ended) == (3, False)
+
+
 def test_lines_that_go_on(write):
     times = "StartTime: 1\nEndTime: 2\nWorkerId: 0\n"
     text = (
