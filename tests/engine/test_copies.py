@@ -303,6 +303,17 @@ def test_the_least_recently_used_copy_makes_room() -> None:
     assert run.summary.migrations == 4
 
 
+def test_prefetches_wait_behind_one_that_lacks_room() -> None:
+    # Block 1 does not fit beside block 0 until task 0 has ended. Block 2 would, but comes later.
+    workload = program([[(block, MB, 0)] for block in range(3)])
+    sizes = np.array([10, 30, 10]) * MB
+    workload = replace(workload, graph=replace(workload.graph, block_bytes=sizes))
+    run = both(device_machine(capacity_bytes=30 * MB), workload, _QueueingInOrder([0]))
+    assert run.trace is not None
+    begun = run.trace.events["kind"] == EventKind.MIGRATE_START
+    assert run.trace.events["arg0"][begun].tolist() == [0, 1, 2]
+
+
 def test_the_only_copy_is_saved_before_it_makes_room() -> None:
     machine = device_machine(capacity_bytes=10 * MB)
     tasks, chain = [[(0, MB, MB)], [(1, MB, 0)], [(0, MB, 0)]], [(0, 1), (1, 2)]

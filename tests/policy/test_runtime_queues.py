@@ -252,6 +252,14 @@ def test_a_push_calls_one_device_or_all_cores() -> None:
 
 
 @pytest.mark.parametrize("name", ["eager", "prio", "heteroprio"])
+def test_a_chain_stays_on_its_core(name: str) -> None:
+    # The other core, which the push has called, asks at the same time and comes after it.
+    tasks = graph([1.0] * 4, edges=((0, 1), (1, 2), (2, 3)), device_ms=[NOWHERE] * 4)
+    policy = alone(name, push_s=1e-6, look_s=1e-6)
+    assert workers_of(run(policy, tasks)) == [CORE_0] * 4
+
+
+@pytest.mark.parametrize("name", ["eager", "prio", "heteroprio"])
 def test_a_chain_goes_back_and_forth_between_two_devices(name: str) -> None:
     # Who ends a task pushes the next one, which takes 1 us and calls the other device. Both then
     # look after two memories, 2 us, and the one that has been called comes first. StarPU 1.4 over
@@ -373,6 +381,17 @@ def test_tasks_follow_data_that_are_on_their_way() -> None:
     tasks = graph([4.0, 4.0], reads=[[0], [0]])
     policy = alone("dmda", bus_slowdown=1.0, push_s=1e-6)
     assert workers_of(run(policy, tasks)) == [DEVICE, DEVICE]
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_what_is_brought_back_is_expected_only_by_later_pushes(final: bool) -> None:
+    # 1 would end on a core 2.005 ms after 0, with the copy of what 0 has written on the device, and
+    # on the device after 1.5. The copy is asked for in any case when 0 has written the block for
+    # the last time, but only after 1 has been pushed.
+    tasks = graph([NOWHERE, 1.0], reads=[[0], [0]], edges=((0, 1),), device_ms=[1.0, 1.5])
+    written, last = np.array([MB, 0]), np.array([final, False])
+    tasks = replace(tasks, written_bytes=written, access_final=last)
+    assert workers_of(run(alone("dmda", bus_slowdown=1.0), tasks)) == [DEVICE, DEVICE]
 
 
 @pytest.mark.parametrize(("final", "second"), [(False, CORE_0), (True, DEVICE)])
