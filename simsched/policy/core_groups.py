@@ -111,7 +111,9 @@ def cut_points(times: ArrayLike, size: ArrayLike) -> list[int]:
     for group in range(groups):
         first = cuts[:, group - 1] if group > 0 else 0
         end = cuts[:, group] if group < groups - 1 else items
-        longest = np.maximum(longest, before[end, group] - before[first, group])
+        # What no core can do takes for ever: inf - inf. Such a run is refused when it comes to it.
+        with np.errstate(invalid="ignore"):
+            longest = np.maximum(longest, before[end, group] - before[first, group])
     best = len(longest) - 1 - int(longest[::-1].argmin())
     return [int(cut) for cut in cuts[best]]
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from simsched.engine.run import Run, simulate
+from simsched.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
@@ -27,6 +28,7 @@ from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
+from simsched.workload.registry import make_small_workload
 
 MS = 10**9  # picoseconds
 F = (9.0, 4.0, 3.0, 2.0)  # ms on the fast core; f_1 exceeds the others' times on the slow one
@@ -166,6 +168,14 @@ def test_cuts_are_those_of_the_published_loop(seed: int, monkeypatch: pytest.Mon
     bounds = [0, *cut_points(times, size), items]
     spans = [times[bounds[g] : bounds[g + 1], g].sum() / size[g] for g in range(groups)]
     assert max(spans) == pytest.approx(least)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["amc_static_alg8", "ideal_amc", "aats"])
+def test_tasks_that_no_core_can_do_are_refused(name: str) -> None:
+    kernels = make_small_workload("accelerator_mix")
+    with pytest.raises(ModelError, match="cannot run on worker 0: it has no cost for"):
+        simulate(load_machine("k40_server"), kernels, make_policy(name), workers=4)
 
 
 def test_an_allocation_that_is_perfectly_balanced_meets_theorem_5_1() -> None:
