@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from simsched.engine.reference.drivers import Drivers
 from simsched.engine.run import Run
 from simsched.machine.model import Machine
+from simsched.policy.base import Pool, View
 from simsched.trace.schema import EventKind
 from tests.engine.test_copies import (
     COPY_S,
@@ -73,6 +76,30 @@ def test_what_is_wanted_while_a_driver_looks_is_handed_over_by_its_rank() -> Non
     assert run.trace is not None
     begun = run.trace.events["kind"] == EventKind.MIGRATE_START
     assert run.trace.events["arg0"][begun].tolist() == [2, 0, 1]
+
+
+class _Alternating(_QueueingInOrder):
+    """Prefetches the data of the second task of each device."""
+
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
+        return Pool(task // 2, [FIRST, SECOND][task % 2])
+
+
+def test_drivers_that_find_nothing_to_do_wait_until_something_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The second block of each device has no room while its first task computes, 2.5 ms. Looks come
+    # of what is wanted, of the ends of four copies and of four tasks, not of the other's looks.
+    workload = program([[(block, MB, 0)] for block in range(4)], ops=1e7)
+    sizes = np.array([10, 10, 30, 30]) * MB
+    workload = replace(workload, graph=replace(workload.graph, block_bytes=sizes))
+    looks: list[int] = []
+    look = Drivers.look
+    monkeypatch.setattr(Drivers, "look", lambda self, node: (looks.append(node), look(self, node)))
+    machine = driven(hand_over_us=10, look_us=2, capacity_bytes=30 * MB)
+    run = both(machine, workload, _Alternating([0, 1]))
+    assert run.makespan_s > 2 * 2.5e-3
+    assert len(looks) <= 2 * (4 + 4 + 4)
 
 
 def test_copies_are_handed_over_while_others_move() -> None:

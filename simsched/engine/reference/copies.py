@@ -201,6 +201,10 @@ class Copies:
     def start(self) -> None:
         """Hand over what lanes have place for, and start what nothing before it keeps back."""
         self._has_more = True
+        self._go_rounds()
+
+    def _go_rounds(self) -> None:
+        """Let all nodes go round while something has become wanted or valid; start copies."""
         while self._has_more:
             self._has_more = False
             for node in range(len(self._is_device)):
@@ -325,7 +329,8 @@ class Copies:
         now = self._rounds[device]
         if now.is_looking:
             now.is_looking, now.has_looked = False, True
-            self.start()
+            self._go_round(device)  # not all nodes: their looks would keep each other going
+            self._go_rounds()
             return
         copy = self._drivers.preparing.pop(device)
         if copy.source == copy.target and copy.is_stale:

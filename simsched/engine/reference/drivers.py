@@ -75,10 +75,6 @@ class Drivers:
             return target
         return source if self._is_device[source] else NONE
 
-    def is_busy(self, source: int, target: int) -> bool:
-        """Return whether the driver that hands a copy over is preparing one."""
-        return self.of(source, target) in self.preparing
-
     def prepare(self, copy: Copy) -> bool:
         """Let the driver prepare a copy, or room for a block; return whether that takes time."""
         driver = self.of(copy.source, copy.target)

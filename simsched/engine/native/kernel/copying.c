@@ -484,11 +484,11 @@ static void begin_all(ssk_sim_t *sim)
     copies->n_waiting = kept;
 }
 
-int ssk_start_copies(ssk_sim_t *sim)
+/* Lets all nodes go round while something has become wanted or valid, and starts copies. */
+static int go_rounds(ssk_sim_t *sim)
 {
     ssk_copies_t *copies = &sim->copies;
     int status = SSK_OK;
-    copies->has_more = copies->has_more || copies->n_wanted > 0;
     while (copies->has_more && status == SSK_OK) {
         copies->has_more = false;
         for (int32_t node = 0; node < copies->n_nodes && status == SSK_OK; node++)
@@ -499,6 +499,12 @@ int ssk_start_copies(ssk_sim_t *sim)
     return status;
 }
 
+int ssk_start_copies(ssk_sim_t *sim)
+{
+    sim->copies.has_more = sim->copies.has_more || sim->copies.n_wanted > 0;
+    return go_rounds(sim);
+}
+
 /* Hands over what a driver has prepared, and lets it go on. */
 static int end_preparing(ssk_sim_t *sim, int32_t device)
 {
@@ -506,12 +512,13 @@ static int end_preparing(ssk_sim_t *sim, int32_t device)
     ssk_round_t *now = &sim->drivers.rounds[device];
     ssk_copy_t copy = sim->drivers.preparing[device];
     int status = SSK_OK;
-    copies->has_more = true; /* its round goes on */
     if (now->is_looking) {
         now->is_looking = false;
         now->has_looked = true;
-        return ssk_start_copies(sim);
+        status = go_round(sim, device); /* not all nodes: their looks would keep each other going */
+        return status == SSK_OK ? go_rounds(sim) : status;
     }
+    copies->has_more = true; /* its round goes on */
     sim->drivers.preparing[device].block = SSK_NONE;
     if (copy.source == copy.target && copy.is_stale) {
         ssk_give_memory_back(sim, device, copy.block);

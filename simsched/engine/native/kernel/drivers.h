@@ -2,9 +2,10 @@
  * What handing copies over costs the drivers of devices; docs/semantics.md, "Copied data".
  *
  * Invariants: a device has a copy in preparing (block is not SSK_NONE) or is looking exactly while the timer of the lane
- * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as handed over;
- * deferred[node] is empty, and its round at its beginning, while the driver of a node prepares nothing. A block has a place on a device from its first copy
- * there until it makes room for others; the places of a chunk and what is left of it never exceed the chunk.
+ * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as
+ * handed over. Between two events deferred[node] is empty, and its round at its beginning, unless the driver of the node
+ * prepares something or looks. A block has a place on a device from its first copy there until it makes room for others;
+ * the places of a chunk and what is left of it never exceed the chunk.
  */
 #ifndef SSK_DRIVERS_H
 #define SSK_DRIVERS_H
