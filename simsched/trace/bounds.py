@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine, MemoryNode
+from simsched.machine.model import CacheLevel, Machine, MemoryNode
 from simsched.trace.schema import Summary
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
@@ -77,7 +77,7 @@ class Capability:
     total_bytes_per_s : float
         Highest rate at which all of them together do.
     cache_bytes : int
-        Largest cache instance; 0 without caches.
+        Largest footprint of which a cache instance can hold a part; 0 without caches.
     all_cache_bytes : int
         All cache instances of all levels together.
     """
@@ -118,7 +118,8 @@ def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability
         total_core_bytes += max(max(cap) for cap in caps)
     nodes_bytes = sum(node_limit(machine, node) for node in range(len(machine.nodes)))
     instances = [
-        level.capacity_bytes * len(np.unique(level.core_instance[cores]))
+        max(level.capacity_bytes, -(-sum(level.effective_capacities_bytes) // _slices(level)))
+        * len(np.unique(level.core_instance[cores]))
         for level in machine.caches
     ]
     return Capability(
@@ -127,9 +128,21 @@ def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability
         n_workers=len(worker_thread),
         worker_bytes_per_s=min(worker_bytes, nodes_bytes),
         total_bytes_per_s=min(total_core_bytes, nodes_bytes),
-        cache_bytes=max((level.capacity_bytes for level in machine.caches), default=0),
+        # A slice with more room than others holds its part of what exceeds the cache as a whole.
+        cache_bytes=max(
+            (
+                max(level.capacity_bytes, *level.effective_capacities_bytes, 0)
+                for level in machine.caches
+            ),
+            default=0,
+        ),
         all_cache_bytes=sum(instances),
     )
+
+
+def _slices(level: CacheLevel) -> int:
+    """Return in how many slices a cache is modelled."""
+    return max(1, len(level.effective_capacities_bytes))
 
 
 def _first(table: tuple[float, ...], count: int) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simsched.engine.conformance import compare
@@ -33,6 +33,8 @@ def test_backends_agree_on_random_instances(
 
 
 @EXAMPLES
+# One slice of a cache has room for all of an access.
+@example(machine=33554433, workload=17492, policy=386, hooks=False)
 @given(SEEDS, SEEDS, SEEDS, st.booleans())
 def test_traces_are_sound(machine: int, workload: int, policy: int, hooks: bool) -> None:
     chosen = (HookPolicy if hooks else RandomPolicy)(choice=policy)
