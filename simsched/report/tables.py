@@ -54,14 +54,14 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(0.123456), number(123456.0), number(float("nan"))
-    ('0.1235', '123,456', '-')
+    >>> number(0.123456), number(3680.4), number(123456.0), number(float("nan"))
+    ('0.1235', '3,680', '123,456', '-')
     """
     if math.isnan(value):
         return "-"
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
-    if value == round(value) or abs(value) >= 1e4:
+    if value == round(value) or abs(value) >= 1e3:
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.4g}"
     return f"{value:.4g}"
 
