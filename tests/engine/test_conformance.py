@@ -59,6 +59,7 @@ def test_backends_agree_on_workloads_and_machines_in_turn(policy: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # 828 cases; threads that change places often take the reference minutes
 @pytest.mark.parametrize("policy", POLICIES)
 def test_backends_agree_everywhere(policy: str) -> None:
     cases = run_conformance([policy])
