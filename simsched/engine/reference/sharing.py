@@ -73,7 +73,8 @@ class Sharing:
             loads = [(int(paths.resource[i]), float(paths.weight[i])) for i in span]
             self._classes += [FlowClass(float(cap), loads) for cap in paths.cap[path]]
         self._class_of: dict[int, int] = {}
-        self._counts: list[int] = [0] * len(self._classes)
+        self._flows: dict[int, int] = {}  # flows of each class that has any
+        self._rated: dict[int, int] = {}  # the same when rates were computed; other rates are 0
         self._capacity = [float(c) for c in problem.resource_capacity]
         ptr = problem.curve_ptr
         self._curves = [
@@ -89,16 +90,17 @@ class Sharing:
             cls.since, cls.since_lag = now, lag
         cls.keys[worker] = cls.virtual_at(now, lag) + n_bytes
         self._class_of[worker] = flow_class
+        self._flows[flow_class] = len(cls.keys)
 
     def end(self, worker: int, now: int, lag: float) -> None:
         """Remove a worker's flow that has ended at time `now - lag`."""
-        cls = self._classes[self._class_of.pop(worker)]
+        cls = self._classes[self._class_of[worker]]
         # What is noticed late has no lag; the others of the class have gone on since.
         is_late = lag == 0.0 and cls.is_late(worker, now)
         key = cls.keys[worker]
         cls.virtual = cls.virtual_at(now, lag) if is_late else key
         cls.since, cls.since_lag = now, lag
-        del cls.keys[worker]
+        self._remove(worker)
 
     def left(self, worker: int, now: int, lag: float) -> float:
         """Return the bytes that remain of a worker's flow at time `now - lag`."""
@@ -108,8 +110,15 @@ class Sharing:
     def stop(self, worker: int, now: int, lag: float) -> float:
         """Remove a worker's flow at time `now - lag` and return its remaining bytes."""
         left = self.left(worker, now, lag)
-        del self._classes[self._class_of.pop(worker)].keys[worker]
+        self._remove(worker)
         return left
+
+    def _remove(self, worker: int) -> None:
+        flow_class = self._class_of.pop(worker)
+        del self._classes[flow_class].keys[worker]
+        self._flows[flow_class] -= 1
+        if self._flows[flow_class] == 0:
+            del self._flows[flow_class]
 
     def lag(self, worker: int, now: int) -> float:
         """Return how long before now a worker's flow has ended whose end is noticed now."""
@@ -117,7 +126,7 @@ class Sharing:
 
     def next_end(self, now: int) -> tuple[int, int] | None:
         """Return (time, worker) of the next flow to end, or None without flows."""
-        heads = [cls.next_end(now) for cls in self._classes if cls.keys]
+        heads = [self._classes[index].next_end(now) for index in self._flows]
         if not heads:
             return None
         time, _, worker = min(heads)
@@ -129,18 +138,18 @@ class Sharing:
 
     def is_stale(self) -> bool:
         """Return whether some class has gained or lost flows since rates were computed."""
-        return self._counts != [len(cls.keys) for cls in self._classes]
+        return self._flows != self._rated
 
     def update_rates(self, now: int, lag: float) -> None:
         """Compute all rates; they hold from `now - lag` on."""
-        self._counts = [len(cls.keys) for cls in self._classes]
         rates = self.fair_rates()
-        for index, cls in enumerate(self._classes):
-            cls.set_rate(rates.get(index, 0.0), now, lag)
+        for index in self._rated | self._flows:
+            self._classes[index].set_rate(rates.get(index, 0.0), now, lag)
+        self._rated = dict(self._flows)
 
     def fair_rates(self) -> dict[int, float]:
         """Return the weighted max-min fair rate of every class that has flows."""
-        rising = {index: len(cls.keys) for index, cls in enumerate(self._classes) if cls.keys}
+        rising = dict(sorted(self._flows.items()))  # sums do not depend on who came first
         crossing: dict[int, list[tuple[int, float]]] = {}  # resource -> (class, flows * weight)
         flows: dict[int, int] = {}
         for index, count in rising.items():
