@@ -16,6 +16,7 @@ from simsched.engine.paths import PER_PS, Paths, make_paths
 from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
 from simsched.engine.processors import worker_speeds
 from simsched.engine.replication import followed, make_replicas, node_ranks
+from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.victims import Homes
 from simsched.errors import ModelError
 from simsched.machine.model import CacheLevel, Machine, MemorySideCache, RuntimeCosts
@@ -100,6 +101,8 @@ class Problem:
     costs : RuntimeCosts
     timer_period_ps : int
         Period of the policy's timer; 0 for none.
+    progress_limit_ps : int
+        A run in which no task ends for so long is given up.
     n_classes : int
         Number of pools of a group with scope "class": of the workload's task classes.
     copies_data : bool
@@ -157,6 +160,7 @@ class Problem:
     node_rank: Int32Array
     costs: RuntimeCosts
     timer_period_ps: int
+    progress_limit_ps: int
     n_classes: int
     copies_data: bool
     worker_node: Int32Array
@@ -228,6 +232,7 @@ def make_problem(
     *,
     seed: int,
     timer_period_s: float = 0.0,
+    progress_limit_s: float = PROGRESS_LIMIT_S,
 ) -> Problem:
     """Return the arrays for one run.
 
@@ -241,6 +246,8 @@ def make_problem(
         Seed of the random streams.
     timer_period_s : float
         Period of the policy's timer; 0 for none.
+    progress_limit_s : float
+        A run in which no task ends for so many simulated seconds is given up.
 
     Raises
     ------
@@ -289,6 +296,7 @@ def make_problem(
         node_rank=node_ranks(machine),
         costs=machine.costs,
         timer_period_ps=round(timer_period_s / PER_PS),
+        progress_limit_ps=round(progress_limit_s / PER_PS),
         n_classes=_n_classes(workload),
         copies_data=machine.copies_data,
         worker_node=np.array(

@@ -31,6 +31,7 @@ from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
 from simsched.engine.problem import Problem, make_problem, random_stream
 from simsched.engine.processors import check_processors
 from simsched.engine.replication import check_replicas
+from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
@@ -275,6 +276,7 @@ def simulate(
     backend: str = "native",
     events: bool | EventSink = False,
     progress: Callable[[int, int], None] | None = None,
+    progress_limit_s: float = PROGRESS_LIMIT_S,
 ) -> Run:
     """Simulate one run.
 
@@ -295,6 +297,9 @@ def simulate(
         a file (`simsched.trace.parquet.event_file`).
     progress : callable, optional
         Called with (iterations done, iterations in total) after each iteration.
+    progress_limit_s : float
+        A run in which no task ends for so many simulated seconds, and none is still to arrive, is
+        given up with an explanation of who waits for what; more than 0.
 
     Returns
     -------
@@ -310,6 +315,11 @@ def simulate(
         raise ConfigurationError(f"seed: found {seed}, accepted 0 or more")
     if backend not in BACKENDS:
         raise ConfigurationError(unknown_name("backend", backend, BACKENDS))
+    if not PER_PS <= progress_limit_s <= MAX_PROGRESS_LIMIT_S:
+        raise ConfigurationError(
+            f"progress_limit_s: found {progress_limit_s}, "
+            f"accepted {PER_PS:g} to {MAX_PROGRESS_LIMIT_S:g}"
+        )
     workload.validate()
     workload = timed(machine, workload)
     threads = machine.place_workers(workers, pinning)
@@ -334,7 +344,13 @@ def simulate(
     if not 0.0 <= period_s <= MAX_PERIOD_S:
         raise PolicyError(f"timer_period_s: found {period_s}, accepted 0 to {MAX_PERIOD_S:g}")
     problem = make_problem(
-        machine, prepared, placement, threads, seed=seed, timer_period_s=period_s
+        machine,
+        prepared,
+        placement,
+        threads,
+        seed=seed,
+        timer_period_s=period_s,
+        progress_limit_s=progress_limit_s,
     )
     account = account_of(prepared, divides=policy.overrides("divide"))
     if isinstance(events, InformedSink):

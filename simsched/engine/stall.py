@@ -1,30 +1,41 @@
-"""The explanation of a run that cannot go on."""
+"""The explanation of a run that cannot go on, or does not get on."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.policy.base import EngineState
 from simsched.workload.graph import TaskGraph
 
 NOT_STARTED, STARTED, ENDED = 0, 1, 2
+#: Simulated seconds after which a run in which no task ends is given up: a day.
+PROGRESS_LIMIT_S = 86_400.0
+MAX_PROGRESS_LIMIT_S = 4e6  #: beyond which the simulated time itself would end
 TOO_LONG = "the simulated time exceeds 2**62 ps (53 days)"
-SHOWN = 5  #: waiting tasks that a message names
+SHOWN = 5  #: tasks that a message names
 
 
 def explain_stall(
+    state: EngineState,
+    n_workers: int,
     graph: TaskGraph,
     pending: NDArray[np.int32],
     outstanding: NDArray[np.int32],
     started: NDArray[np.uint8],
     pool_group: NDArray[np.int32],
     pool_instance: NDArray[np.int32],
-    now_ps: int,
+    *,
+    limit_ps: int | None = None,
 ) -> str:
-    """Return a message that names waiting tasks and what each waits for.
+    """Return a message that names tasks and what each waits for, and who has failed.
 
     Parameters
     ----------
+    state : EngineState
+        The engine at that time.
+    n_workers : int
+        Number of workers.
     graph : TaskGraph
         The graph of the iteration.
     pending : ndarray of int32, shape (n_tasks,)
@@ -35,43 +46,78 @@ def explain_stall(
         NOT_STARTED, STARTED or ENDED.
     pool_group, pool_instance : ndarray of int32, shape (n_tasks,)
         The pool that holds the task; -1 when none does.
-    now_ps : int
-        Time of the stall.
+    limit_ps : int, optional
+        For how long no task has ended, where something still happens; None where nothing does.
     """
+    executed = _executed(state, n_workers)
     waiting = np.flatnonzero(started != ENDED)
-    # Tasks in pools explain most, then tasks that run into unfinished predecessors, then parents.
-    order = np.lexsort((waiting, started[waiting] == STARTED, pool_group[waiting] < 0))
+    # Tasks in pools explain most, then tasks that run into unfinished predecessors, then parents;
+    # but where something still happens, tasks that are being executed come first.
+    is_executed = np.isin(waiting, [*executed]) & (limit_ps is not None)
+    keys = waiting, started[waiting] == STARTED, pool_group[waiting] < 0, ~is_executed
     unfinished = set(waiting.tolist())
-    source_of = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    lines = []
-    for task in waiting[order][:SHOWN].tolist():
-        parent = int(graph.parent[task])
-        if pool_group[task] >= 0:
-            lines.append(
-                f"task {task} is in pool group {int(pool_group[task])} instance "
-                f"{int(pool_instance[task])}, from which no worker may take"
-            )
-            continue
+    reasons = _failed(state, n_workers)
+    for task in waiting[np.lexsort(keys)][:SHOWN].tolist():
         awaited = _awaited_inside(graph, task, unfinished)
-        if started[task] == STARTED and awaited is not None:
-            lines.append(f"task {task} waits before an access for the end of task {awaited}")
-            continue
-        before = [int(u) for u in source_of[graph.succ == task] if int(u) in unfinished]
-        if started[task] == STARTED and outstanding[task] > 0:
-            children = graph.child[graph.child_ptr[task] : graph.child_ptr[task + 1]]
-            awaited = children[graph.is_joined[children]].tolist()
-            lines.append(
-                f"task {task} waits for its child {next(c for c in awaited if c in unfinished)}"
-            )
-        elif before:
-            lines.append(f"task {task} waits for predecessor {before[0]}")
-        elif parent >= 0:
-            lines.append(f"task {task} waits for its creation by task {parent}")
+        if pool_group[task] >= 0:
+            taken = ", from which no worker may take" if limit_ps is None else ""
+            place = f"pool group {int(pool_group[task])} instance {int(pool_instance[task])}"
+            reasons.append(f"task {task} is in {place}{taken}")
+        elif started[task] == STARTED and awaited is not None:
+            reasons.append(f"task {task} waits before an access for the end of task {awaited}")
+        elif task in executed:
+            worker, began_ps = executed[task]
+            reasons.append(f"worker {worker} executes task {task} since {_seconds(began_ps)}")
         else:
-            lines.append(f"task {task} has {int(pending[task])} unmet conditions")
+            has_child = bool(started[task] == STARTED and outstanding[task] > 0)
+            reasons.append(_awaited_outside(graph, task, unfinished, has_child, int(pending[task])))
     more = f" (and {len(waiting) - SHOWN} more)" if len(waiting) > SHOWN else ""
-    reasons = "; ".join(lines)
-    return f"the run has stalled at {now_ps} ps with {len(waiting)} tasks left: {reasons}{more}"
+    return f"{_begin(state, len(waiting), limit_ps)}: {'; '.join(reasons)}{more}"
+
+
+def _awaited_outside(
+    graph: TaskGraph, task: int, unfinished: set[int], has_child: bool, pending: int
+) -> str:
+    """Return what a task waits for that is in no pool and not being executed."""
+    if has_child:
+        children = graph.child[graph.child_ptr[task] : graph.child_ptr[task + 1]]
+        joined = children[graph.is_joined[children]].tolist()
+        return f"task {task} waits for its child {next(c for c in joined if c in unfinished)}"
+    source_of = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    before = [int(u) for u in source_of[graph.succ == task] if int(u) in unfinished]
+    if before:
+        return f"task {task} waits for predecessor {before[0]}"
+    if graph.parent[task] >= 0:
+        return f"task {task} waits for its creation by task {int(graph.parent[task])}"
+    return f"task {task} has {pending} unmet conditions"
+
+
+def _begin(state: EngineState, n_left: int, limit_ps: int | None) -> str:
+    now = f"at {_seconds(state.now_ps())} with {n_left} tasks left"
+    if limit_ps is None:
+        return f"the run has stalled {now}"
+    return (
+        f"the run is given up {now}, since no task ends for {_seconds(limit_ps)} (progress_limit_s)"
+    )
+
+
+def _executed(state: EngineState, n_workers: int) -> dict[int, tuple[int, int]]:
+    """Return who executes each task that is being executed, and since when."""
+    found = {worker: state.progress(worker) for worker in range(n_workers)}
+    return {p.task: (worker, p.began_ps) for worker, p in found.items() if p is not None}
+
+
+def _failed(state: EngineState, n_workers: int) -> list[str]:
+    """Return which workers have failed, in words; nothing when all are alive."""
+    failed = [worker for worker in range(n_workers) if state.has_failed(worker)]
+    if len(failed) == n_workers:
+        return [f"all {n_workers} workers have failed"]
+    names = ", ".join(map(str, failed[:SHOWN])) + (", ..." if len(failed) > SHOWN else "")
+    return [f"{len(failed)} of {n_workers} workers have failed ({names})"] if failed else []
+
+
+def _seconds(time_ps: int) -> str:
+    return f"{time_ps * 1e-12:.12g} s"
 
 
 def _awaited_inside(graph: TaskGraph, task: int, unfinished: set[int]) -> int | None:

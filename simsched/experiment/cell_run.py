@@ -79,6 +79,7 @@ def run_cell(
                 policy,
                 workers=cell.workers,
                 pinning=cell.pinning,
+                progress_limit_s=cell.progress_limit_s,
                 seed=cell.seed,
                 backend=cell.backend,
                 events=file if times is None else times,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import simsched
+from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.errors import ConfigurationError, ModelError, SimschedError, unknown_name
 from simsched.experiment.blame import NO_MEMORY
 from simsched.experiment.fingerprint import (
@@ -70,6 +71,8 @@ class Cell:
         Where fewer workers go.
     policy_content : str
         Hash of the policy's class and parameters.
+    progress_limit_s : float
+        When a run in which no task ends is given up; changes no result that there is.
     key : str
         Hash of everything that determines the result.
     """
@@ -86,6 +89,7 @@ class Cell:
     workers: int | None = None
     pinning: str = "scatter"
     policy_content: str = ""
+    progress_limit_s: float = PROGRESS_LIMIT_S
     key: str = ""
 
     def with_key(self, machine_content: str) -> Cell:
@@ -338,6 +342,7 @@ class _Builder:
                         entry.workers,
                         entry.pinning,
                         content,
+                        experiment.progress_limit_s,
                     ).with_key(machine_content)
                     use.keys.add(cell.key)
                     found.append(cell)

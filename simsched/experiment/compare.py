@@ -237,6 +237,7 @@ def _parts(cell: Cell) -> TimeParts:
             cell.policy_model,
             workers=cell.workers,
             pinning=cell.pinning,
+            progress_limit_s=cell.progress_limit_s,
             seed=cell.seed,
             backend=cell.backend,
             events=True,

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.policy.registry import policy_info
 from simsched.policy.user_file import is_file_spec
@@ -196,6 +197,9 @@ class Experiment(Section):
         Label of the policy that the others are compared with; the first one by default.
     backend : {"native", "simpy"}
         Engine.
+    progress_limit_s : float
+        Simulated seconds after which a run is given up in which no task ends; see
+        :func:`simsched.engine.run.simulate`.
     metrics : list of str
         Columns of the table.
     output : str, optional
@@ -226,6 +230,7 @@ class Experiment(Section):
     ] = Field(default_factory=lambda: [0])
     baseline: str | None = None
     backend: Literal["native", "simpy"] = "native"
+    progress_limit_s: Annotated[float, Field(gt=0.0, le=MAX_PROGRESS_LIMIT_S)] = PROGRESS_LIMIT_S
     metrics: Annotated[list[str], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
         default_factory=lambda: list(DEFAULT_METRICS)
     )

@@ -75,6 +75,7 @@ def simulate_cell(
             cell.policy_model,
             workers=cell.workers,
             pinning=cell.pinning,
+            progress_limit_s=cell.progress_limit_s,
             seed=cell.seed,
             backend=cell.backend,
             events=sink,

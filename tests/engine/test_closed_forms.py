@@ -296,7 +296,7 @@ def test_a_stalled_run_names_who_waits_for_what(backend: str) -> None:
     graph = build_graph([1.0, 1.0, 1.0], successors=adjacency([1], [2], 3))
     with pytest.raises(
         StalledError,
-        match="stalled at 1000 ps with 2 tasks left: task 1 is in pool "
+        match="stalled at 1e-09 s with 2 tasks left: task 1 is in pool "
         "group 0 instance 1, from which no worker may take; task 2 waits for "
         "predecessor 1",
     ):

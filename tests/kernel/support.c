@@ -572,6 +572,7 @@ void scenario_init(scenario_t *s, uint64_t seed)
     make_plan(s);
     s->problem.victim = (ssk_random_t){&s->victim, rng_next};
     s->problem.wake = (ssk_random_t){&s->wake, rng_next};
+    s->problem.progress_limit_ps = SSK_NEVER;
     s->problem.timer_period_ps = rng_chance(&s->rng, 0.3) ? 50000 : 0;
     recording_t *r = &s->recording;
     s->problem.recorder = (ssk_recorder_t){

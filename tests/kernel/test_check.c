@@ -109,6 +109,9 @@ static void test_problem(uint64_t seed)
     p->timer_period_ps = -1;
     expect(&s, "timer_period_ps", -1);
     p->timer_period_ps = 0;
+    p->progress_limit_ps = 0;
+    expect(&s, "progress_limit_ps", -1);
+    p->progress_limit_ps = SSK_NEVER;
     p->costs.pop_ps = -1;
     expect(&s, "scalar_costs", 2);
     p->costs.pop_ps = 0;

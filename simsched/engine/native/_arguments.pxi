@@ -85,6 +85,7 @@ cdef int _fill_problem(ssk_problem_t *p, object problem, list kept) except -1:
     p.change_core = <const uint8_t *>_array(kept, problem, "change_core", np.uint8, (changes, p.n_cores))
     p.change_speed = <const double *>_array(kept, problem, "change_speed", np.float64, (changes,))
     p.timer_period_ps = _time(problem.timer_period_ps, "Problem.timer_period_ps")
+    p.progress_limit_ps = _time(problem.progress_limit_ps, "Problem.progress_limit_ps")
     p.victim = _random(kept, problem.victim_stream)
     p.wake = _random(kept, problem.wake_stream)
     return 0

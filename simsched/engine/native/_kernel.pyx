@@ -328,7 +328,11 @@ cdef class NativeBackend:
             raised, self.raised = self.raised, None
             raise raised
         if status == SSK_ERR_STALLED:
-            raise StalledError(explain_stall(self.graph, now_ps=self.now_ps(), **self.waiting_state()))
+            raise StalledError(explain_stall(self, self.problem.n_workers, self.graph, **self.waiting_state()))
+        if status == SSK_ERR_PROGRESS:
+            raise StalledError(
+                explain_stall(self, self.problem.n_workers, self.graph, **self.waiting_state(), limit_ps=self.problem.progress_limit_ps)
+            )
         if status == SSK_ERR_TIME:
             raise ModelError(TOO_LONG)
         if status == SSK_ERR_NO_ROOM:

@@ -7,6 +7,7 @@ cdef extern from "ssk.h" nogil:
     int SSK_OK, SSK_MORE, SSK_AS_PLANNED
     int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
     int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT, SSK_ERR_TOO_LARGE
+    int SSK_ERR_PROGRESS
     int SSK_REASON_POOL, SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_TAKER
     int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER, SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL
     int SSK_REASON_EXCHANGE, SSK_REASON_KIND
@@ -133,6 +134,7 @@ cdef extern from "ssk.h" nogil:
         const uint8_t *node_is_device
         ssk_costs_t costs
         int64_t timer_period_ps
+        int64_t progress_limit_ps
         int32_t n_changes
         const int64_t *change_ps
         const uint8_t *change_core

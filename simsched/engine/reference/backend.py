@@ -68,6 +68,7 @@ class SimpyBackend:
         self._arrivals: dict[int, int] = {}  # task -> time
         self.flights = Flights()
         self._boundary_ps: int | None = None
+        self._deadline_ps = 0  # the run is given up then unless a task ends or arrives before
         self._moves: list[tuple[int, int]] = []
         self.workers = [Worker(self, index) for index in range(problem.n_workers)]
         self.env.run(until=self.env.timeout(0))  # every worker reaches its first wait
@@ -97,6 +98,7 @@ class SimpyBackend:
         self.memory.homes.start_iteration(number)
         self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
         self._ended = False
+        self._note_progress()
         self._leaves_barrier = plan.roots != LAST
         for task in np.flatnonzero(graph.parent < 0).tolist():
             if graph.arrival_ps[task] > 0:
@@ -162,6 +164,8 @@ class SimpyBackend:
                 continue
             if time >= NEVER:
                 raise self._out_of_time()
+            if time >= self._deadline_ps and not (self._ended or self._arrivals):
+                raise StalledError(self._explain_stall(limit_ps=self.problem.progress_limit_ps))
             yield self.env.timeout(time - self.now)
             self.lag = 0.0
             if kind in (FLOW, TIMER) and entity >= len(self.workers):
@@ -178,6 +182,7 @@ class SimpyBackend:
                 yield self.env.timeout(0)  # the worker's process runs until it waits again
             elif kind == ARRIVAL:
                 del self._arrivals[entity]
+                self._note_progress()
                 self.create(entity, None, at=self.now)
             elif kind == LANDING:
                 flight = self.flights.land(entity)
@@ -230,8 +235,13 @@ class SimpyBackend:
             return ModelError(TOO_LONG)
         return StalledError(self._explain_stall())
 
+    def _note_progress(self) -> None:
+        """Put off the time when the run is given up."""
+        self._deadline_ps = self.now + self.problem.progress_limit_ps
+
     def end_iteration_if_done(self, worker: int) -> None:
         """End the iteration when its last task has ended, `worker` being the one that ended it."""
+        self._note_progress()
         if self.tasks.n_ended == self.graph.n_tasks:
             self._ended, self._last_worker = True, worker
             self.flights = Flights()
@@ -471,19 +481,21 @@ class SimpyBackend:
             f"task {task} cannot run on worker {worker}: it has no cost for processor kind {kind!r}"
         )
 
-    def _explain_stall(self) -> str:
-        """Return why nothing can happen any more."""
+    def _explain_stall(self, limit_ps: int | None = None) -> str:
+        """Return why nothing can happen any more, or no task has ended for so long."""
         n = self.graph.n_tasks
         group, place = np.full(n, NONE, np.int32), np.full(n, NONE, np.int32)
         for g, instances in enumerate(self.pools.content):
             for i, content in enumerate(instances):
                 group[list(content)], place[list(content)] = g, i
         return explain_stall(
+            self,
+            self.problem.n_workers,
             self.graph,
             np.array(self.tasks.pending, np.int32),
             np.array(self.tasks.outstanding, np.int32),
             np.array(self.tasks.started, np.uint8),
             group,
             place,
-            self.now,
+            limit_ps=limit_ps,
         )

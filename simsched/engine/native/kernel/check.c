@@ -223,6 +223,8 @@ static int check_costs(const ssk_problem_t *p, ssk_flaw_t *flaw)
     CHECK_RANGE(costs->steal_ps, costs->n_steal, 0, SSK_MAX_COST_PS);
     if (p->timer_period_ps < 0 || p->timer_period_ps >= SSK_NEVER)
         return flawed(flaw, "timer_period_ps", SSK_NONE);
+    if (p->progress_limit_ps < 1 || p->progress_limit_ps > SSK_NEVER)
+        return flawed(flaw, "progress_limit_ps", SSK_NONE);
     return SSK_OK;
 }
 

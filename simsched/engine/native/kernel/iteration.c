@@ -149,6 +149,7 @@ int ssk_arrive(ssk_sim_t *sim)
 {
     int64_t clock = sim->now;
     int32_t task = sim->arrivals[sim->next_arrival++];
+    ssk_note_progress(sim);
     schedule_arrival(sim);
     return ssk_create(sim, task, SSK_NONE, &clock);
 }
@@ -244,6 +245,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     sim->iteration = number;
     sim->lag = 0.0;
     sim->phase = SSK_PHASE_TASKS;
+    ssk_note_progress(sim);
     ssk_event(sim, SSK_ITERATION_START, SSK_NONE, SSK_NONE, graph->n_tasks, 0);
     sim->leaves_barrier = plan->roots != SSK_LAST;
     status = create_roots(sim);

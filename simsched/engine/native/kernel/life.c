@@ -156,6 +156,7 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
         tasks->end_number[task] = tasks->n - tasks->n_left;
     tasks->n_left--;
     sim->tasks_ended++;
+    ssk_note_progress(sim);
     w->counters.tasks++;
     w->task = SSK_NONE;
     if (parent >= 0)

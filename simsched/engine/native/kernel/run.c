@@ -30,6 +30,13 @@ static bool is_stalled(const ssk_sim_t *sim)
            (sim->hooks.on_landing == NULL ? sim->flights.n_loaded : sim->flights.n) == 0;
 }
 
+/* Tells whether the next event comes so long after the last end of a task that nobody waits for it; arrivals may. */
+static bool is_given_up(const ssk_sim_t *sim, int64_t time)
+{
+    return time >= sim->deadline_ps && sim->phase == SSK_PHASE_TASKS &&
+           sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER;
+}
+
 /* Returns the kind of the next event; *time_ret is its time and, for a flow, *worker_ret its worker. */
 static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
 {
@@ -85,11 +92,13 @@ static int handle_next(ssk_sim_t *sim)
     int32_t worker = SSK_NONE;
     int64_t time;
     int kind = next_kind(sim, &time, &worker);
-    if (time >= SSK_NEVER || kind >= POLICY || kind == LANDING) {
+    if (time >= sim->deadline_ps || kind >= POLICY || kind == LANDING) {
         if (is_stalled(sim))
             return ssk_fail(sim, SSK_ERR_STALLED);
         if (time >= SSK_NEVER)
             return ssk_fail(sim, SSK_ERR_TIME);
+        if (is_given_up(sim, time))
+            return ssk_fail(sim, SSK_ERR_PROGRESS);
     }
     assert(time >= sim->now);
     sim->now = time;

@@ -177,11 +177,18 @@ struct ssk_sim {
     int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
     int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps, exchanges;
     int64_t duplicates, kills, wasted_ps;
+    int64_t deadline_ps;  /* the run is given up then unless a task ends or arrives before; at most SSK_NEVER */
     int32_t n_duplicates; /* executions of tasks beyond one each, at present */
     int32_t n_awaiting;   /* workers that wait inside a task for the end of another one */
     bool has_failed;
     bool leaves_barrier; /* the first tasks of an iteration are being created */
 };
+
+/* Puts off the time when the run is given up. */
+static inline void ssk_note_progress(ssk_sim_t *sim)
+{
+    sim->deadline_ps = ssk_add_ps(sim->now, sim->problem.progress_limit_ps);
+}
 
 /* Records a trace event of the present instant. */
 static inline void ssk_event(ssk_sim_t *sim, int32_t kind, int32_t worker, int32_t task, int64_t arg0, int64_t arg1)

@@ -48,6 +48,7 @@ enum {
     SSK_ERR_TIME = -8,          /* the next event lies at or beyond SSK_NEVER */
     SSK_ERR_INVARIANT = -9,     /* ssk_sim_verify() found a contradiction */
     SSK_ERR_TOO_LARGE = -11,    /* blocks of one task: failure.bytes, .node */
+    SSK_ERR_PROGRESS = -12,     /* no task has ended for the problem's progress_limit_ps */
     SSK_ERR_ARGUMENT = -10      /* malformed argument or call at the wrong time: failure.flaw */
 };
 
@@ -295,6 +296,7 @@ typedef struct {
     const uint8_t *node_is_device;
     ssk_costs_t costs;
     int64_t timer_period_ps; /* 0: no timer */
+    int64_t progress_limit_ps; /* a run in which no task ends for so long is given up */
     int32_t n_changes;         /* of conditions; 0: the next three are unused */
     const int64_t *change_ps;  /* ascending */
     const uint8_t *change_core; /* n_changes x n_cores */
