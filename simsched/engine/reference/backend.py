@@ -162,10 +162,8 @@ class SimpyBackend:
             if time > self.now and self.sharing.is_stale():
                 self.sharing.update_rates(self.now, self.lag)
                 continue
-            if time >= NEVER:
-                raise self._out_of_time()
-            if time >= self._deadline_ps and not (self._ended or self._arrivals):
-                raise StalledError(self._explain_stall(limit_ps=self.problem.progress_limit_ps))
+            if time >= NEVER or self._is_given_up(time):
+                raise self._out_of_time(time)
             yield self.env.timeout(time - self.now)
             self.lag = 0.0
             if kind in (FLOW, TIMER) and entity >= len(self.workers):
@@ -228,8 +226,14 @@ class SimpyBackend:
             pending.append((change[0], CHANGE, change[1]))
         return min(pending)
 
-    def _out_of_time(self) -> StalledError | ModelError:
+    def _is_given_up(self, time: int) -> bool:
+        """Return whether the next event comes too long after the last end of a task."""
+        return time >= self._deadline_ps and not (self._ended or self._arrivals)
+
+    def _out_of_time(self, time: int) -> StalledError | ModelError:
         """Return the error for a run in which no event is left before the end of time."""
+        if time < NEVER:
+            return StalledError(self._explain_stall(limit_ps=self.problem.progress_limit_ps))
         waiting = self.timers or self._arrivals or self.flights.times(loaded=True)
         if waiting or self.sharing.has_flows() or self._boundary_ps is not None:
             return ModelError(TOO_LONG)
