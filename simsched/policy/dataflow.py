@@ -18,6 +18,7 @@ from simsched.policy.base import (
     Policy,
     Pool,
     PoolGroup,
+    Transfer,
     View,
     param,
 )
@@ -110,10 +111,8 @@ class Dataflow(Policy):
 
     *Queues.* Each worker has a deque, a slot that cannot be stolen from, and a push queue. It takes
     what was pushed, newest first, then the slot, then the newest task of the deque, then steals the
-    oldest. A task that the worker keeps goes to the slot if that is empty, else to the deque. (In
-    the run-time the newest task displaces the one in the slot; here the first of several tasks that
-    become ready together stays there.) Of
-    several pushed tasks all but one can be stolen at once, in the run-time when their worker has
+    oldest. A task that the worker keeps goes to the slot and displaces what is there to the deque.
+    Of several pushed tasks all but one can be stolen at once, in the run-time when their worker has
     looked at its queue and put the last one into the slot.
 
     *Hierarchical stealing.* Workers that share the smallest shared cache, then those of the domain,
@@ -205,7 +204,9 @@ class Dataflow(Policy):
             else PageBalancing(self.scan_period_s, self.page_bytes, self.faults_to_move),
         )
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+    def on_ready(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> Pool | tuple[Pool | Transfer, ...] | None:
         """Activate a task: push it to another node, or keep it."""
         if worker < 0:
             return None
@@ -215,7 +216,10 @@ class Dataflow(Policy):
             if target is not None and state.waiting[target] < self.push_queue_slots - 1:
                 state.waiting[target] += 1
                 return Pool(PUSHED, target)
-        return Pool(DEQUE if view.state.queue_length(SLOT, worker) else SLOT, worker)
+        slot = Pool(SLOT, worker)
+        if view.state.queue_length(SLOT, worker) == 0:
+            return slot
+        return slot, Transfer(SLOT, worker, DEQUE, worker, 1, 0.0, "oldest")
 
     def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
         """Let the worker look at its push queue."""

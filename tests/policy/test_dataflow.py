@@ -367,3 +367,26 @@ def test_sequential_control_creates_on_one_worker() -> None:
         events = run.trace.events
         creators = set(events["worker"][events["kind"] == EventKind.SPAWN].tolist())
         assert (len(creators) == 1) == alone
+
+
+def starts(workers: int, graph: TaskGraph) -> list[tuple[int, int]]:
+    """Return (task, worker) in the order in which tasks begin."""
+    machine = make_machine(domains=1, cores_per_domain=workers)
+    run = simulate(machine, Workload("w", graph), make_policy("dsa_base"), events=True)
+    assert run.trace is not None
+    events = run.trace.events
+    begun = events["kind"] == EventKind.TASK_START
+    return list(zip(events["task"][begun].tolist(), events["worker"][begun].tolist(), strict=True))
+
+
+def test_the_newest_task_displaces_the_one_in_the_slot() -> None:
+    """A slot that is occupied is emptied into the deque; thieves take the oldest of the deque.
+
+    OpenStream's run-time: `add_to_local_queue`; the slot cannot be stolen from.
+    """
+    ops = [1e3, 9e3, 8e3, 7e3]
+    alone = build_graph(ops, successors=adjacency([0, 0, 0], [1, 2, 3], 4))
+    assert starts(1, alone) == [(0, 0), (3, 0), (2, 0), (1, 0)]
+    assert starts(2, alone)[:3] == [(0, 0), (3, 0), (1, 1)]
+    two = build_graph(ops[:2], successors=adjacency([0], [1], 2))
+    assert starts(2, two) == [(0, 0), (1, 0)]
