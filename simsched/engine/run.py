@@ -26,6 +26,7 @@ from simsched.engine.backend import (
     ReadyAnswer,
 )
 from simsched.engine.division import Account, account_of
+from simsched.engine.moves import account_of_moves
 from simsched.engine.paths import PER_PS
 from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
 from simsched.engine.problem import Problem, make_problem, random_stream
@@ -356,7 +357,10 @@ def simulate(
     if isinstance(events, InformedSink):
         events.begin(prepared, threads)
     hooks = _PolicyHooks(policy, view, state, account)
-    engine = make_backend(backend, problem, hooks, events=events)
+    moves = account_of_moves(prepared, len(threads), events)
+    engine = make_backend(
+        backend, problem, hooks, events=events if moves is None or events is True else moves
+    )
     if account is None:
         _iterate(engine, problem, policy, view, state, hooks, progress)
         summary = engine.summary()
@@ -364,6 +368,10 @@ def simulate(
         _divide(engine, problem, policy, view, state, hooks, account, progress)
         summary = account.complete(engine.summary())
     trace = engine.trace()
+    if moves is not None:
+        if trace is not None:
+            moves.append(trace.events)
+        summary = moves.complete(summary)
     return Run(machine, prepared, policy, backend, seed, threads, summary, trace, state)
 
 

@@ -156,6 +156,7 @@ def with_moves(
         role,
         pe,
         graph.n_blocks,
+        move_classes=(fetch_class, fetch_class + 1, fetch_class + 2),
     )
 
 

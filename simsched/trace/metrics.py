@@ -96,6 +96,13 @@ def run_metrics(
     of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
     without such blocks. The footprint includes memory that waits in pools.
 
+    `migrate_s` is all time that workers spend on moving data: copies between iterations, tasks that
+    only move blocks (prefetch and eviction), and page faults with the moves of pages that they
+    cause (`page_fault_s`); it is not part of `busy_s`. `migration_overhead_s` is what the mean
+    worker spends on it inside iterations, and what passes between them besides barriers and the
+    policy's own work. `move_wait_s` is idle time of workers whose next task lacks a prefetch or
+    eviction only. Waits for pages are not counted per worker: `worker_busy_s` has them.
+
     Where a policy divides the work, the iterations before the last one of an invocation are its
     profiling steps, `profiling_steps` their mean number, and `profiled_percent` is the part of the
     work that they do. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the
@@ -163,6 +170,7 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
     barriers = machine.costs.barrier_ps * max(0, len(summary.iteration) - 1)
     between = int(summary.iteration_overhead_ps.sum())
     overhead = max(0, between - barriers)
+    migration = overhead - summary.policy_ps + _moving_ps(summary) / len(summary.worker_busy_ps)
     return {
         "makespan_s": summary.makespan_ps * PS,
         "tasks": summary.n_tasks,
@@ -178,14 +186,17 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
         "policy_overhead_percent": 100.0 * overhead / max(1, summary.makespan_ps),
         "policy_work_s": summary.policy_ps * PS,
         "policy_work_percent": 100.0 * summary.policy_ps / max(1, summary.makespan_ps),
-        "migration_overhead_s": (overhead - summary.policy_ps) * PS,
-        "migration_overhead_percent": 100.0
-        * (overhead - summary.policy_ps)
-        / max(1, summary.makespan_ps),
+        "migration_overhead_s": migration * PS,
+        "migration_overhead_percent": 100.0 * migration / max(1, summary.makespan_ps),
         "iterations_to_amortise": iterations_to_amortise(
             summary, barrier_ps=machine.costs.barrier_ps
         ),
     }
+
+
+def _moving_ps(summary: Summary) -> int:
+    """Return the time inside tasks in which workers move data, or wait for pages to move."""
+    return int(summary.worker_move_ps.sum()) + summary.page_fault_ps
 
 
 def iterations_to_amortise(
@@ -241,9 +252,12 @@ def _worker_times(summary: Summary) -> dict[str, Any]:
     parts["idle"] = np.maximum(idle, 0)
     total = max(1, summary.makespan_ps * len(idle))
     row: dict[str, Any] = {"workers": len(idle)}
-    row |= {f"{name}_s": int(part.sum()) * PS for name, part in parts.items()}
-    row |= {f"{name}_percent": 100.0 * int(part.sum()) / total for name, part in parts.items()}
-    busy = summary.worker_busy_ps
+    sums = {name: int(part.sum()) for name, part in parts.items()}
+    sums["migrate"] += _moving_ps(summary)
+    sums["busy"] = max(0, sums["busy"] - _moving_ps(summary))
+    row |= {f"{name}_s": part * PS for name, part in sums.items()}
+    row |= {f"{name}_percent": 100.0 * part / total for name, part in sums.items()}
+    busy = parts["busy"] = summary.worker_busy_ps - summary.worker_move_ps
     row["busy_imbalance"] = float(busy.max() / busy.mean()) if busy.any() else 1.0
     for name in ("busy", "acquire", "idle"):
         row[f"worker_{name}_s"] = (parts[name] * PS).tolist()
@@ -366,6 +380,7 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "migrated_bytes": summary.migrated_bytes,
         "page_faults": summary.page_faults,
         "page_fault_s": summary.page_fault_ps * PS,
+        "move_wait_s": summary.move_wait_ps * PS,
         "duplicates": summary.duplicates,
         "kills": summary.kills,
         "wasted_s": summary.wasted_ps * PS,

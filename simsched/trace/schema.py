@@ -131,7 +131,7 @@ class Summary:
     failed_probes : ndarray of int64, shape (K,)
         Probes of empty pools by distance class.
     migrations, migrated_bytes : int
-        Blocks moved between nodes.
+        Blocks moved between nodes, by tasks that only do that included.
     policy_ps : int
         Time between iterations that went into the policy's own work, without migrations.
     node_peak_bytes : ndarray of int64, shape (N,)
@@ -148,7 +148,8 @@ class Summary:
     exchanges : int
         How often two workers have swapped hardware threads.
     page_fault_ps : int
-        Time for which accesses waited for these faults and for pages to move.
+        Time for which accesses waited for these faults and for pages to move; a part of
+        `worker_busy_ps`.
     duplicates : int
         Executions of tasks that somebody was executing already.
     kills : int
@@ -159,6 +160,12 @@ class Summary:
         Time after each iteration that went into the barrier, policy work and migrations.
     n_tasks, n_events : int
         Tasks ended and trace events produced (counted even when not kept).
+    worker_move_ps : ndarray of int64, shape (W,)
+        Time inside tasks that only move data (`Workload.move_classes`), a part of `worker_busy_ps`;
+        of shape (1,) for programs without such tasks.
+    move_wait_ps : int
+        Time in which workers had nothing to do before a task for which only such a move was
+        missing.
     part_units, part_ps : ndarray of int64, shape (I, P)
         Where the policy divides the work: units that each of P parts had, and the time from the
         start of the iteration to the end of the part's last task; otherwise of shape (0, 0).
@@ -198,5 +205,7 @@ class Summary:
     exchanges: int
     n_tasks: int
     n_events: int
+    worker_move_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    move_wait_ps: int = 0
     part_units: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     part_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

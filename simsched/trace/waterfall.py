@@ -12,6 +12,12 @@ Time inside tasks is divided segment by segment with the event trace:
   of each flow's duration (*wait NODE*: the bandwidth of that node or of a link to it was shared),
   and hits in caches (*cache*).
 
+Before that, what an access waited for page faults and for pages to move is taken out: *migration*,
+with the time of workers that copy blocks and of tasks that do nothing else
+(:attr:`~simsched.workload.graph.Workload.move_classes`). Faults cost what the machine says. The
+rest of the run's `page_fault_ps` is what moves took; it is divided among the accesses that moved
+their block, in proportion to what they lasted longer than faults, flows and operations explain.
+
 Parts are seconds of the mean worker, so that runs with different numbers of workers compare.
 """
 
@@ -66,6 +72,10 @@ class _Segments:
         `position` is the place of the access among those of its task in this iteration.
     length_ps : ndarray of float64, shape (n,)
         From the start of the access to what the worker did next.
+    faults : ndarray of float64, shape (n,)
+        Marked pages that the access found.
+    moves_page : ndarray of bool, shape (n,)
+        Whether the block moved to the worker.
     flow_segment, flow_path, flow_bytes, flow_ps : ndarray, shape (n_flows,)
         Memory flows: to which access they belong, their path, bytes and duration.
     """
@@ -74,6 +84,8 @@ class _Segments:
     task: IntArray
     position: IntArray
     length_ps: FloatArray
+    faults: FloatArray
+    moves_page: NDArray[np.bool_]
     flow_segment: IntArray
     flow_path: IntArray
     flow_bytes: IntArray
@@ -150,12 +162,34 @@ def time_parts(run: Run) -> TimeParts:
         raise ValueError("run: found no event trace, accepted: a run with events=True")
     model = _Model(run)
     names = [node.name for node in run.machine.nodes]
-    waiting = dict.fromkeys([CACHE, MEMORY, REMOTE, *(WAIT + name for name in names)], 0.0)
+    parts = [CACHE, MEMORY, REMOTE, *(WAIT + name for name in names), MIGRATION]
+    waiting = dict.fromkeys(parts, 0.0)
+    share = _share_of_moves(run, model)
+    for graph, segments in _accesses(run):
+        _add_waiting(waiting, model, graph, segments, names, share)
+    return _assemble(run, waiting, _steal_ps(run.trace))
+
+
+def _accesses(run: Run) -> Iterator[tuple[TaskGraph, _Segments]]:
+    """Yield the graph and the accesses of every iteration, without those of tasks that move."""
+    assert run.trace is not None
     for number, events in _iterations(run.trace):
         graph = run.workload.init if number == 0 else run.workload.graph
         assert graph is not None
-        _add_waiting(waiting, model, graph, _segments(events), names)
-    return _assemble(run, waiting, _steal_ps(run.trace))
+        yield graph, _segments(events, None if number == 0 else run.workload.moving_tasks())
+
+
+def _share_of_moves(run: Run, model: _Model) -> float:
+    """Return which part of the room of accesses that moved their block the moves took."""
+    if run.summary.page_fault_ps == 0:
+        return 0.0
+    faults = moves = 0.0
+    for graph, segments in _accesses(run):
+        compute = model.operations(graph, segments) / model.rate[segments.worker]
+        fault, room = _stalls(model, segments, compute)
+        faults += float(fault.sum())
+        moves += float(room[segments.moves_page].sum())
+    return min(1.0, max(0.0, run.summary.page_fault_ps - faults) / max(moves, 1e-300))
 
 
 def _iterations(trace: Trace) -> Iterator[tuple[int, dict[str, NDArray[np.int64]]]]:
@@ -166,8 +200,8 @@ def _iterations(trace: Trace) -> Iterator[tuple[int, dict[str, NDArray[np.int64]
         yield int(part["iteration"][0]), part
 
 
-def _segments(events: dict[str, NDArray[np.int64]]) -> _Segments:
-    """Return the accesses of one iteration."""
+def _segments(events: dict[str, NDArray[np.int64]], moving: NDArray[np.bool_] | None) -> _Segments:
+    """Return the accesses of one iteration by tasks that are not among the moving ones."""
     ignored = np.isin(events["kind"], [EventKind.FIRST_TOUCH, EventKind.TIMER])
     order = np.flatnonzero((events["worker"] >= 0) & ~ignored)
     order = order[np.argsort(events["worker"][order], kind="stable")]
@@ -175,6 +209,8 @@ def _segments(events: dict[str, NDArray[np.int64]]) -> _Segments:
     time = events["time_ps"][order]
     is_flow = kind == EventKind.FLOW_END
     access = np.flatnonzero(kind == EventKind.ACCESS)
+    if moving is not None:
+        access = access[~moving[task[access]]]
     # A segment lasts until the worker does something else; FLOW_END does not end it.
     other = np.flatnonzero(~is_flow)
     following = other[np.minimum(np.searchsorted(other, access, side="right"), len(other) - 1)]
@@ -184,16 +220,30 @@ def _segments(events: dict[str, NDArray[np.int64]]) -> _Segments:
     begun = other[np.maximum(np.searchsorted(other, flows) - 1, 0)]
     known = (owner >= 0) & (access[np.maximum(owner, 0)] == begun)  # not those of moved tasks
     flows, owner = flows[known], owner[known]
+    arg1 = events["arg1"][order]
+    fault, move = (
+        np.flatnonzero(kind == page) for page in (EventKind.PAGE_FAULT, EventKind.PAGE_MOVE)
+    )
     return _Segments(
         worker=worker[access].astype(np.int64),
         task=task[access].astype(np.int64),
         position=_positions(task[access], _executions(kind, task)[access], order[access]),
         length_ps=length.astype(np.float64),
+        faults=_of_next(fault, arg1[fault], access),
+        moves_page=_of_next(move, np.ones(len(move)), access) > 0,
         flow_segment=owner,
         flow_path=events["arg0"][order][flows].astype(np.int64),
-        flow_bytes=events["arg1"][order][flows].astype(np.int64),
+        flow_bytes=arg1[flows].astype(np.int64),
         flow_ps=(time[flows] - time[flows - 1]).astype(np.float64),
     )
+
+
+def _of_next(row: IntArray, value: NDArray[np.generic], access: IntArray) -> FloatArray:
+    """Return for every access the sum of the values of rows that precede it directly."""
+    owner = np.searchsorted(access, row)
+    known = owner < len(access)
+    summed = np.bincount(owner[known], weights=value[known], minlength=len(access))
+    return summed.astype(np.float64)
 
 
 def _executions(kind: NDArray[np.int64], task: NDArray[np.int64]) -> IntArray:
@@ -218,18 +268,48 @@ def _positions(task: NDArray[np.int64], execution: NDArray[np.int64], when: IntA
     return position
 
 
+def _per_segment(segments: _Segments, values: NDArray[np.floating]) -> FloatArray:
+    """Return the sums of values of flows for every access."""
+    n = len(segments.length_ps)
+    summed = np.bincount(segments.flow_segment, weights=values, minlength=n)
+    return summed.astype(np.float64)
+
+
+def _stalls(
+    model: _Model, segments: _Segments, compute: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what accesses waited for faults, and how much longer they may have waited for moves.
+
+    A stall lengthens the computation and what follows the flows alike, so that it is at most what
+    an access lasted longer than either.
+    """
+    latency = model.problem.paths.latency_ps[segments.flow_path].astype(np.float64)
+    flows = _per_segment(segments, segments.flow_ps) + _per_segment(segments, latency)
+    room = np.maximum(segments.length_ps - np.maximum(flows, compute), 0.0)
+    fault = np.minimum(segments.faults * model.problem.costs.page_fault_ps, room)
+    return fault, room - fault
+
+
 def _add_waiting(
     waiting: dict[str, float],
     model: _Model,
     graph: TaskGraph,
     segments: _Segments,
     names: list[str],
+    share: float,
 ) -> None:
-    """Add what the accesses of one iteration waited for, in picoseconds of all workers."""
+    """Add what the accesses of one iteration waited for, in picoseconds of all workers.
+
+    `share` is the part of the room of accesses with page moves that these took.
+    """
     if not len(segments.length_ps):
         return
     compute = model.operations(graph, segments) / model.rate[segments.worker]
-    exposed = np.maximum(segments.length_ps - compute, 0.0)
+    fault, room = _stalls(model, segments, compute)
+    stall = fault + np.where(segments.moves_page, share * room, 0.0)
+    waiting[MIGRATION] += float(stall.sum())
+    length = segments.length_ps - stall
+    exposed = np.maximum(length - compute, 0.0)
     paths, flow_path = model.problem.paths, segments.flow_path
     busy = model.busy[segments.worker[segments.flow_segment]]
     local = model.local[flow_path]
@@ -240,17 +320,9 @@ def _add_waiting(
     remote = np.maximum(np.minimum(far, segments.flow_ps) - near, 0.0)
     remote += np.maximum(latency[1] - latency[0], 0)
     wait = np.maximum(segments.flow_ps - far, 0.0)
-    n = len(segments.length_ps)
-
-    def total(values: NDArray[np.floating]) -> FloatArray:
-        summed = np.bincount(segments.flow_segment, weights=values, minlength=n)
-        return summed.astype(np.float64)
-
-    taken = total(memory) + total(remote) + total(wait)
-    cache = np.maximum(
-        segments.length_ps - total(segments.flow_ps) - total(latency[1].astype(np.float64)), 0.0
-    )
-    cache = np.where(exposed > 0, cache, 0.0)
+    taken = _per_segment(segments, memory + remote + wait)
+    behind = _per_segment(segments, segments.flow_ps + latency[1])
+    cache = np.where(exposed > 0, np.maximum(length - behind, 0.0), 0.0)
     whole = taken + cache
     scale = np.where(whole > 0, exposed / np.maximum(whole, 1e-300), 0.0)
     waiting[CACHE] += float((cache * scale).sum()) + float(exposed[whole <= 0].sum())
@@ -283,10 +355,13 @@ def _assemble(run: Run, waiting: dict[str, float], steal_ps: int) -> TimeParts:
             summary.worker_migrate_ps,
         )
     )
+    moving = int(summary.worker_move_ps.sum())
     between = max(n * int(summary.iteration_overhead_ps.sum()) - copying, 0)
-    parts = {COMPUTE: busy - sum(waiting.values()), **waiting, SPAWN: float(spawn)}
+    stalls = waiting.pop(MIGRATION)
+    compute = busy - moving - stalls - sum(waiting.values())
+    parts = {COMPUTE: compute, **waiting, SPAWN: float(spawn)}
     parts |= {STEAL: float(steal_ps), POOLS: float(acquire - steal_ps)}
-    parts |= {MIGRATION: float(copying), BETWEEN: float(between)}
+    parts |= {MIGRATION: copying + moving + stalls, BETWEEN: float(between)}
     parts[IDLE] = summary.makespan_ps * n - busy - spawn - acquire - copying - between
     return TimeParts(
         summary.makespan_ps * PS, {name: value * PS / n for name, value in parts.items()}

@@ -250,6 +250,9 @@ class Workload:
         iterations of the run as it likes. There is no initialisation then.
     applications : Applications, optional
         The programs that share a device, where the workload consists of several.
+    move_classes : tuple of int
+        Classes of tasks of `graph` that only copy blocks from one memory to another: a policy's
+        :meth:`~simsched.policy.base.Policy.prepare` adds them. Their time counts as migration.
     """
 
     name: str
@@ -259,6 +262,16 @@ class Workload:
     parameters: dict[str, object] = field(default_factory=dict)
     division: Division | None = field(default=None, kw_only=True)
     applications: Applications | None = field(default=None, kw_only=True)
+    move_classes: tuple[int, ...] = field(default=(), kw_only=True)
+
+    def moving_tasks(self) -> NDArray[np.bool_]:
+        """Return which tasks of `graph` only move blocks.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_tasks,)
+        """
+        return np.isin(self.graph.task_class, self.move_classes)
 
     def __repr__(self) -> str:
         return f"<Workload {self.name}: {self.iterations} iterations of {self.graph!r}>"
@@ -283,6 +296,13 @@ class Workload:
                 f"workload {self.name}: iterations: found {self.iterations}, accepted 1 or more"
             )
         self.graph.validate()
+        n_classes = len(self.graph.class_names)
+        unknown = [number for number in self.move_classes if not 0 <= number < n_classes]
+        if unknown:
+            raise GraphError(
+                f"workload {self.name}: move_classes: found {unknown[0]}, "
+                f"accepted 0 to {n_classes - 1}"
+            )
         if self.division is not None:
             if self.init is not None:
                 raise GraphError(

@@ -17,6 +17,7 @@ from simsched.policy.base import AcquireStep, Placement, Plan, PoolGroup, View
 from simsched.policy.blocks import PageBalancing
 from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
+from simsched.trace.waterfall import time_parts
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -115,6 +116,35 @@ def test_every_scan_lets_local_pages_fault_again(backend: str) -> None:
     assert found.page_faults == 4 * PAGES
     assert found.migrations == 1
     assert found.makespan_ps == 4 * (LOCAL + PAGES * US) + MOVE
+
+
+@pytest.mark.parametrize("ops", [0.0, 50_000.0])
+def test_results_show_pages_as_migration(backend: str, ops: float) -> None:
+    # One of two workers reads a block three times; the first access moves it, each one faults.
+    capped = machine(core_cap_bytes_per_s=4e9)  # a core alone takes all that a node gives
+    found = run(backend, reads([SIZE] * 3, ops), Pinned(balancing=every(5e-6)), machine=capped)
+    stall = 3 * PAGES * US + MOVE
+    assert found.summary.page_fault_ps == stall
+    row = run_metrics(found.summary, found.machine, found.workload, found.worker_thread)
+    assert row["migrate_s"] == pytest.approx(stall * 1e-12)
+    assert row["busy_s"] == pytest.approx(3 * max(LOCAL, ops * 1000) * 1e-12)
+    assert row["migration_overhead_s"] == pytest.approx(stall / 2 * 1e-12)  # of two workers
+    parts = time_parts(found).seconds
+    assert parts["migration"] == pytest.approx(stall / 2 * 1e-12)
+    assert parts["compute"] == pytest.approx(3 * ops * 1000 / 2 * 1e-12)
+    assert parts["memory"] == pytest.approx((0 if ops else 3 * LOCAL / 2) * 1e-12)
+    assert parts["cache"] == parts["remote"] == pytest.approx(0.0, abs=1e-15)
+    assert sum(parts.values()) == pytest.approx(found.makespan_s)
+
+
+def test_pages_do_not_take_the_time_of_caches(backend: str) -> None:
+    cached = machine(core_cap_bytes_per_s=4e9, caches=[("L2", 4 * SIZE, 16e9, 0, 1)])
+    policy = Pinned(balancing=every(5e-6), node=0)
+    found = run(backend, reads([SIZE] * 3), policy, machine=cached)
+    parts = time_parts(found).seconds  # one read from memory, two from the cache
+    assert parts["migration"] == pytest.approx(3 * PAGES * US / 2 * 1e-12)
+    assert parts["memory"] == pytest.approx(LOCAL / 2 * 1e-12)
+    assert parts["cache"] == pytest.approx(2 * SIZE / 16e9 / 2)
 
 
 def test_huge_pages_fault_once(backend: str) -> None:

@@ -15,7 +15,10 @@ from simsched.policy.base import View
 from simsched.policy.charm import make_team
 from simsched.policy.charm_moves import EVICT, FETCH, MovingWorkload
 from simsched.testing import check_policy
+from simsched.testing.battery import BACKENDS
+from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
+from simsched.trace.waterfall import time_parts
 from simsched.workload import Workload, make_workload
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.presets import resolve_workload
@@ -104,6 +107,43 @@ def test_a_synchronous_visit_takes_copy_in_work_and_copy_out() -> None:
     moves = 2 * (5e-4 + 1e-6 * size / page + 2 * size / 10e9)
     latencies = 4 * (size // (2 * MIB)) * 1e-6
     assert found == pytest.approx(compute + moves, abs=latencies)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("events", [False, True])
+@pytest.mark.parametrize(("policy", "workers"), [("charm_multi_noio", 1), ("charm_multi_io", 2)])
+def test_moves_and_waiting_for_them_are_counted(
+    backend: str, events: bool, policy: str, workers: int
+) -> None:
+    machine = make_machine(
+        domains=1, cores_per_domain=workers, hbm_per_domain=True, core_cap_bytes_per_s=10e9
+    )
+    size, pages, iterations = 64 * MIB, 64 * MIB // machine.nodes[0].page_bytes, 3
+    graph = build_graph([3e9], accessed=accesses([0], [0], size, 0, 1), block_bytes=[size])
+    costs = {"allocation_s_per_page": 1e-6, "move_overhead_s": 5e-4, "queue_locks": False}
+    found = simulate(
+        machine,
+        Workload("one", graph, iterations),
+        make_policy(policy, costs),
+        workers=workers,
+        backend=backend,
+        events=events,
+    )
+    row = run_metrics(found.summary, machine, found.workload, found.worker_thread)
+    move = 5e-4 + 1e-6 * pages + 2 * size / 10e9
+    latencies = 2 * iterations * 4 * (size // (2 * MIB)) * 1e-6
+    assert (row["migrations"], row["migrated_bytes"]) == (2 * iterations, 2 * iterations * size)
+    assert row["migrate_s"] == pytest.approx(2 * iterations * move, abs=latencies)
+    assert row["busy_s"] == pytest.approx(iterations * 3.0)
+    assert row["migration_overhead_s"] == pytest.approx(row["migrate_s"] / workers)
+    # With a helper the processing element has nothing to do while the block is fetched.
+    wait = iterations * move if workers == 2 else 0.0
+    assert row["move_wait_s"] == pytest.approx(wait, abs=latencies)
+    if events:
+        parts = time_parts(found).seconds
+        assert sum(parts.values()) == pytest.approx(found.makespan_s)
+        assert parts["migration"] == pytest.approx(row["migrate_s"] / workers)
+        assert parts["compute"] == pytest.approx(row["busy_s"] / workers)
 
 
 @pytest.mark.parametrize("policy", MOVING)
