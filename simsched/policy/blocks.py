@@ -1,4 +1,4 @@
-"""What a policy says about the memory of blocks: pools from which they are allocated."""
+"""What a policy says about the memory of blocks: pools they come from, pages that move them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import PolicyError
+from simsched.machine.model import Machine
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 
+LARGEST_PAGE_BYTES, HUGE_PAGE_BYTES = 2**30, 2**21  #: of x86-64
 LARGEST_CLASS = 40  #: log2 of the bytes of the largest blocks of a pool
 
 
@@ -80,7 +82,8 @@ class PageBalancing:
         Time between two scans, each of which marks all pages; the first scan is at the start of the
         run. The first access to a page after a scan faults.
     page_bytes : int
-        Size of a page: 4 KiB by default, or of huge pages. A block has pages of its own.
+        Size of a page: 4 KiB by default, or of huge pages. A block has pages of its own. A power of
+        two up to 1 GiB.
     faults_to_move : int
         How many faulting accesses in a row must come from the same domain before a block moves: 1
         moves it with the first one, 2 is the filter of Linux against pages that two nodes share.
@@ -113,12 +116,48 @@ def check_balancing(balancing: PageBalancing) -> None:
     """
     for name, low, high in (
         ("scan_period_s", 1e-9, 1e6),
-        ("page_bytes", 1, 2**40),
+        ("page_bytes", 1, LARGEST_PAGE_BYTES),
         ("faults_to_move", 1, 2**31 - 1),
     ):
         value = getattr(balancing, name)
         if not low <= value <= high:
             raise PolicyError(f"plan: balancing: {name}: found {value}, accepted {low} to {high}")
+    if balancing.page_bytes & (balancing.page_bytes - 1):
+        raise PolicyError(
+            f"plan: balancing: page_bytes: found {balancing.page_bytes}, accepted powers of two up "
+            f"to {LARGEST_PAGE_BYTES}"
+        )
+
+
+def system_pages(
+    machine: Machine, scan_period_s: float, page_bytes: int, faults_to_move: int
+) -> PageBalancing:
+    """Return the page balancing of the operating system of a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its memory nodes have pages.
+    scan_period_s, page_bytes, faults_to_move : float, int, int
+        See :class:`PageBalancing`; a page is the machine's or a huge one.
+
+    Raises
+    ------
+    PolicyError
+        The size of a page is not a power of two from that of the machine's pages to 1 GiB.
+
+    Notes
+    -----
+    The study has pages of 4 KiB and of 2 MiB; 1 GiB is the largest page of x86-64. Other sizes
+    between are those of other processors.
+    """
+    own = max(node.page_bytes for node in machine.nodes)
+    if page_bytes % own or page_bytes & (page_bytes - 1) or page_bytes > LARGEST_PAGE_BYTES:
+        raise PolicyError(
+            f"page_bytes: found {page_bytes}, accepted powers of two from {own} (a page of machine "
+            f"{machine.name}) to {LARGEST_PAGE_BYTES}, such as {HUGE_PAGE_BYTES} for huge pages"
+        )
+    return PageBalancing(scan_period_s, page_bytes, faults_to_move)
 
 
 def size_classes(block_bytes: Int64Array, smallest: int = 6, largest: int = 21) -> Int32Array:

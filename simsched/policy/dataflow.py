@@ -22,7 +22,7 @@ from simsched.policy.base import (
     View,
     param,
 )
-from simsched.policy.blocks import PageBalancing
+from simsched.policy.blocks import system_pages
 from simsched.policy.dataflow_buffers import (
     ALLOCATIONS,
     block_pools,
@@ -85,7 +85,7 @@ class Dataflow(Policy):
     page_migration : {"off", "balancenuma"}
         Whether the operating system moves pages to the node that accesses them.
     scan_period_s, page_bytes, faults_to_move : float, int, int
-        Of page migration; see :class:`~simsched.policy.blocks.PageBalancing`.
+        Of page migration; see :func:`~simsched.policy.blocks.system_pages`.
     control : {"parallel", "sequential"}
         Whether tasks create tasks, or the first task creates all.
     threshold_bytes : int
@@ -201,7 +201,9 @@ class Dataflow(Policy):
             roots="first",
             balancing=None
             if self.page_migration == "off"
-            else PageBalancing(self.scan_period_s, self.page_bytes, self.faults_to_move),
+            else system_pages(
+                view.machine, self.scan_period_s, self.page_bytes, self.faults_to_move
+            ),
         )
 
     def on_ready(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
-from simsched.policy.blocks import PageBalancing
+from simsched.policy.blocks import system_pages
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph
@@ -24,7 +24,7 @@ class PinnedThreads(PlacedPolicy):
     page_migration : {"off", "balancenuma"}
         Whether the operating system moves pages to the node that accesses them.
     scan_period_s, page_bytes, faults_to_move : float, int, int
-        Of page migration; see :class:`~simsched.policy.blocks.PageBalancing`.
+        Of page migration; see :func:`~simsched.policy.blocks.system_pages`.
 
     Notes
     -----
@@ -56,7 +56,9 @@ class PinnedThreads(PlacedPolicy):
             instance_of=worker,
             balancing=None
             if self.page_migration == "off"
-            else PageBalancing(self.scan_period_s, self.page_bytes, self.faults_to_move),
+            else system_pages(
+                view.machine, self.scan_period_s, self.page_bytes, self.faults_to_move
+            ),
         )
 
 

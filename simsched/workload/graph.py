@@ -270,6 +270,7 @@ class Workload:
         Returns
         -------
         ndarray of bool, shape (n_tasks,)
+            Those of `move_classes`.
         """
         return np.isin(self.graph.task_class, self.move_classes)
 

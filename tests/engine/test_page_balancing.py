@@ -13,8 +13,9 @@ from simsched.engine.run import Run, simulate
 from simsched.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.policy.base import AcquireStep, Placement, Plan, PoolGroup, View
-from simsched.policy.blocks import PageBalancing
+from simsched.policy.blocks import PageBalancing, system_pages
 from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
 from simsched.trace.waterfall import time_parts
@@ -225,9 +226,31 @@ def test_break_even_is_where_the_gain_has_paid_for_the_move(backend: str) -> Non
     [
         (PageBalancing(0.0), "balancing: scan_period_s: found 0.0, accepted 1e-09 to"),
         (PageBalancing(1.0, 0), "balancing: page_bytes: found 0, accepted 1 to"),
+        (PageBalancing(1.0, 2**40), "page_bytes: found 1099511627776, accepted 1 to 1073741824"),
+        (PageBalancing(1.0, 3000), "page_bytes: found 3000, accepted powers of two up to"),
         (PageBalancing(1.0, 4096, 0), "balancing: faults_to_move: found 0, accepted 1 to"),
     ],
 )
 def test_wrong_numbers_are_named(balancing: PageBalancing, message: str) -> None:
     with pytest.raises(PolicyError, match=message):
         run("native", reads([SIZE]), Pinned(balancing=balancing))
+
+
+@pytest.mark.parametrize("policy", ["balancenuma", "shm_balancenuma"])
+@pytest.mark.parametrize("size", [1, 2048, 3000, 12288, 2**31, 2**40])
+def test_pages_are_the_machines_or_huge_ones(policy: str, size: int) -> None:
+    expected = (
+        f"page_bytes: found {size}, accepted powers of two from 4096 \\(a page of machine .*\\) "
+        "to 1073741824"
+    )
+    with pytest.raises(PolicyError, match=expected):
+        simulate(machine(), Workload("w", reads([SIZE])), make_policy(policy, {"page_bytes": size}))
+
+
+@pytest.mark.parametrize("size", [4096, 65536, 2**21, 2**30])
+def test_sizes_of_pages_of_processors_are_accepted(size: int) -> None:
+    made = make_policy("balancenuma", {"page_bytes": size})
+    found = simulate(machine(), Workload("w", reads([SIZE]), iterations=2), made)
+    assert found.summary.page_faults == max(1, SIZE // size)  # there is no second scan
+    with pytest.raises(PolicyError, match="from 65536"):
+        system_pages(make_machine(page_bytes=65536), 1.0, 4096, 1)

@@ -488,7 +488,7 @@ def random_plan(
         offsets = rng.integers(0, 5000, size=(graph.n_blocks, 3)).astype(np.int64)
         monitor = Monitor(int(rng.choice([1000, 200_000])), offsets)
     balancing = PageBalancing(
-        float(rng.choice([1e-9, 1e-7, 1.0])), int(rng.choice([64, 1000, 4096])), 1 + rng.integers(2)
+        float(rng.choice([1e-9, 1e-7, 1.0])), int(rng.choice([64, 1024, 4096])), 1 + rng.integers(2)
     )
     plan = Plan(
         acquire=tuple(steps),
