@@ -51,6 +51,57 @@ def test_presets_of_iterative_programs_on_numa_machines(
     assert workload.iterations == (400 if name.startswith("sor") else 200)
 
 
+def algorithm_3(rows: int, threshold: int, branches: int = 2) -> tuple[int, int]:
+    """Tasks and leaves of Chen and Guo, Springer 2017, Algorithm 3, line by line.
+
+    Halves go to the second procedure and to the first; of quarters, the third goes to the second.
+    """
+    if rows < threshold:
+        return 1, 1
+    half, quarter = rows // 2, rows // 4
+    if branches == 2:
+        parts = [(half, 4), (rows - half, 2)]
+    else:
+        parts = [(quarter, 2), (quarter, 2), (quarter, 4), (rows - 3 * quarter, 2)]
+    found = [algorithm_3(part, threshold, kind) for part, kind in parts]
+    return 1 + sum(tasks for tasks, _ in found), sum(leaves for _, leaves in found)
+
+
+# Rows of fewer than 9 (LAWS) or 8 (CAB) are leaves; megabytes as for the regular programs.
+IRREGULAR = [
+    *((f"{name}_ir_8096x1024", 8096, 9, 132.6) for name in ("heat", "sor", "stencil9")),
+    *((f"{name}_ir_8096x4096", 8096, 9, 530.6) for name in ("heat", "sor", "stencil9")),
+    *((f"{name}_ir_8096x64x64", 8096, 9, 530.6) for name in ("stencil6", "stencil25")),
+    *((f"{name}_ir_8096x128x128", 8096, 9, 2122.3) for name in ("stencil6", "stencil25")),
+    ("ge_ir_2048", 2048, 9, 33.6),
+    ("ge_ir_8192", 8192, 9, 536.9),
+    ("ge_ir_1024", 1024, 8, 8.4),
+    ("sor_ir_1024x512", 1024, 8, 8.4),
+]
+
+
+@pytest.mark.parametrize(("name", "rows", "threshold", "megabytes"), IRREGULAR)
+def test_irregular_presets_have_the_published_trees(
+    name: str, rows: int, threshold: int, megabytes: float
+) -> None:
+    workload = resolve_workload(name)
+    tasks, leaves = algorithm_3(rows, threshold)
+    assert (workload.graph.n_tasks, len(workload.graph.leaves)) == (tasks, leaves)
+    assert workload.graph.block_bytes.sum() / 1e6 == pytest.approx(megabytes, rel=3e-3)
+    assert workload.iterations == (400 if name.startswith("sor") else 200)
+
+
+# Chen and Guo, Springer 2017, Fig. 3.20-3.23: tasks and leaves of 512 columns, threshold 8.
+@pytest.mark.parametrize("name", ["heat_ir_1024x512", "sor_ir_1024x512"])
+@pytest.mark.parametrize(
+    ("rows", "tasks", "leaves"),
+    [(1024, 513, 330), (2048, 1023, 658), (4096, 2047, 1316), (8192, 4097, 2634)],
+)
+def test_irregular_trees_grow_as_published(name: str, rows: int, tasks: int, leaves: int) -> None:
+    graph = resolve_workload(name, {"rows": rows, "iterations": 1}).graph
+    assert (graph.n_tasks, len(graph.leaves)) == (tasks, leaves) == algorithm_3(rows, 8)
+
+
 @pytest.mark.parametrize("name", ["heat_1024x1024", "sor_1024x1024"])
 def test_presets_with_leaves_of_fewer_than_64_rows(name: str) -> None:
     workload = resolve_workload(name)
