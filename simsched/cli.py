@@ -213,17 +213,17 @@ def run(
     if asked.as_json:
         print_json(result.document())
     else:
-        _print_result(result, asked.quiet)
+        _print_result(result, asked.quiet, describe=not asked.replaces())
 
 
-def _print_result(result: Any, quiet: bool) -> None:
-    """Print the comparison, published claims and where files are."""
+def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
+    """Print what the file says of the experiment, the comparison, claims and where files are."""
     from simsched.experiment.progress import duration
     from simsched.report.claims import claim_tables
     from simsched.report.tables import comparison_table
 
     outcome = result.outcome
-    if not quiet and result.experiment.description:
+    if describe and not quiet and result.experiment.description:
         say(result.experiment.description.strip())
     say(comparison_table(result.lines))
     for table in claim_tables(result.claims):

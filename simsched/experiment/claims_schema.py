@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -381,6 +382,13 @@ def parse_order(text: str) -> tuple[list[list[str]], list[str]]:
     groups = [_group(name) for name in names]
     if not all(all(group) for group in groups):
         raise ValueError(f"found {text!r}, accepted: {form}")
+    for before, after in pairwise(groups):
+        twice = [name for name in before if name in after]
+        if twice:
+            raise ValueError(
+                f"found {text!r}, which compares {twice[0]} with itself, accepted: different names "
+                "on both sides of an operator"
+            )
     return groups, operators
 
 

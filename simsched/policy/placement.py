@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.errors import ConfigurationError, ModelError, unknown_name
 from simsched.formats import check_name
 from simsched.machine.model import Machine
 from simsched.policy.base import Placement, Policy, View, param
@@ -97,7 +97,13 @@ class PlacedPolicy(Policy):
         Placement
             Memory nodes of all blocks.
         """
-        return placement_rule(self.placement)(view)
+        try:
+            return placement_rule(self.placement)(view)
+        except ModelError as error:  # the machine has no such memory
+            name = type(self).name or type(self).__name__
+            raise ModelError(
+                f"policy {name}: parameter placement: {self.placement!r} does not fit: {error}"
+            ) from error
 
 
 @placement("first_touch")

@@ -278,7 +278,9 @@ def test_memory_that_runs_out() -> None:
     graph = small_graph(8)
     problem, plan = prepare(graph, domains=1)
     problem = replace(problem, node_capacity_bytes=np.array([3500], np.int64))
-    with pytest.raises(ModelError, match=r"memory: block . of 1000 bytes finds no room"):
+    with pytest.raises(
+        ModelError, match=r"block . of 1000 bytes finds no room .* 2.92969 KiB of the"
+    ):
         run(graph, problem, plan)
 
 

@@ -59,6 +59,11 @@ from .claim_cases import AT_ONE, EXPERIMENT, SERIES, SIZE, Load
         ({**AT_ONE, "order": "cilk < < cilk_a"}, "order: found 'cilk < < cilk_a', accepted: NAME"),
         ({**AT_ONE, "order": "cilk < cilk_a", "margin": "100 %"}, "margin: found 100 %, accepted"),
         ({**AT_ONE, "order": "cilk cilk_a"}, "order: found"),
+        (
+            {**AT_ONE, "order": "cilk < cilk"},
+            "order: found 'cilk < cilk', which compares cilk with itself, accepted: different names",
+        ),
+        ({**AT_ONE, "order": "cilk_a <= {cilk, cilk_a}"}, "compares cilk_a with itself"),
         ({**AT_ONE, "order": "cilk < fast"}, "order.policy: unknown policy label 'fast'"),
         (
             {**AT_ONE, "order": "cilk < cilk_a", "terms": {"slow": {"policy": "cilk"}}},

@@ -13,6 +13,7 @@ from simsched.engine.problem import check_capacity
 from simsched.errors import ModelError
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.policy.base import Placement, View
 from simsched.policy.placement import (
     leaf_of_block,
@@ -173,6 +174,16 @@ def test_membind_hbm_refuses_more_than_hbm_holds() -> None:
 def test_membind_hbm_needs_hbm() -> None:
     with pytest.raises(ModelError, match="memory kind 'HBM'"):
         place("membind_hbm", make_machine(), [100])
+
+
+@pytest.mark.parametrize(("name", "family"), [("cilk_h", "random_stealing"), ("laws_h", "laws")])
+def test_the_policy_and_parameter_that_need_hbm_are_named(name: str, family: str) -> None:
+    expected = (
+        f"policy {family}: parameter placement: 'membind_hbm' does not fit: machine synthetic: "
+        "unknown memory kind 'HBM'; accepted: DRAM"
+    )
+    with pytest.raises(ModelError, match=expected):
+        make_policy(name).place(view_of(make_machine(), [100]), None)
 
 
 def test_prefer_hbm_spills_to_dram() -> None:

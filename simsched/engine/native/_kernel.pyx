@@ -7,6 +7,7 @@ The simulation itself is in kernel/ and described in kernel/ssk.h.
 import numpy as np
 
 from simsched.engine.backend import IterationCounters
+from simsched.engine.room import no_room_message
 from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.errors import KernelError, ModelError, PolicyError, StalledError
 from simsched.policy.executions import Progress
@@ -336,10 +337,8 @@ cdef class NativeBackend:
         if status == SSK_ERR_TIME:
             raise ModelError(TOO_LONG)
         if status == SSK_ERR_NO_ROOM:
-            raise ModelError(
-                f"memory: block {f.block} of {f.bytes} bytes finds no room on the nodes that domain {f.domain} "
-                "may touch"
-            )
+            used = _copy(ssk_sim_measured(self.sim).node_used_bytes, (self.problem.n_nodes,), np.int64)
+            raise ModelError(no_room_message(self.problem, f.block, f.bytes, f.domain, used))
         if status == SSK_ERR_TOO_LARGE:
             raise ModelError(
                 f"memory: the blocks of one task have {f.bytes} bytes, accepted at most "

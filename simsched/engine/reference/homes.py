@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from simsched.engine.problem import Problem
 from simsched.engine.reference.record import Record
 from simsched.engine.replication import AT_ACCESSES
+from simsched.engine.room import no_room_message
 from simsched.errors import ModelError
 from simsched.trace.schema import EventKind
 
@@ -78,7 +79,8 @@ class Homes:
             order = problem.touch_order[domain].tolist()
             found = next((node for node in order if self.has_room(node, block)), None)
             if found is None:
-                raise ModelError(no_room_message(block, int(problem.taken_bytes[block]), domain))
+                size = int(problem.taken_bytes[block])
+                raise ModelError(no_room_message(problem, block, size, domain, self.used_bytes))
             self.take(found, block)
         self.node[block] = found
         self._record.event(now, EventKind.FIRST_TOUCH, worker, task, block, found)
@@ -124,11 +126,3 @@ class Homes:
             return None
         self._record.recycled_blocks += 1
         return spare.pop()
-
-
-def no_room_message(block: int, n_bytes: int, domain: int) -> str:
-    """Return the message for a block that fits nowhere."""
-    return (
-        f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} "
-        "may touch"
-    )

@@ -1,0 +1,41 @@
+"""Why a block finds no room, in the same words from both backends."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.problem import Problem
+from simsched.units import format_size
+
+
+def no_room_message(
+    problem: Problem, block: int, n_bytes: int, domain: int, used_bytes: NDArray[np.int64]
+) -> str:
+    """Return the message for a block that fits nowhere.
+
+    Parameters
+    ----------
+    problem : Problem
+        With capacities and what each domain may touch.
+    block, n_bytes : int
+        The block and what it takes.
+    domain : int
+        Of the worker that touches it.
+    used_bytes : ndarray of int64, shape (n_nodes,)
+        What is in use on each node.
+
+    Returns
+    -------
+    str
+        Bytes wanted, in use and in all, and what helps.
+    """
+    nodes = np.unique(problem.touch_order[domain])
+    which = f"node {nodes[0]}" if len(nodes) == 1 else f"nodes {', '.join(map(str, nodes))}"
+    used = format_size(int(used_bytes[nodes].sum()))
+    capacity = format_size(int(problem.node_capacity_bytes[nodes].sum()))
+    return (
+        f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} "
+        f"may touch: {used} of the {capacity} of {which} are in use; what helps: a smaller workload, "
+        "a machine with more memory, or a policy that uses more nodes or takes memory later"
+    )
