@@ -37,5 +37,5 @@ def no_room_message(
     return (
         f"memory: block {block} of {n_bytes} bytes finds no room on the nodes that domain {domain} "
         f"may touch: {used} of the {capacity} of {which} are in use; what helps: a smaller "
-        "workload, a machine with more memory, or a policy that uses more nodes or takes memory later"
+        "workload, a machine with more memory, or a policy that takes more nodes, or memory later"
     )
