@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import Preempt, View, param
+from simsched.policy.base import Plan, Preempt, View, param
+from simsched.policy.executions import Progress
 from simsched.policy.registry import preset, register
 from simsched.policy.threads import Move, Queues, ThreadScheduler
+from simsched.workload.graph import TaskGraph
 
 FloatArray = NDArray[np.float64]
 
@@ -75,7 +78,9 @@ class AgeBased(ThreadScheduler):
     -----
     A milestone is the end of a stretch between barriers. The cores of threads are chosen anew at
     every round of balancing; the threads of waiting cores are part of that. A profile has the
-    operations of every stretch. The period is not published.
+    operations of every stretch. Progress is the operations that a thread has executed in its
+    stretch, as a counter of instructions sees them at every time slice, in seconds of the fastest
+    core: a thread on a slow core makes less of it in the same time. The period is not published.
 
     References
     ----------
@@ -86,6 +91,23 @@ class AgeBased(ThreadScheduler):
 
     remaining: str = param("predict", choices=("predict", "profile"))
     distance_s: float = param(1e3, low=1e-6, high=1e6)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return queues of cores; nothing has been executed yet."""
+        state.notes["done_s"] = {}
+        return super().plan(view, state, graph)
+
+    def on_timer(self, view: View, state: Any) -> tuple[Move, ...]:
+        """Read the counters of all cores; return moves and ends of time slices."""
+        if state.task_class is not None:
+            live = view.state
+            assert live is not None
+            for core in range(view.n_workers):
+                seen = live.progress(core)
+                if seen is not None:
+                    done = executed_ops(view.workload.graph, seen) / state.groups.ops_per_s[0]
+                    state.notes["done_s"][seen.task] = float(done)
+        return super().on_timer(view, state)
 
     def balance(self, view: View, state: Queues) -> list[Move]:
         """Return the moves to the new allocation."""
@@ -99,7 +121,7 @@ class AgeBased(ThreadScheduler):
         if not tasks:
             return []
         perf = state.groups.ops_per_s[state.groups.of_worker]
-        left = np.array([self._left(view, task) for task in tasks])
+        left = np.array([self._left(view, state, task) for task in tasks])
         moves: list[Move] = []
         for task, core in zip(tasks, assign_by_age(left, perf), strict=True):
             if core == place[task]:
@@ -111,15 +133,40 @@ class AgeBased(ThreadScheduler):
                 moves.append(state.move(task, place[task], core))
         return moves
 
-    def _left(self, view: View, task: int) -> float:
-        """Return what remains of a task, in seconds or in operations."""
-        assert view.state is not None
-        done_s = view.state.executed_ps(task) * 1e-12
+    def _left(self, view: View, state: Queues, task: int) -> float:
+        """Return what remains of a task, in seconds of the fastest core."""
+        done_s = float(state.notes["done_s"].get(task, 0.0))
         if self.remaining == "predict":
             return max(0.0, self.distance_s - done_s)
-        fastest = max(group.ops_per_s for group in view.machine.core_groups)
         ops = float(view.estimated_ops(view.workload.graph)[0][task])
-        return max(0.0, ops / fastest - done_s) if np.isfinite(ops) else self.distance_s
+        if not np.isfinite(ops):
+            return self.distance_s
+        return max(0.0, ops / float(state.groups.ops_per_s[0]) - done_s)
+
+
+def executed_ops(graph: TaskGraph, seen: Progress) -> float:
+    """Return how many operations of a body have been executed; those of an access follow its bytes.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The program.
+    seen : Progress
+        Which access is going on, and the part of it that is done.
+    """
+    ops = float(graph.ops[0, seen.task])
+    first, end = int(graph.access_ptr[seen.task]), int(graph.join_access[seen.task])
+    if not np.isfinite(ops):
+        return 0.0
+    if end - first <= 1:
+        return ops * seen.fraction
+    moved = (graph.read_bytes[first:end] + graph.written_bytes[first:end]).astype(np.float64)
+    share = moved / moved.sum() if moved.any() else np.full(end - first, 1.0 / (end - first))
+    if graph.access_share is not None:
+        share = graph.access_share[first:end]
+    if seen.phase >= end - first:  # its join
+        return ops
+    return ops * float(share[: seen.phase].sum() + share[seen.phase] * seen.fraction)
 
 
 preset(

@@ -32,6 +32,14 @@ def task_ops(view: View, graph: TaskGraph) -> FloatArray:
     return ops
 
 
+def longest_first(view: View) -> Workload:
+    """Return the program whose tasks spawn their longest children first."""
+    graph = view.workload.graph
+    parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
+    order = np.lexsort((-task_ops(view, graph)[graph.child], parent))
+    return replace(view.workload, graph=replace(graph, child=graph.child[order]))
+
+
 class _Static(PlacedPolicy):
     """What static allocations have in common: allocated tasks enter one pool group."""
 
@@ -61,7 +69,7 @@ class StaticCuts(_Static):
 
     Parameters
     ----------
-    information : {"exact", "class_mean", "blind"}
+    information : {"exact", "class_mean", "user", "blind"}
         How the policy knows the lengths of tasks. The published algorithm knows them exactly.
 
     Notes
@@ -83,12 +91,7 @@ class StaticCuts(_Static):
 
     def prepare(self, view: View) -> Workload:
         """Return the program; tasks are spawned in the order of the allocation."""
-        graph = view.workload.graph
-        if self._steals(view, graph):
-            return view.workload
-        parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
-        order = np.lexsort((-task_ops(view, graph)[graph.child], parent))
-        return replace(view.workload, graph=replace(graph, child=graph.child[order]))
+        return view.workload if self._steals(view, view.workload.graph) else longest_first(view)
 
     def _steals(self, view: View, graph: TaskGraph) -> bool:
         """Return whether there is nothing to divide."""
@@ -115,20 +118,23 @@ class StaticCuts(_Static):
 @register("ideal_amc")
 @dataclass(frozen=True, kw_only=True)
 class IdealAllocation(_Static):
-    """An oracle's allocation of independent tasks: longest first, each to the core that ends first.
+    """Near-optimal allocation, longest task first; a schedule: the lower bound is metric `bound_s`.
 
     Parameters
     ----------
-    information : {"exact", "class_mean", "blind"}
+    information : {"exact", "class_mean", "user", "blind"}
         How the oracle knows the lengths of tasks: by definition, exactly.
 
     Notes
     -----
-    Stands for the shortest possible schedule of independent tasks on cores of different speeds,
-    which is NP-hard to find. No schedule is shorter than ``sum of operations / sum of speeds``
-    (:func:`~simsched.policy.core_groups.fluid_bound_s`, the case in which theorem 5.1 is met with
-    equality) or than the longest task on the fastest core. Ties go to the lower worker. Dependences
-    and accesses to memory are not seen.
+    Each task goes to the core that would end it first. That stands for the shortest schedule of
+    independent tasks on cores of different speeds, which is NP-hard to find: others may be shorter.
+    What none can be shorter than are metrics of every run: `bound_work_s`, ``sum of operations /
+    sum of speeds`` (:func:`~simsched.policy.core_groups.fluid_bound_s`, the case in which theorem
+    5.1 is met with equality), and `bound_s`, which is also at least the longest task on the fastest
+    core. Ties go to the lower worker, but last to the one on which main tasks run: it has to spawn
+    the others. Dependences and accesses to memory are not seen, nor costs of the runtime; the port
+    of the program (`prepare`) spawns the longest tasks first, as for :class:`StaticCuts`.
 
     References
     ----------
@@ -137,19 +143,23 @@ class IdealAllocation(_Static):
     processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
     """
 
+    def prepare(self, view: View) -> Workload:
+        """Return the program; tasks are spawned in the order of the allocation."""
+        return longest_first(view)
+
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return the plan of the allocation."""
         groups, ops = core_groups(view), task_ops(view, graph)
         items = np.flatnonzero(spawned_or_alone(graph))
         worker_of = np.zeros(graph.n_tasks, np.int32)
-        free: list[list[tuple[float, int]]] = [[] for _ in range(groups.n)]
+        free: list[list[tuple[float, bool, int]]] = [[] for _ in range(groups.n)]
         for worker, group in enumerate(groups.of_worker.tolist()):
-            free[group].append((0.0, worker))
+            heapq.heappush(free[group], (0.0, worker == groups.fastest_worker, worker))
         for task in items[np.argsort(-ops[items], kind="stable")].tolist():
-            end, worker, group = min(
-                (free[g][0][0] + float(ops[task] / groups.ops_per_s[g]), free[g][0][1], g)
+            end, is_main, worker, group = min(
+                (free[g][0][0] + float(ops[task] / groups.ops_per_s[g]), *free[g][0][1:], g)
                 for g in range(groups.n)
             )
             worker_of[task] = worker
-            heapq.heapreplace(free[group], (end, worker))
+            heapq.heapreplace(free[group], (end, is_main, worker))
         return self._plan(view, graph, worker_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from simsched.policy.base import View, param
 from simsched.policy.core_groups import CoreGroups
 from simsched.policy.registry import register
-from simsched.policy.threads import Move, Queues, ThreadScheduler
+from simsched.policy.threads import CRITICAL, Move, Queues, ThreadScheduler
 
 FloatArray = NDArray[np.float64]
 
@@ -64,6 +65,10 @@ def running_tasks(view: View) -> dict[int, int]:
     return {core: task for core, task in found.items() if task >= 0}
 
 
+#: Classes of CAMP, the one that goes to fast cores first last; a core that runs nothing.
+IDLE, LOW, MEDIUM, HIGH, SEQUENTIAL_BOOSTED = -1, 0, 1, 2, 3
+
+
 @register("camp")
 @dataclass(frozen=True, kw_only=True)
 class Camp(ThreadScheduler):
@@ -72,19 +77,24 @@ class Camp(ThreadScheduler):
     Parameters
     ----------
     lower, upper : float
-        Utility factors between which a thread is of medium class.
+        Utility factors between which a thread is of medium class; from `upper` on it is of high
+        class.
     amp_boost_ticks : int
-        Rounds for which the only thread that can run is boosted, whatever its factor, if it is not
-        of low class.
+        Rounds for which a thread of high class is boosted while it is the only one of its
+        application that can run. Threads of low and medium class are never boosted.
 
     Notes
     -----
-    The program is one application. A thread of high class on a slow core changes places with one of
-    lower class on a fast core, the one that has run there longest first; if all fast cores run such
-    threads and others wait on slow cores, one of these changes places with one of them in every
-    round, so that they share the fast cores. Left-over fast cores keep what they run: lower classes
-    are not exchanged. Thresholds are not published; the defaults separate threads that hardly gain,
-    and the times of stalls come from the program, not from counters.
+    Threads ``a.x`` and ``a.y`` belong to application ``a``; all whose names have no full stop are
+    one application. The utility factor of a thread has its own speedup and the number of threads of
+    its application that can run. A boosted thread on a slow core changes places with what a fast
+    core runs unless that is boosted as well, a thread of high class with one of lower class; of
+    those, threads of low class go first. If all fast cores run threads of high class and others
+    wait on slow cores, one of these changes places with one of them in every round, so that they
+    share the fast cores. Left-over fast cores keep what they run; those that run nothing take
+    threads of medium class from slow cores, then of low class. In a program of one application a
+    boosted thread has no rival. Thresholds are not published; the defaults separate threads that
+    hardly gain, and the times of stalls come from the program, not from counters.
 
     References
     ----------
@@ -99,30 +109,56 @@ class Camp(ThreadScheduler):
 
     def balance(self, view: View, state: Queues) -> list[Move]:
         """Return the places that threads change."""
+        live = view.state
+        assert live is not None
         running = running_tasks(view)
-        factor, _ = speedups(view, state.groups)
-        threads = len(running) + sum(len(queue) for queue in state.waiting)
-        n_fast = int(state.groups.size[0])
-        utility = {
-            core: utility_factor(float(factor[task]), threads, n_fast)
-            for core, task in running.items()
-        }
-        boosts = state.notes.get("boosts", 0)
-        state.notes["boosts"] = boosts + 1 if threads == 1 else 0
-        boosted = threads == 1 and boosts < self.amp_boost_ticks
         group = state.groups.of_worker
-        limit = self.lower if boosted else self.upper
-        slow = [c for c in running if group[c] > 0 and utility[c] >= limit]
-        fast = [c for c in range(view.n_workers) if group[c] == 0]
-        low = [c for c in fast if c not in running or utility[c] < self.upper]
+        class_of = self._classes(view, state, running)
+        fast = [core for core in range(view.n_workers) if group[core] == 0]
+        slow = [core for core in running if group[core] > 0]
+        comes = sorted(slow, key=lambda core: -class_of[core])
+        leaves = sorted(fast, key=lambda core: class_of.get(core, IDLE))
         moves: list[Move] = []
-        for source, target in zip(slow, low, strict=False):
-            moves += self.swap(view, state, source, target)
-        if not low and slow and fast:
+        for source, target in zip(comes, leaves, strict=False):
+            above = class_of[source] > class_of.get(target, IDLE)
+            if above and (class_of[source] >= HIGH or live.is_waiting(target)):
+                moves += self.swap(view, state, source, target)
+        sharing = [core for core in slow if class_of[core] == HIGH]
+        shared = [core for core in fast if class_of.get(core, IDLE) == HIGH]
+        if not moves and sharing and shared:
             turn = state.notes.get("turn", 0)
             state.notes["turn"] = turn + 1
-            moves += self.swap(view, state, slow[turn % len(slow)], fast[turn % len(fast)])
+            moves += self.swap(
+                view, state, sharing[turn % len(sharing)], shared[turn % len(shared)]
+            )
         return moves
+
+    def _classes(self, view: View, state: Queues, running: dict[int, int]) -> dict[int, int]:
+        """Return the class of the thread that each core runs."""
+        assert state.task_class is not None
+        names = view.workload.graph.class_names
+        application = {
+            task: names[state.task_class[task]].removesuffix(CRITICAL).rpartition(".")[0]
+            for task in (*running.values(), *(t for queue in state.waiting for t in queue))
+        }
+        threads = Counter(application.values())
+        boosts = state.notes.setdefault("boosts", Counter())
+        for name in [name for name in boosts if threads[name] != 1]:
+            del boosts[name]
+        factor, _ = speedups(view, state.groups)
+        n_fast = int(state.groups.size[0])
+        class_of = {}
+        for core, task in running.items():
+            name = application[task]
+            utility = utility_factor(float(factor[task]), threads[name], n_fast)
+            class_of[core] = HIGH if utility >= self.upper else MEDIUM
+            if utility < self.lower:
+                class_of[core] = LOW
+            elif threads[name] == 1 and class_of[core] == HIGH:
+                boosts[name] += 1
+                if boosts[name] <= self.amp_boost_ticks:
+                    class_of[core] = SEQUENTIAL_BOOSTED
+        return class_of
 
 
 @register("bias_scheduling")

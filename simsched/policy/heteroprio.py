@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from simsched.policy.base import View, param
@@ -120,6 +121,14 @@ class Buckets:
         return (1.0 + urgency) * gain + bonus
 
 
+def _take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None:
+    """Remove and return the last task that is accepted; None when there is none."""
+    for place in reversed(range(len(tasks))):
+        if accepts(tasks[place]):
+            return tasks.pop(place)
+    return None
+
+
 def _released(bucket: Bucket, kind: int) -> float:
     """Return the released work of a class, or what stands for it (microseconds in the original)."""
     return bucket.released[kind].value if bucket.released[kind].n else UNKNOWN_S * 1e6
@@ -141,7 +150,8 @@ class Heteroprio(QueuedRuntime):
 
     Notes
     -----
-    Hosts' cores are one type of processor, devices the other. A worker that asks for a task first
+    Hosts' cores are one type of processor, devices the other; a worker takes only tasks that have a
+    cost on it, which need not be so for all devices. A worker that asks for a task first
     fills its own queue up to `max_taken` tasks (to one if there are fewer tasks than workers) from
     the buckets in the order of its type, newest tasks first, then executes the task that it took
     last; the data of the others are fetched. With nothing there it takes the task that the next
@@ -205,15 +215,16 @@ class Heteroprio(QueuedRuntime):
         return state.first_to_wake(task)
 
     def _bucket(self, state: RuntimeState, task: int) -> Bucket:
-        """Return the bucket of a task's class, a new one if the class has not been seen."""
+        """Return the bucket of a task's class, with the types of processors seen so far."""
         buckets: Buckets = state.queues
         name = int(state.graph.task_class[task])
-        if name not in buckets.of_class:
+        bucket = buckets.of_class.setdefault(name, Bucket())
+        if len(bucket.types) < len(TYPES):
             able = {int(state.is_device[w]) for w in state.order if state.can_run(w)(task)}
-            buckets.of_class[name] = Bucket(types=sorted(able))
-            for kind in able:
+            for kind in sorted(able.difference(bucket.types)):
                 buckets.order[kind].append(name)
-        return buckets.of_class[name]
+            bucket.types = sorted(able.union(bucket.types))
+        return bucket
 
     def _learn_push(self, state: RuntimeState, task: int, bucket: Bucket) -> None:
         """Take a ready task into the shares of classes and into what its class releases."""
@@ -239,7 +250,7 @@ class Heteroprio(QueuedRuntime):
         """Fill the worker's queue from the buckets; take from it, or from another worker's."""
         buckets: Buckets = state.queues
         kind, own = int(state.is_device[worker]), buckets.taken[worker]
-        classes = buckets.order[kind]
+        classes, able = buckets.order[kind], state.can_run(worker)
         left = sum(len(buckets.of_class[c].tasks) for c in classes)
         number = min(self.max_taken - len(own), left)
         if left < len(state.order):
@@ -247,7 +258,10 @@ class Heteroprio(QueuedRuntime):
         before = len(own)
         for bucket in (buckets.of_class[c] for c in classes):
             while number > 0 and self._may_take(buckets, kind, bucket):
-                own.append(bucket.tasks.pop())
+                newest = _take_newest(bucket.tasks, able)
+                if newest is None:
+                    break
+                own.append(newest)
                 number -= 1
         if own:
             task = own.pop()
@@ -256,8 +270,10 @@ class Heteroprio(QueuedRuntime):
             return task
         place = state.order.index(worker)
         for other in state.order[place + 1 :] + state.order[:place]:
-            if state.is_device[other] == state.is_device[worker] and buckets.taken[other]:
-                return buckets.taken[other].pop()
+            if state.is_device[other] == state.is_device[worker]:
+                found = _take_newest(buckets.taken[other], able)
+                if found is not None:
+                    return found
         return None
 
     def _may_take(self, buckets: Buckets, kind: int, bucket: Bucket) -> bool:

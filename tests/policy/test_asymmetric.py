@@ -84,6 +84,21 @@ def test_the_long_task_belongs_on_the_fast_core(
     assert makespan_ms(backend, policy, order) == pytest.approx(max(F[0], *S[1:])) == F[0]
 
 
+@pytest.mark.parametrize("tasks", [24, 64])
+def test_the_oracle_is_not_longer_than_the_static_allocation_nor_shorter_than_the_bound(
+    tasks: int,
+) -> None:
+    # The main worker, which has to spawn the rest, does not get the longest task itself.
+    machine = load_machine("a_8_0_0_8")
+    workload = make_workload("batch", {"tasks": tasks, "iterations": 4})
+    ideal, static = (
+        simulate(machine, workload, make_policy(name)) for name in ("ideal_amc", "amc_static_alg8")
+    )
+    longest_s = float(workload.graph.ops.max()) / 2.5e9  # on the fastest core, in each iteration
+    assert 4 * longest_s <= ideal.makespan_s <= static.makespan_s
+    assert ideal.makespan_s < 1.001 * 4 * longest_s
+
+
 def test_a_block_of_the_sorted_row_is_executed_in_its_order(backend: str) -> None:
     # Of 6, 5, 4, 3, 2 and 1 ms the fast core gets the first two, which take it 5.5 ms. The two slow
     # ones need 5 ms for 4 + 1 and 3 + 2 ms; in the order of creation it would be 6 ms.
@@ -174,7 +189,7 @@ def test_cuts_are_those_of_the_published_loop(seed: int, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", ["amc_static_alg8", "ideal_amc", "aats"])
 def test_tasks_that_no_core_can_do_are_refused(name: str) -> None:
     kernels = make_small_workload("accelerator_mix")
-    with pytest.raises(ModelError, match="cannot run on worker 0: it has no cost for"):
+    with pytest.raises(ModelError, match="cannot run on worker [01]: it has no cost for"):
         simulate(load_machine("k40_server"), kernels, make_policy(name), workers=4)
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from simsched.machine.model import CoreGroup
 from simsched.policy.heteroprio import DEVICE as ON_DEVICE
 from simsched.policy.heteroprio import HOST, Bucket, Buckets
 from simsched.trace.schema import EventKind
+from simsched.workload.builder import build_graph
+from tests.engine.test_copies import device_machine
 from tests.policy.test_runtime_queues import (
     CORE_0,
     CORE_1,
     DEVICE,
+    NOWHERE,
     alone,
     graph,
     of_kind,
@@ -44,6 +50,19 @@ def test_slow_workers_leave_a_short_bucket_to_the_device(
     result = run(alone(name), graph([4.0] * 4, edges=((0, 2), (0, 3))))
     assert workers_of(result) == workers
     assert result.makespan_s == pytest.approx(end_ms * 1e-3, rel=1e-8)
+
+
+@pytest.mark.parametrize("devices_of", [[2, 2, 2, 2], [1, 2, 1, 2], [0, 2, 2, 1]])
+def test_workers_take_only_what_they_can_execute(devices_of: list[int]) -> None:
+    # A core and two devices of different kinds, tasks of one class with a time on one of them each.
+    # What the one device takes ahead is in its own queue, where the other one must not help itself.
+    machine = device_machine(devices=2, cores=1)
+    groups = (*machine.core_groups, CoreGroup("other", "other", 4e9))
+    machine = replace(machine, core_groups=groups, core_group=machine.core_domain)
+    ops = [[4e6 if own == kind else NOWHERE for own in devices_of] for kind in range(3)]
+    tasks = build_graph(ops, kinds=("cpu", "gpu", "other"))
+    result = run(alone("heteroprio"), tasks, machine)
+    assert workers_of(result) == devices_of
 
 
 def bucket(host_s: float, device_s: float, types: tuple[int, ...] = (HOST, ON_DEVICE)) -> Bucket:

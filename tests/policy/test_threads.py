@@ -13,10 +13,13 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.age_based import assign_by_age
+from simsched.policy.age_based import assign_by_age, executed_ops
 from simsched.policy.camp import utility_factor
+from simsched.policy.executions import Progress
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
+from simsched.workload.builder import accesses, build_graph
+from simsched.workload.graph import Workload
 from tests.policy.test_asymmetric import uneven
 
 SECOND = {"phase_ops": 1e9}  # on a core of 1e9 operations per second
@@ -124,6 +127,100 @@ def test_a_profile_puts_the_long_thread_on_the_fast_core(backend: str) -> None:
     result = simulate(machine, workload, policy, backend=backend, events=True)
     assert ends(result)[0][0] == 1
     assert result.makespan_s < 2.2
+
+
+def test_progress_is_less_on_a_slow_core(backend: str) -> None:
+    # Both threads have 4e9 operations to go. The one on the slow core falls behind, so that it gets
+    # the fast one, and so on: both end after 8e9 / 3e9 s. By the time that they have been executed
+    # they would be equal: one would end after 2 s, the other one after 3 s.
+    threads = {"threads": 2, "phases": 1, "phase_ops": 4e9}
+    result = run(backend, uneven(1e9, 2e9), "age_ljfcf_predict", {}, **threads)
+    assert result.makespan_s == pytest.approx(8 / 3, rel=0.02)
+
+
+def test_operations_of_accesses_follow_their_bytes() -> None:
+    graph = build_graph(
+        [8.0],
+        accessed=accesses([0, 0], [0, 1], [300, 60], [0, 40], 1),
+        block_bytes=[300, 100],
+    )
+    assert executed_ops(graph, Progress(0, 0, 0, 0.5)) == 3.0
+    assert executed_ops(graph, Progress(0, 0, 1, 0.5)) == 7.0
+
+
+def applications(ops: list[float], names: tuple[str, ...], stalling: int = -1) -> Workload:
+    """A thread of each name; one of them reads a byte for each operation."""
+    own = [] if stalling < 0 else [stalling]
+    graph = build_graph(
+        ops,
+        task_class=range(len(ops)),
+        class_names=names,
+        accessed=accesses(own, [0] * len(own), [int(ops[t]) for t in own], 0, len(ops)),
+        block_bytes=[int(ops[t]) for t in own],
+    )
+    return Workload("applications", graph)
+
+
+@pytest.mark.parametrize(("upper", "core"), [(3.0, 0), (2.0, 1)])
+def test_a_sequential_thread_of_medium_class_is_not_boosted(
+    backend: str, upper: float, core: int
+) -> None:
+    # Alone in its application, the thread on the slow core gains a factor of 2. The other one is
+    # of low class: it waits for its data.
+    machine = make_machine(
+        domains=1, cores_per_domain=2, dram_bandwidth_bytes_per_s=1e9, core_cap_bytes_per_s=1e9
+    )
+    plain = uneven(1e9, 2e9)
+    machine = replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
+    workload = applications([2e9, 4e9], ("a.main", "b.main"), stalling=1)
+    policy = make_policy("camp", {**SLICES, "lower": 1.5, "upper": upper})
+    result = simulate(machine, workload, policy, backend=backend, events=True)
+    assert ends(result)[0][0] == core
+
+
+def test_a_boosted_thread_comes_before_others_of_high_class(backend: str) -> None:
+    # Three threads of high class, of which one is alone in its application: utility factors 2 and
+    # 2 / (2 - 0)^2. It gets the fast core after 0.05 s and keeps it. Without a boost all share it.
+    workload = applications([4e9, 8e9, 8e9], ("a.main", "b.x", "b.y"))
+    end_s = []
+    for ticks in (10**6, 0):
+        policy = make_policy(
+            "camp", {**SLICES, "upper": 0.4, "lower": 0.1, "amp_boost_ticks": ticks}
+        )
+        result = simulate(uneven(1e9, 2e9, 1e9), workload, policy, backend=backend, events=True)
+        end_s.append(ends(result)[0][1])
+    assert end_s[0] == pytest.approx(0.05 + 3.95 / 2)
+    assert end_s[1] > 2.3
+
+
+@pytest.mark.parametrize("upper", [3.0, 9.0])
+def test_a_left_over_fast_core_takes_medium_and_low_threads(backend: str, upper: float) -> None:
+    workload = applications([4e9], ("main",))
+    policy = make_policy("camp", {**SLICES, "lower": upper - 2.0, "upper": upper})
+    result = simulate(uneven(1e9, 2e9), workload, policy, backend=backend, events=True)
+    core, end_s = ends(result)[0]
+    assert core == 1
+    assert end_s == pytest.approx(0.05 + 3.95 / 2)
+
+
+def test_the_migration_thread_spreads_running_threads_to_an_idle_domain(backend: str) -> None:
+    # Domains of two cores. After 1.02 s the threads of one have ended, on the other two run and to
+    # pull there is nothing. Rounds at 1.05 and 1.1 s fail, the next one moves a running thread. One
+    # thread on each domain is as even as it gets.
+    workload = Workload(
+        "w",
+        build_graph(
+            [4e9, 4e9, 1.02e9, 1.02e9], task_class=range(4), class_names=("a", "b", "c", "d")
+        ),
+    )
+    machine = make_machine(domains=2, cores_per_domain=2)
+    policy = make_policy("linux_lb", {**SLICES, "failed_attempts": 2})
+    result = simulate(machine, workload, policy, backend=backend, events=True)
+    found = ends(result)
+    assert {found[0][0] // 2, found[1][0] // 2} == {0, 1}
+    assert result.trace is not None
+    resumed = result.trace.events["kind"] == EventKind.TASK_RESUME
+    assert result.trace.events["time_ps"][resumed].tolist() == [pytest.approx(1.15e12)]
 
 
 def test_stalling_threads_leave_the_big_core(backend: str) -> None:
