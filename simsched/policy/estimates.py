@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.errors import MAX_NAMES, ConfigurationError, nearest
 from simsched.workload.graph import TaskGraph
 
 INFORMATION_MODES = ("exact", "class_mean", "user", "blind")
@@ -67,9 +67,7 @@ def estimate_ops(
     if information == "blind":
         return np.where(impossible, np.inf, 1.0)
     if information == "user":
-        for name in graph.class_names:
-            if name not in user_ops:
-                raise ConfigurationError(f"user_ops: {unknown_name('class', name, user_ops)}")
+        _check_classes(graph.class_names, user_ops)
         by_class = np.array([user_ops[name] for name in graph.class_names])
         return np.where(impossible, np.inf, by_class[graph.task_class])
     n_classes = len(graph.class_names)
@@ -80,3 +78,26 @@ def estimate_ops(
         total = np.bincount(classes, weights=row[~cannot], minlength=n_classes)
         rows.append(np.where(cannot, np.inf, (total / np.maximum(counts, 1))[graph.task_class]))
     return np.array(rows)
+
+
+def _check_classes(names: Sequence[str], user_ops: Mapping[str, float]) -> None:
+    """Refuse a table that lacks a class; its names that are no class may be those misspelt."""
+    missing = [name for name in names if name not in user_ops]
+    if not missing:
+        return
+    message = (
+        f"user_ops: found no operations of {_listed(missing)}, accepted class:operations for each "
+        f"of {_listed(sorted(names))}"
+    )
+    for name in user_ops:
+        if name not in names:
+            close = nearest(name, missing)
+            hint = f", did you mean {close!r}?" if close else ""
+            message += f"; {name!r} is none of them{hint}"
+    raise ConfigurationError(message)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names, not too many of them."""
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more

@@ -36,9 +36,25 @@ def test_modes(information: str, expected: list[list[float]]) -> None:
     np.testing.assert_array_equal(known, expected)
 
 
-def test_the_user_has_to_name_every_class() -> None:
-    with pytest.raises(ConfigurationError, match="user_ops: unknown class 'b'; accepted: a"):
-        estimate_ops(GRAPH, "user", {"a": 3.0})
+ALL = "accepted class:operations for each of long, short"
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({}, f"long, short, {ALL}"),
+        ({"short": 3.0}, f"long, {ALL}"),
+        ({"short": 3.0, "lon": 1.0}, f"long, {ALL}; 'lon' is none of them, did you mean 'long'?"),
+        ({"short": 3.0, "xyz": 1.0}, f"long, {ALL}; 'xyz' is none of them"),
+    ],
+)
+def test_the_user_has_to_name_every_class(known: dict[str, float], message: str) -> None:
+    graph = build_graph([1.0, 2.0], task_class=[0, 1], class_names=("long", "short"))
+    with pytest.raises(ConfigurationError) as found:
+        estimate_ops(graph, "user", known)
+    assert str(found.value) == f"user_ops: found no operations of {message}"
+    table = {"long": 1.0, "short": 2.0, "of_another_program": 3.0}
+    assert estimate_ops(graph, "user", table).tolist() == [[1.0, 2.0]]
 
 
 @pytest.mark.parametrize("text", ["a", "a:x", ":3", "a:1 a:2", "a:-1", "a:nan"])
