@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from simsched.errors import ConfigurationError
 from simsched.policy.base import (
     PARENT_FIRST,
     AcquireStep,
@@ -39,6 +40,7 @@ Decision = Duplicate | Kill | Transfer
 OWN, WAITING = 0, 1  #: pool groups: of a slot; of the tracker
 AT_ONCE_S = 1e-12  #: delay of a task on its way to its slot; its start is paid there
 PS = 1e-12
+HADOOP_MAP_SLOTS = 2  #: default of ``mapred.tasktracker.map.tasks.maximum``
 
 
 @dataclass(eq=False)
@@ -163,17 +165,19 @@ class MapReducePolicy(Policy):
     Parameters
     ----------
     map_slots : int
-        Slots for map tasks on each node; its other workers are slots for reduce tasks. A node with
-        no more workers than that uses all for both.
+        Slots for map tasks on each node, fewer than it has workers: the others are slots for reduce
+        tasks. By default, 0, two as in Hadoop; a node with no more than two workers then uses all
+        for both. Programs without either kind of tasks use all workers for the other.
     replication : int
-        Copies of each split, on different disks drawn at random.
+        Copies of each split, on different disks drawn at random. With fewer disks each has one: as
+        in HDFS, a block may have fewer replicas than wanted.
     heartbeat_s : float
         Time in seconds between two requests of a node for work.
     tasks_per_heartbeat : int
         Most tasks that a node gets at a request, of both kinds together: one in Hadoop 0.19.
     """
 
-    map_slots: int = param(2, low=1)
+    map_slots: int = param(0, low=0)
     replication: int = param(3, low=1)
     heartbeat_s: float = param(3.0, low=1e-9, high=1e6)
     tasks_per_heartbeat: int = param(1, low=1)
@@ -193,13 +197,25 @@ class MapReducePolicy(Policy):
         domains = np.unique(view.worker_domain).tolist()
         members = [np.flatnonzero(view.worker_domain == d).tolist() for d in domains]
         if (tasks.kind == REDUCE).any() and (tasks.kind == MAP).any():
-            of_maps = [m[: self.map_slots] for m in members]
-            of_reduces = [m[self.map_slots :] or m for m in members]
+            n_maps = self._map_slots(min(len(m) for m in members))
+            of_maps = [m[:n_maps] for m in members]
+            of_reduces = [m[n_maps:] or m for m in members]
         else:
             of_maps = of_reduces = members
         storage = [view.machine.own_node(d) for d in domains]
         replicas = self._replicas(view, tasks, storage)
         return Tracker(tasks, (of_maps, of_reduces), storage, replicas)
+
+    def _map_slots(self, fewest: int) -> int:
+        """Return the number of map slots, given the slots of the smallest node."""
+        if self.map_slots >= max(1, fewest):
+            most = f"0 to {fewest - 1}" if fewest > 1 else "0"
+            raise ConfigurationError(
+                f"policy {self.name}: parameter map_slots: found {self.map_slots}, accepted "
+                f"{most}: a node has {fewest} slots, and reduce tasks need one; 0 stands for two, "
+                "or for all slots for both kinds where there are no more"
+            )
+        return self.map_slots or HADOOP_MAP_SLOTS
 
     def _replicas(self, view: View, tasks: JobTasks, storage: list[int]) -> list[tuple[int, ...]]:
         """Return the disks of the input of each task."""

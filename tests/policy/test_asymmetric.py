@@ -189,7 +189,7 @@ def test_cuts_are_those_of_the_published_loop(seed: int, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("name", ["amc_static_alg8", "ideal_amc", "aats"])
 def test_tasks_that_no_core_can_do_are_refused(name: str) -> None:
     kernels = make_small_workload("accelerator_mix")
-    with pytest.raises(ModelError, match="cannot run on worker [01]: it has no cost for"):
+    with pytest.raises(ModelError, match=r"cannot run on worker [01]: it has no cost for"):
         simulate(load_machine("k40_server"), kernels, make_policy(name), workers=4)
 
 

@@ -75,6 +75,33 @@ def test_map_slots_run_map_tasks_only(name: str) -> None:
         assert (worker % 4 < 2) == (kind[task] == MAP)
 
 
+def test_reduce_tasks_keep_a_slot_of_every_node() -> None:
+    result = run("hadoop_fifo", cluster(), sort(), map_slots=3)
+    kind = JobTasks(result.workload.graph).kind
+    for task, worker in events(result, EventKind.TASK_START, "task", "worker"):
+        assert (worker % 4 < 3) == (kind[task] == MAP)
+    for slots in (4, 99):
+        message = f"hadoop_fifo: parameter map_slots: found {slots}, accepted 0 to 3: a node has 4"
+        with pytest.raises(ConfigurationError, match=message):
+            run("hadoop_fifo", cluster(), sort(), map_slots=slots)
+    # All slots of a node with one or two serve both kinds unless a number is given.
+    machine = make_machine(domains=2, cores_per_domain=2, ops_per_s=1e6)
+    starts = events(run("hadoop_fifo", machine, sort()), EventKind.TASK_START, "task", "worker")
+    for wanted in (True, False):
+        assert {w for t, w in starts if (kind[t] == MAP) == wanted} == {0, 1, 2, 3}
+    with pytest.raises(ConfigurationError, match="found 2, accepted 0 to 1: a node has 2 slots"):
+        run("hadoop_fifo", machine, sort(), map_slots=2)
+
+
+def test_each_disk_has_one_copy_of_a_split_if_there_are_fewer_than_wanted() -> None:
+    makespans_s = []
+    for replication in (2, 9):
+        result = run("hadoop_fifo", cluster((1.0, 1.0)), sort(), replication=replication)
+        assert {tuple(sorted(disks)) for disks in result.state.replicas[:24]} == {(0, 1)}
+        makespans_s.append(result.makespan_s)
+    assert makespans_s[0] == makespans_s[1]
+
+
 def test_splits_are_where_every_policy_finds_them() -> None:
     homes = []
     for name in ("hadoop_fifo", "samr"):
