@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from simsched.cli_output import (
     say,
 )
 from simsched.errors import ConfigurationError, unknown_name
+
+if TYPE_CHECKING:
+    from simsched.experiment.references import Row
 
 
 def references_command(
@@ -43,7 +46,12 @@ def references_command(
     ] = None,
     machines: OnlyMachines = None,
     policies: OnlyPolicies = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Simulations of each row.")] = 1,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--seeds", min=1, help="Simulations of each row; more than one show their spread."
+        ),
+    ] = 1,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the table.")
     ] = None,
@@ -51,13 +59,7 @@ def references_command(
     quiet: QuietOption = False,
 ) -> None:
     """Compare simulated makespans with those that others give for machine, policy and size."""
-    from simsched.experiment.references import (
-        Reference,
-        by_policy,
-        compare_references,
-        read_references,
-    )
-    from simsched.report.references import policy_table, reference_table
+    from simsched.experiment.references import Reference, compare_references, read_references
 
     def progress(reference: Reference) -> None:
         if not quiet and sys.stderr.isatty():
@@ -84,6 +86,17 @@ def references_command(
             progress=progress,
         )
     )
+    _report(rows, output, as_json=as_json)
+
+
+def _report(rows: list[Row], output: Path | None, *, as_json: bool) -> None:
+    """Write and print what could be simulated, then fail if there are problems."""
+    from simsched.experiment.references import by_policy, problems_of
+    from simsched.report.references import policy_table, reference_table
+
+    problems = problems_of(rows)
+    if all(row.problem for row in rows):
+        raise ConfigurationError(problems)
     if output is not None:
         _write(output, [row.document() for row in rows])
     if as_json:
@@ -91,6 +104,8 @@ def references_command(
     else:
         say(reference_table(rows))
         say(policy_table(rows))
+    if problems:
+        raise ConfigurationError(problems)
 
 
 def _check_names(what: str, chosen: list[str] | None, known: set[str]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.paths import PER_PS
 from simsched.engine.problem import Problem
+from simsched.engine.replication import refuse_copied
 from simsched.engine.victims import VictimLists, list_victims
 from simsched.errors import PolicyError
 from simsched.policy.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
@@ -155,7 +156,7 @@ def _refuse_combinations(plan: Plan, graph: TaskGraph, problem: Problem) -> None
     """Raise where plan, graph and machine each are right but do not go together."""
     balancing = plan.balancing
     if balancing is not None and problem.copies_data:
-        raise PolicyError("plan: balancing: accepted none where data are copied")
+        refuse_copied("moves pages to whoever uses them (plan: balancing)")
     if balancing is not None and problem.replica.size:
         raise PolicyError("plan: balancing: accepted none where blocks have replicas")
     if (problem.change_speed == 0.0).any() and (len(graph.child) or problem.copies_data):

@@ -12,6 +12,14 @@ from simsched.policy.base import Placement
 STAYS, AT_WRITES, AT_ACCESSES = 0, 1, 2  #: which accesses give a block a new home
 
 
+def refuse_copied(what: str) -> None:
+    """Raise PolicyError for what a policy does on a machine whose data are copied to devices."""
+    raise PolicyError(
+        f"the policy {what}, accepted only on machines that do not copy data to the memories of "
+        "their devices (data: copied)"
+    )
+
+
 def check_replicas(placement: Placement, machine: Machine) -> None:
     """Raise PolicyError unless the replicas of a placement can be.
 
@@ -26,7 +34,7 @@ def check_replicas(placement: Placement, machine: Machine) -> None:
             f"placement: replicas: found shape {replicas.shape}, accepted {len(home)} rows (blocks)"
         )
     if machine.copies_data:
-        raise PolicyError("placement: found replicas, accepted none where data are copied")
+        refuse_copied("keeps replicas of blocks (placement: replicas)")
     if replicas.size and not (replicas.min() >= -1 and replicas.max() < n_nodes):
         raise PolicyError(f"placement: replicas: accepted nodes -1 to {n_nodes - 1}")
     held = np.sort(np.column_stack((replicas, home)), axis=1)

@@ -31,7 +31,7 @@ from simsched.engine.paths import PER_PS
 from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
 from simsched.engine.problem import Problem, make_problem, random_stream
 from simsched.engine.processors import check_processors
-from simsched.engine.replication import check_replicas
+from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.errors import ConfigurationError, PolicyError, unknown_name
@@ -184,7 +184,7 @@ class _PolicyHooks:
     def on_timer(self) -> list[Decision]:
         decisions = self._policy.on_timer(self._view, self._state)
         if self._view.machine.copies_data and any(isinstance(d, Exchange) for d in decisions):
-            raise PolicyError("on_timer: found an exchange, accepted none where data are copied")
+            refuse_copied("moves threads to other cores while they run (on_timer: Exchange)")
         return [self._timed(decision) for decision in decisions]
 
     def _timed(self, decision: object) -> Decision:
@@ -391,15 +391,18 @@ def _checked_placement(placement: Placement, machine: Machine, workload: Workloa
             raise PolicyError(f"placement: {what}: accepted nodes {lowest} to {n_nodes - 1}")
     for what in ("follows_writes", "follows_accesses"):
         moving = getattr(placement, what)
-        if moving is not None and (
-            len(moving) != n_blocks or placement.pools is not None or machine.copies_data
-        ):
+        if moving is None:
+            continue
+        if machine.copies_data:
+            refuse_copied(f"lets blocks move to whoever uses them (placement: {what})")
+        if len(moving) != n_blocks or placement.pools is not None:
+            pools = "none" if placement.pools is None else "some"
             raise PolicyError(
-                f"placement: {what}: found {len(moving)} values, accepted {n_blocks} (blocks), "
-                "without pools and where data are not copied"
+                f"placement: {what}: found {len(moving)} values and {pools} of the blocks in "
+                f"pools, accepted {n_blocks} (blocks) and none"
             )
     if placement.pools is not None and machine.copies_data:
-        raise PolicyError("placement: found pools, accepted none where data are copied")
+        refuse_copied("places blocks from pools (placement: pools)")
     check_replicas(placement, machine)
     if placement.pools is not None:
         graph = workload.graph
@@ -519,7 +522,7 @@ def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
     blocks = np.asarray(update.move_block, np.int32)
     nodes = np.asarray(update.move_node, np.int32)
     if problem.copies_data and len(blocks):
-        raise PolicyError("update: found moves, accepted none where data are copied")
+        refuse_copied("moves blocks between iterations (update: move_block)")
     if len(blocks) != len(nodes):
         raise PolicyError(
             f"update: found {len(blocks)} blocks and {len(nodes)} nodes to move, "

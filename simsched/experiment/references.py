@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ PROGRAMS: dict[str, dict[str, object]] = {
 #: What others call a policy that has another name here: StarPU takes `heft` for `dmda`.
 OTHER_NAMES = {"heft": "dmda"}
 MAX_TILES = 1000
+MAX_PROBLEMS = 10  #: rows whose problems are told
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,28 @@ class Row:
     ----------
     reference : Reference
         What was given.
-    makespan_s : float
-        Simulated; the mean over the seeds.
+    makespans_s : tuple of float
+        Simulated, by seed; none if there is a problem.
     wall_s : float
         Time that one simulation took.
+    problem : str
+        Why the row cannot be simulated; empty if it can.
     """
 
     reference: Reference
-    makespan_s: float
+    makespans_s: tuple[float, ...]
     wall_s: float
+    problem: str = ""
+
+    @property
+    def makespan_s(self) -> float:
+        """The mean over the seeds."""
+        return statistics.fmean(self.makespans_s)
+
+    @property
+    def deviation_s(self) -> float | None:
+        """Standard deviation over the seeds; None for a single one."""
+        return statistics.stdev(self.makespans_s) if len(self.makespans_s) > 1 else None
 
     @property
     def error_percent(self) -> float:
@@ -81,15 +96,21 @@ class Row:
         return 100.0 * (self.makespan_s / self.reference.makespan_s - 1.0)
 
     def document(self) -> dict[str, Any]:
-        """Return the row as plain data."""
+        """Return the row as plain data; None stands for what is not known."""
+        known = bool(self.makespans_s)
         return {
             "machine": self.reference.machine,
             "policy": self.reference.policy,
             "tiles_per_side": self.reference.tiles,
-            "simulated_ms": self.makespan_s * 1e3,
+            "simulated_ms": self.makespan_s * 1e3 if known else None,
+            "deviation_ms": None if self.deviation_s is None else self.deviation_s * 1e3,
+            "shortest_ms": min(self.makespans_s) * 1e3 if known else None,
+            "longest_ms": max(self.makespans_s) * 1e3 if known else None,
+            "seeds": len(self.makespans_s),
             "reference_ms": self.reference.makespan_s * 1e3,
-            "error_percent": self.error_percent,
+            "error_percent": self.error_percent if known else None,
             "wall_s": self.wall_s,
+            "problem": self.problem,
         }
 
 
@@ -186,13 +207,19 @@ def compare_references(
     Raises
     ------
     ConfigurationError
-        An unknown program, machine or policy, or a run that is impossible; the message names file
-        and line.
+        An unknown program, machine or policy; the message names file and line. What cannot be
+        simulated otherwise is the problem of its row.
     """
-    import time
-
     if program not in PROGRAMS:
         raise ConfigurationError(unknown_name("program", program, PROGRAMS))
+    machines, policies = {}, {}
+    for reference in references:
+        try:
+            machines[reference.machine] = load_machine(reference.machine)
+            name = OTHER_NAMES.get(reference.policy, reference.policy)
+            policies[reference.policy] = make_policy(name)
+        except SimschedError as error:
+            raise ConfigurationError(f"{reference.where}: {error}") from error
     for reference in references:
         if progress is not None:
             progress(reference)
@@ -200,16 +227,38 @@ def compare_references(
         if program == "gemm":
             tiles = {"tiles_x": reference.tiles, "tiles_y": reference.tiles}
         given = {**PROGRAMS[program], **(parameters or {}), **tiles}
+        machine, policy = machines[reference.machine], policies[reference.policy]
         try:
-            machine = load_machine(reference.machine)
-            policy = make_policy(OTHER_NAMES.get(reference.policy, reference.policy))
             workload = make_workload(program, given)
             begin = time.perf_counter()
             runs = [simulate(machine, workload, policy, seed=seed) for seed in range(seeds)]
-            wall_s = (time.perf_counter() - begin) / seeds
         except SimschedError as error:
-            raise ConfigurationError(f"{reference.where}: {error}") from error
-        yield Row(reference, statistics.fmean(run.makespan_s for run in runs), wall_s)
+            yield Row(reference, (), 0.0, str(error))
+            continue
+        wall_s = (time.perf_counter() - begin) / seeds
+        yield Row(reference, tuple(run.makespan_s for run in runs), wall_s)
+
+
+def problems_of(rows: list[Row]) -> str:
+    """Return a message about all rows that cannot be simulated; empty if there are none.
+
+    Parameters
+    ----------
+    rows : list of Row
+        All of them.
+    """
+    wrong = [row for row in rows if row.problem]
+    told = [
+        f"{row.reference.where}: policy {row.reference.policy} on {row.reference.machine}: "
+        f"{row.problem}"
+        for row in wrong[:MAX_PROBLEMS]
+    ]
+    more = len(wrong) - len(told)
+    if more:
+        told.append(f"and {more} more")
+    if len(wrong) > 1:
+        told.insert(0, f"{len(wrong)} of {len(rows)} rows cannot be simulated")
+    return "\n  ".join(told)
 
 
 def by_policy(rows: list[Row]) -> list[dict[str, Any]]:
@@ -218,12 +267,13 @@ def by_policy(rows: list[Row]) -> list[dict[str, Any]]:
     Parameters
     ----------
     rows : list of Row
-        All of them.
+        All of them; those that cannot be simulated are left out.
     """
-    names = dict.fromkeys(row.reference.policy for row in rows)
+    simulated = [row for row in rows if not row.problem]
+    names = dict.fromkeys(row.reference.policy for row in simulated)
     found = []
     for name in names:
-        errors = [abs(row.error_percent) for row in rows if row.reference.policy == name]
+        errors = [abs(row.error_percent) for row in simulated if row.reference.policy == name]
         found.append(
             {
                 "policy": name,

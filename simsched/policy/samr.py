@@ -42,21 +42,27 @@ class Samr(SpeculativePolicy):
         Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are
         slow for either get no backups.
     history : str
-        File with the weights that the nodes have kept from earlier jobs of the same applications;
-        none by default. A relative path counts from the working directory.
+        File with the weights that the nodes have kept from earlier jobs of the same applications,
+        as a run from Python leaves it (see the notes); none by default. A relative path counts
+        from the working directory.
 
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
     7.8); later iterations of a run find what earlier ones have learnt. Nodes without weights begin
-    with those of Hadoop. The source stores weights when a job has ended;
-    :func:`simsched.policy.mapreduce_history.write_history` does so for a later run, whose `history`
-    is that file. It is read when the policy is made. Stragglers are tasks that
-    are both slow (equation 7.11, against the average rate of the running tasks of their kind, see
-    `average_over`) and among the ``straggler_cap * running tasks`` (rounded up) slow tasks with the
-    longest remaining time (Algorithm 11). A free map slot of a node that is not map slow gets the
-    straggling map task with the longest remaining time, likewise reduce slots (Algorithm 12).
-    Backups are at most as many as stragglers, one for each task.
+    with those of Hadoop. The source stores weights when a job has ended; so does, for a run,
+    :func:`simsched.policy.mapreduce_history.write_history` (docs/python-api.md has the program)::
+
+        write_history("sort.yaml", run.state)
+
+    ``samr[history=sort.yaml]`` then begins with them, in a later run from Python, on the command
+    line or in an experiment. The file is read when the policy is made.
+
+    Stragglers are tasks that are both slow (equation 7.11, against the average rate of the running
+    tasks of their kind, see `average_over`) and among the ``straggler_cap * running tasks``
+    (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot of a
+    node that is not map slow gets the straggling map task with the longest remaining time, likewise
+    reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for each task.
 
     Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
     determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.

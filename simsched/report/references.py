@@ -12,7 +12,7 @@ from simsched.experiment.references import Row, by_policy
 
 
 def reference_table(rows: Sequence[Row]) -> Table:
-    """Return one line per reference.
+    """Return one line per reference; with several seeds, how far the makespans are apart.
 
     Parameters
     ----------
@@ -22,19 +22,23 @@ def reference_table(rows: Sequence[Row]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("machine")
     table.add_column("policy")
-    for name in ("tiles", "simulated [ms]", "reference [ms]", "error [%]", "took [s]"):
+    spread = any(row.deviation_s is not None for row in rows)
+    over_seeds = ("std. dev. [ms]", "range [ms]") if spread else ()
+    names = ("tiles", "simulated [ms]", *over_seeds, "reference [ms]", "error [%]", "took [s]")
+    for name in names:
         table.add_column(Text(name), justify="right")
     for row in rows:
         given = row.reference
-        cells = (
-            given.machine,
-            given.policy,
-            str(given.tiles),
-            f"{row.makespan_s * 1e3:,.1f}",
-            f"{given.makespan_s * 1e3:,.1f}",
-            f"{row.error_percent:+.1f}",
-            f"{row.wall_s:.2f}",
-        )
+        cells = [given.machine, given.policy, str(given.tiles)]
+        reference = f"{given.makespan_s * 1e3:,.1f}"
+        if row.problem:
+            cells += ["-", *["-"] * len(over_seeds), reference, "-", "-"]
+        else:
+            cells.append(f"{row.makespan_s * 1e3:,.1f}")
+            if row.deviation_s is not None:
+                shortest, longest = (f"{edge(row.makespans_s) * 1e3:,.1f}" for edge in (min, max))
+                cells += [f"{row.deviation_s * 1e3:,.1f}", f"{shortest} to {longest}"]
+            cells += [reference, f"{row.error_percent:+.1f}", f"{row.wall_s:.2f}"]
         table.add_row(*map(Text, cells))
     return table
 

@@ -78,7 +78,7 @@ def test_what_starpu_calls_heft_is_dmda(tmp_path, capsys):
         (HEAD + "mirage,dmda,2.5,50,1\n", ":2: tiles_per_side: found '2.5', accepted 1 to 1000"),
         (HEAD + "mirrage,dmda,3,50,1\n", ":2: unknown machine 'mirrage'; did you mean 'mirage'"),
         (HEAD + "\nmirage,dmdax,3,50,1\n", ":3: unknown policy 'dmdax'"),
-        (HEAD + "opteron48,dmda,3,50,1\n", ":2: workload cholesky"),
+        (HEAD + "opteron48,dmda,3,50,1\n", ":2: policy dmda on opteron48: workload cholesky"),
     ],
 )
 def test_wrong_files_are_told(text, message, tmp_path, capsys):
@@ -88,6 +88,65 @@ def test_wrong_files_are_told(text, message, tmp_path, capsys):
     error = capsys.readouterr().err
     assert code == 2, error
     assert message in error
+
+
+def test_rows_that_do_not_suit_leave_the_others(tmp_path, capsys):
+    file, table = tmp_path / "given.csv", tmp_path / "table.csv"
+    lines = (
+        "mirage,dmda,3,50,1",
+        "mirage,cilk,3,50,1",
+        "mirage,samr,3,50,1",
+        "mirage,eager,2,40,1",
+    )
+    file.write_text(HEAD + "\n".join(lines) + "\n")
+    assert main(["references", str(file), "--json", "-o", str(table)]) == 2
+    out, error = capsys.readouterr()
+    document = json.loads(out)
+    found = {row["policy"]: row for row in document["rows"]}
+    assert found["dmda"]["simulated_ms"] == pytest.approx(makespan_s(3) * 1e3)
+    assert found["eager"]["simulated_ms"] == pytest.approx(makespan_s(2, "eager") * 1e3)
+    assert found["cilk"]["simulated_ms"] is None
+    assert [line["policy"] for line in document["policies"]] == ["dmda", "eager"]
+    with table.open() as stream:
+        assert [bool(row["problem"]) for row in csv.DictReader(stream)] == [
+            False,
+            True,
+            True,
+            False,
+        ]
+    assert "2 of 4 rows cannot be simulated" in error
+    for told in (
+        f"{file}:3: policy cilk on mirage: the policy moves threads to other cores while they run",
+        f"{file}:4: policy samr on mirage: the policy lets blocks move to whoever uses them",
+        "accepted only on machines that do not copy data to the memories of their devices",
+    ):
+        assert told in error
+    assert main(["references", str(file)]) == 2
+    (cells,) = [line.split() for line in capsys.readouterr().out.splitlines() if "cilk" in line]
+    assert cells == ["mirage", "cilk", "3", "-", "50.0", "-", "-"]
+
+
+def test_several_seeds_show_their_spread(tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    file.write_text(HEAD + "mirage,random,4,50,1\n")
+    assert main(["references", str(file), "--seeds", "3", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    parameters = {"tiles": 4, "tile_size": 960, "element_bytes": 4, "costs": "measured"}
+    workload, policy = make_workload("cholesky", parameters), make_policy("random")
+    machine = load_machine("mirage")
+    drawn = [1e3 * simulate(machine, workload, policy, seed=s).makespan_s for s in range(3)]
+    mean = sum(drawn) / 3
+    assert row["seeds"] == 3
+    assert row["simulated_ms"] == pytest.approx(mean)
+    assert row["deviation_ms"] == pytest.approx((sum((d - mean) ** 2 for d in drawn) / 2) ** 0.5)
+    assert (row["shortest_ms"], row["longest_ms"]) == pytest.approx((min(drawn), max(drawn)))
+    assert row["deviation_ms"] > 0.0
+    assert main(["references", str(file), "--seeds", "3"]) == 0
+    text = capsys.readouterr().out
+    assert "std. dev. [ms]" in text
+    assert f" {min(drawn):,.1f} to {max(drawn):,.1f} " in text
+    assert main(["references", str(file)]) == 0
+    assert "std. dev." not in capsys.readouterr().out
 
 
 def test_words_of_the_command_are_checked(tmp_path, capsys):
