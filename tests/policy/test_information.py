@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
-from simsched.policy import make_policy
+from simsched.policy import list_policies, make_policy
 from simsched.policy.estimates import estimate_ops
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
@@ -78,3 +80,10 @@ def test_a_policy_decides_by_what_the_user_says() -> None:
     assert makespan_us() == pytest.approx(2.0)
     told = {"information": "user", "user_ops": "short:5 long:1"}
     assert makespan_us(**told) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("name", sorted({info.name for info in list_policies()}))
+def test_described_modes_are_the_accepted_ones(name: str) -> None:
+    text = type(make_policy(name)).__doc__ or ""
+    for modes in re.findall(r"^ *information : (\{.*\})", text, re.MULTILINE):
+        assert modes == '{"exact", "class_mean", "user", "blind"}'
