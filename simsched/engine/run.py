@@ -6,7 +6,7 @@ execute plans and call fine hooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,6 +121,8 @@ class _PolicyHooks:
         self.wants_on_finish = self._finishes or account is not None
         self.wants_on_landing = policy.overrides("on_landing")
         self.wants_on_timer = policy.overrides("on_timer")
+        self.decisions = 0
+        self.decision_ps = 0
 
     def attach(self, state: EngineState) -> None:
         self._view = replace(self._view, state=state)
@@ -153,17 +155,15 @@ class _PolicyHooks:
         group, instance, rest = NOBODY, 0, tuple(answer)
         if rest and isinstance(rest[0], Pool):
             group, instance, rest = rest[0].group, rest[0].instance, rest[1:]
-        return group, instance, [_as_numbers(decision, "on_ready") for decision in rest]
+        return group, instance, self._numbers(rest, "on_ready")
 
     def on_start(self, task: int, worker: int) -> list[Decision] | None:
         decisions = self._policy.on_start(self._view, self._state, task, worker)
-        if not decisions:
-            return None
-        return [_as_numbers(decision, "on_start") for decision in decisions]
+        return self._numbers(decisions, "on_start") if decisions else None
 
     def on_idle(self, worker: int) -> Decision | None:
         decision = self._policy.on_idle(self._view, self._state, worker)
-        return None if decision is None else _as_numbers(decision, "on_idle")
+        return None if decision is None else self._numbers((decision,), "on_idle")[0]
 
     def on_finish(self, task: int, worker: int) -> list[Decision] | None:
         if self._account is not None:
@@ -171,15 +171,11 @@ class _PolicyHooks:
         if not self._finishes:
             return None
         decisions = self._policy.on_finish(self._view, self._state, task, worker)
-        if not decisions:
-            return None
-        return [_as_numbers(decision, "on_finish") for decision in decisions]
+        return self._numbers(decisions, "on_finish") if decisions else None
 
     def on_landing(self, group: int, instance: int) -> list[Decision] | None:
         decisions = self._policy.on_landing(self._view, self._state, group, instance)
-        if not decisions:
-            return None
-        return [_as_numbers(decision, "on_landing") for decision in decisions]
+        return self._numbers(decisions, "on_landing") if decisions else None
 
     def on_timer(self) -> list[Decision]:
         decisions = self._policy.on_timer(self._view, self._state)
@@ -192,7 +188,16 @@ class _PolicyHooks:
         if isinstance(decision, AcquireOrder):
             assert self._resolve_order is not None
             return ORDER, self._resolve_order(decision)
-        return _as_numbers(decision, "on_timer")
+        return self._numbers((decision,), "on_timer")[0]
+
+    def _numbers(self, decisions: Sequence[object], hook: str) -> list[Decision]:
+        """Return decisions as backends take them; count what it took to make them."""
+        found = [_as_numbers(decision, hook) for decision in decisions]
+        for decision in decisions:
+            if isinstance(decision, Transfer) and decision.decision_s > 0.0:
+                self.decisions += 1
+                self.decision_ps += round(decision.decision_s / PER_PS)
+        return found
 
 
 ACCEPTED = {
@@ -236,6 +241,11 @@ def _as_numbers(decision: object, hook: str) -> Decision:
         raise PolicyError(
             f"{hook}: found a transfer of {decision.count} entries in {decision.delay_s} s, "
             f"accepted 1 or more and {'' if may_be_none else 'more than '}0 to {MAX_DELAY_S} s"
+        )
+    if not 0.0 <= decision.decision_s <= decision.delay_s:
+        raise PolicyError(
+            f"{hook}: found a transfer with decision_s {decision.decision_s}, "
+            f"accepted 0 to its delay_s, {decision.delay_s}"
         )
     pools = decision.group, decision.instance, decision.to_group, decision.to_instance
     delay_ps = 0 if decision.delay_s == 0.0 else max(1, round(decision.delay_s / PER_PS))
@@ -367,6 +377,7 @@ def simulate(
     else:
         _divide(engine, problem, policy, view, state, hooks, account, progress)
         summary = account.complete(engine.summary())
+    summary = replace(summary, decisions=hooks.decisions, decision_ps=hooks.decision_ps)
     trace = engine.trace()
     if moves is not None:
         if trace is not None:

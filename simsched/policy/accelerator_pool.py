@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,24 @@ from simsched.policy.accelerator import (
 from simsched.policy.base import Plan, Pool, Transfer, View, param
 from simsched.policy.registry import register
 from simsched.workload.graph import TaskGraph
+
+
+class Release(NamedTuple):
+    """A waiting task that goes to the device.
+
+    Parameters
+    ----------
+    task : int
+        The task.
+    decision_s : float
+        What the decision takes; the policy's overhead.
+    sleep_s : float
+        How long the task sleeps before it goes.
+    """
+
+    task: int
+    decision_s: float = 0.0
+    sleep_s: float = 0.0
 
 
 @dataclass
@@ -104,19 +122,20 @@ class ReorderingPolicy(AcceleratorPolicy):
     def note_finish(self, view: View, state: Any, task: int) -> None:
         """Observe the end of any task."""
 
-    def chosen(self, view: View, state: Any) -> Iterator[tuple[int, float]]:
-        """Yield the waiting tasks to release now and their delays; each is issued at once."""
+    def chosen(self, view: View, state: Any) -> Iterator[Release]:
+        """Yield the waiting tasks to release now; each is issued at once."""
         raise NotImplementedError
 
     def _releases(self, view: View, state: Any) -> Iterator[Transfer]:
         """Yield the transfers of the tasks that may go."""
-        for task, delay_s in self.chosen(view, state):
+        for task, decision_s, sleep_s in self.chosen(view, state):
             state.waiting.remove(task)
             if state.now.is_kernel[task]:
                 state.issued[task] = float(state.seconds[task])
             domain = int(state.now.domain[task])
             to = domain if domain >= 0 else int(view.worker_domain[0])
-            yield Transfer(HELD, 0, QUEUE, to, 1, delay_s, task=task)
+            delay_s = decision_s + sleep_s
+            yield Transfer(HELD, 0, QUEUE, to, 1, delay_s, task=task, decision_s=decision_s)
 
 
 def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
@@ -173,10 +192,11 @@ class CpuSidePool(ReorderingPolicy):
     order: str = param("critical_first", choices=("critical_first", "fifo", "shortest_first"))
     in_flight: int = param(2, low=1, high=1024)
 
-    def chosen(self, view: View, state: PoolState) -> Iterator[tuple[int, float]]:
+    def chosen(self, view: View, state: PoolState) -> Iterator[Release]:
         """Yield waiting kernels in order while the device has fewer than it may have."""
         while state.waiting and len(state.issued) < self.in_flight:
-            yield min(state.waiting, key=lambda task: self._rank(state, task)), self.decision_s
+            first = min(state.waiting, key=lambda task: self._rank(state, task))
+            yield Release(first, self.decision_s)
 
     def _rank(self, state: PoolState, task: int) -> float:
         """Return what the order goes by; of equal ones the earliest submission counts."""

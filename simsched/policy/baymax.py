@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.accelerator import Layout
-from simsched.policy.accelerator_pool import PoolState, ReorderingPolicy, known_seconds
+from simsched.policy.accelerator_pool import PoolState, Release, ReorderingPolicy, known_seconds
 from simsched.policy.base import Plan, View, param
 from simsched.policy.predictors import PREDICTORS, predicted_seconds
 from simsched.policy.registry import preset, register
@@ -262,7 +262,7 @@ class Baymax(ReorderingPolicy):
         if query.left == 0:
             del state.queries[number]
 
-    def chosen(self, view: View, state: BaymaxState) -> Iterator[tuple[int, float]]:
+    def chosen(self, view: View, state: BaymaxState) -> Iterator[Release]:
         """Yield copies and kernels that may go, in the order of their submission."""
         stopped: set[int] = set()  # applications whose oldest kernel or copy has to wait
         for task in list(state.waiting):
@@ -271,7 +271,7 @@ class Baymax(ReorderingPolicy):
                 continue
             if self._may_go(state, about):
                 self._charge(state, task, about)
-                yield task, self.decision_s
+                yield Release(task, self.decision_s)
             else:
                 stopped.add(about.application)
 

@@ -59,6 +59,9 @@ class Transfer:
     task : int, optional
         The only entry that leaves, wherever it is in the pool, instead of `count` entries from an
         end; none does if the pool does not hold it.
+    decision_s : float
+        Part of `delay_s` that goes into the decision itself: prediction, interrupt, choice. It is
+        counted as the policy's overhead and delays nothing by itself.
     """
 
     group: int
@@ -69,6 +72,7 @@ class Transfer:
     delay_s: float
     take: str = "oldest"
     task: int | None = None
+    decision_s: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simsched.policy.accelerator import exclusive_kernels
-from simsched.policy.accelerator_pool import PoolState, ReorderingPolicy
+from simsched.policy.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.policy.base import View, param
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import Workload
@@ -138,7 +138,7 @@ class TimeGraph(ReorderingPolicy):
         if self._reserves(state, task):
             self._budget(view, state, task).left_s -= used_s
 
-    def chosen(self, view: View, state: TimeGraphState) -> Iterator[tuple[int, float]]:
+    def chosen(self, view: View, state: TimeGraphState) -> Iterator[Release]:
         """Yield what may be submitted now."""
         assert view.state is not None
         now_s = view.state.now_ps() * PS
@@ -147,17 +147,17 @@ class TimeGraph(ReorderingPolicy):
                 following = self._following(state)
                 if following is None:
                     return
-                yield following, 0.0
+                yield Release(following)
                 continue
             task = self._first(view, state, now_s)
             if task is None:
                 return
-            delay_s, sleep_s = self.decision_s, self._sleep_s(view, state, task)
+            decision_s, sleep_s = self.decision_s, self._sleep_s(view, state, task)
             if sleep_s > 0.0:
                 state.wakes_s[task] = now_s + sleep_s
             if self.reservation == "ae" and self._reserves(state, task):
-                delay_s += self.prediction_s
-            yield task, delay_s + sleep_s
+                decision_s += self.prediction_s
+            yield Release(task, decision_s, sleep_s)
 
     def _first(self, view: View, state: TimeGraphState, now_s: float) -> int | None:
         """Return the kernel to wake on an idle GPU: budget, then priority, then age."""

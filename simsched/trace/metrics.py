@@ -91,6 +91,13 @@ def run_metrics(
     misses are counted in lines of `LINE_BYTES`, rounded down; `<level>_counted_misses` are what the
     processor's counters make of them (:class:`~simsched.machine.model.CacheLevel`).
 
+    `policy_overhead_s` is what the policy takes: its work and its migrations between iterations, and
+    its decisions while tasks run. The latter, `policy_decision_s`, is the sum over the
+    `policy_decisions` decisions that took time, each of which holds back a task (a kernel's launch,
+    for instance). Other tasks may be running meanwhile, so it is time spent, not time lost: the
+    makespan can be longer by less, and by more where what is held back keeps others waiting.
+    `policy_work_s` leaves out migrations.
+
     `local_percent` is the share of all bytes that go to memory which stay in the domain: the ratio
     R_loc^HW of [2]_. `managed_local_percent` is the share of the bytes that tasks ask for in blocks
     of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
@@ -171,6 +178,9 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
     between = int(summary.iteration_overhead_ps.sum())
     overhead = max(0, between - barriers)
     migration = overhead - summary.policy_ps + _moving_ps(summary) / len(summary.worker_busy_ps)
+    overhead += summary.decision_ps
+    work = summary.policy_ps + summary.decision_ps
+    whole = max(1, summary.makespan_ps)
     return {
         "makespan_s": summary.makespan_ps * PS,
         "tasks": summary.n_tasks,
@@ -183,11 +193,13 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
         "iteration_s": length.tolist(),
         "between_iterations_s": between * PS,
         "policy_overhead_s": overhead * PS,
-        "policy_overhead_percent": 100.0 * overhead / max(1, summary.makespan_ps),
-        "policy_work_s": summary.policy_ps * PS,
-        "policy_work_percent": 100.0 * summary.policy_ps / max(1, summary.makespan_ps),
+        "policy_overhead_percent": 100.0 * overhead / whole,
+        "policy_work_s": work * PS,
+        "policy_work_percent": 100.0 * work / whole,
+        "policy_decisions": summary.decisions,
+        "policy_decision_s": summary.decision_ps * PS,
         "migration_overhead_s": migration * PS,
-        "migration_overhead_percent": 100.0 * migration / max(1, summary.makespan_ps),
+        "migration_overhead_percent": 100.0 * migration / whole,
         "iterations_to_amortise": iterations_to_amortise(
             summary, barrier_ps=machine.costs.barrier_ps
         ),

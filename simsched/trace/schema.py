@@ -134,6 +134,8 @@ class Summary:
         Blocks moved between nodes, by tasks that only do that included.
     policy_ps : int
         Time between iterations that went into the policy's own work, without migrations.
+    decisions, decision_ps : int
+        Decisions of hooks that took time, and how much in all: `Transfer.decision_s`.
     node_peak_bytes : ndarray of int64, shape (N,)
         Largest number of bytes of blocks on each node at any time, memory that waits in pools
         included.
@@ -209,3 +211,5 @@ class Summary:
     move_wait_ps: int = 0
     part_units: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     part_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    decisions: int = 0
+    decision_ps: int = 0

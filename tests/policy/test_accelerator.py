@@ -10,11 +10,15 @@ import pytest
 from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
 from simsched.machine.load import load_machine
+from simsched.errors import PolicyError
 from simsched.policy import make_policy, policy_from_spec
+from simsched.policy.accelerator_pool import CpuSidePool
+from simsched.policy.base import Transfer
 from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
 from simsched.policy.gpu_sharing import drf_partition, warp_quota
 from simsched.policy.predictors import train, trained
 from simsched.policy.timegraph import replenished
+from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
 from simsched.workload.accelerator_programs import profile
 from simsched.workload.applications import Applications
@@ -248,6 +252,52 @@ def test_a_decision_takes_time(backend: str) -> None:
     kernel = programs([{"kind": GPU, "ms": 1}])
     found = times_ms(run(backend, "baymax", kernel, predictor="view"))
     assert found == pytest.approx([0.05])
+
+
+def overhead_s(result: Run) -> float:
+    row = run_metrics(result.summary, result.machine, result.workload, result.worker_thread)
+    assert row["policy_decision_s"] == row["policy_work_s"] == row["policy_overhead_s"]
+    percent = 100.0 * row["policy_overhead_s"] / row["makespan_s"]
+    assert row["policy_overhead_percent"] == pytest.approx(percent)
+    found: float = row["policy_overhead_s"]
+    return found
+
+
+def test_decisions_are_overhead(backend: str) -> None:
+    # Three kernels of 10 ms one after the other, a decision before each of them.
+    tasks = [{"kind": GPU, "ms": 10} for _ in range(3)]
+    for policy, parameters, each_ms in (
+        ("timegraph_prt", {"decision_s": 0.0}, 0.0),
+        ("timegraph_prt", {"decision_s": 5e-3}, 5.0),
+        ("timegraph_pe", {"decision_s": 5e-3, "capacity_s": 1.0}, 5.0),
+        ("timegraph_ae", {"decision_s": 5e-3, "capacity_s": 1.0, "prediction_s": 1e-3}, 6.0),
+    ):
+        result = run(backend, policy, programs(tasks), **parameters)
+        assert result.makespan_s == pytest.approx((30 + 3 * each_ms) * 1e-3), policy
+        assert overhead_s(result) == pytest.approx(3 * each_ms * 1e-3), policy
+        assert result.summary.decisions == (3 if each_ms else 0)
+    # High throughput: the first one only, the others follow it without a decision.
+    assert overhead_s(run(backend, "timegraph_ht", programs(tasks), decision_s=5e-3)) == 5e-3
+    # What kernels sleep for their budget is none: they start at 0, 10 and 30.
+    budget = {"capacity_s": 4e-3, "period_s": 10e-3, "decision_s": 0.0}
+    short = [{"kind": GPU, "ms": 6} for _ in range(3)]
+    assert overhead_s(run(backend, "timegraph_pe", programs(short), **budget)) == 0.0
+    # Copies and kernels have a decision each, host code has none.
+    mixed = [{"kind": GPU, "ms": 1}, {"kind": IN, "mb": 1, "share": 1}, {"kind": 0, "ms": 1}]
+    found = run(backend, "baymax", programs(mixed), predictor="view")
+    assert overhead_s(found) == pytest.approx(2 * 50e-6)
+    assert overhead_s(run(backend, "mps", programs(tasks))) == 0.0
+
+
+def test_a_decision_takes_no_longer_than_its_transfer() -> None:
+    class Strange(CpuSidePool):
+        def on_finish(self, view: Any, state: Any, task: int, worker: int) -> tuple[Transfer, ...]:
+            return (Transfer(3, 0, 2, 1, 1, 1e-3, decision_s=2e-3),)
+
+    message = "found a transfer with decision_s 0.002, accepted 0 to its delay_s, 0.001"
+    machine, kernel = load_machine("k40_server"), programs([{"kind": GPU, "ms": 1}])
+    with pytest.raises(PolicyError, match=message):
+        simulate(machine, kernel, Strange())
 
 
 def test_the_host_passes_on_what_the_order_says(backend: str) -> None:
