@@ -428,6 +428,16 @@ class Policy:
 
         return policy_html(self)
 
+    def figures(self) -> Mapping[str, float]:
+        """Return what can be said in numbers about the policy with its parameters.
+
+        Returns
+        -------
+        mapping of str to float
+            By name with the unit; `simsched show policy` prints it. Empty by default.
+        """
+        return {}
+
     def inputs(self) -> Mapping[str, object]:
         """Return what was read from files; stored results depend on it.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simsched.policy.accelerator import Layout
 from simsched.policy.accelerator_pool import PoolState, Release, ReorderingPolicy, known_seconds
 from simsched.policy.base import Plan, View, param
-from simsched.policy.predictors import PREDICTORS, predicted_seconds
+from simsched.policy.predictors import PREDICTORS, held_out_errors, predicted_seconds
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph
 
@@ -146,7 +146,8 @@ class Baymax(ReorderingPolicy):
     ----------
     predictor : {"lr_knn", "lr", "knn", "svm", "ann", "view"}
         How durations are predicted: the better one of linear regression and nearest neighbours for
-        each task class, one model for all, or as `information` says.
+        each task class, one model for all, or as `information` says. `ann` searches a random tenth
+        of the samples, exactly; see :mod:`simsched.policy.predictors`.
     refills : bool
         Whether time that concurrent kernels have saved flows back into the headroom.
     refills_with_next : bool
@@ -206,6 +207,15 @@ class Baymax(ReorderingPolicy):
         columns = (now.application, now.direction, mine, _pinned(now), state.seconds)
         state.about = list(map(About, *(column.tolist() for column in columns)))
         return plan
+
+    def figures(self) -> dict[str, float]:
+        """Return the mean error of the predictions of held-out samples, by task class and model."""
+        if self.predictor == "view":
+            return {}
+        return {
+            f"held_out_error_percent {name} ({model.name})": 100.0 * model.error
+            for name, model in held_out_errors(self.predictor).items()
+        }
 
     def expected_s(self, view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
         """Return predictions, or what the view knows where nothing can be predicted."""

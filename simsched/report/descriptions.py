@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from simsched.docstrings import parameter_texts, summary
 from simsched.machine.model import Machine
+from simsched.policy.base import Policy
 from simsched.policy.registry import make_policy, parse_policy_spec, policy_info
 from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.specs import parse_spec
@@ -68,6 +70,11 @@ def machine_document(machine: Machine) -> Document:
     }
 
 
+def policy_figures(cls: type[Policy], params: Mapping[str, Any]) -> dict[str, float]:
+    """Return what a policy says in numbers about itself, see :meth:`Policy.figures`."""
+    return {} if cls.figures is Policy.figures else dict(cls(**params).figures())
+
+
 def policy_document(name: str) -> Document:
     """Return a policy, a preset or a spec: documentation and parameters with their values.
 
@@ -108,7 +115,13 @@ def policy_document(name: str) -> Document:
                 "description": texts.get(field.name, ""),
             }
         )
-    return {"name": name, "policy": cls.name or cls.__name__, **about, "parameters": parameters}
+    return {
+        "name": name,
+        "policy": cls.name or cls.__name__,
+        **about,
+        "parameters": parameters,
+        "figures": policy_figures(cls, values),
+    }
 
 
 def workload_document(name: str) -> Document:

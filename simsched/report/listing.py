@@ -16,6 +16,7 @@ from simsched.machine import list_machines, load_machine
 from simsched.policy.placement import list_placements
 from simsched.policy.registry import list_policies, make_policy, parse_policy_spec, policy_info
 from simsched.policy.user_file import is_file_spec, load_policy_class
+from simsched.report.descriptions import policy_figures
 from simsched.resources import data_dir
 from simsched.specs import parse_spec
 from simsched.workload.graph import TaskGraph, Workload
@@ -134,6 +135,8 @@ def describe_policy(name: str) -> str:
         accepted = _accepted(dict(field.metadata))
         shown = "required" if value is MISSING else repr(value)
         lines.append(f"{field.name} = {shown}{accepted}")
+    if figures := policy_figures(cls, params):
+        lines += ["", "Figures", "-------", *(f"{k} = {v:.4g}" for k, v in figures.items())]
     return "\n".join(lines)
 
 

@@ -18,6 +18,7 @@ from simsched.workload.graph import Workload
 PS = 1e-12
 #: Columns of `service_metrics`; those of queries only where there are queries.
 SERVICE_METRICS = (
+    "backlog_queries",
     "batch_kernels",
     "batch_kernels_per_s",
     "batch_utilization_percent",
@@ -35,6 +36,7 @@ SERVICE_METRICS = (
     "p99_latency_over_target",
     "p99_latency_s",
     "queries",
+    "queries_left_out",
     "queue_percent",
     "target_s",
 )
@@ -101,7 +103,10 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
     -----
     * The latency of a query is the time from the submission of its first task to the end of its
       last. Only queries that begin while batch jobs are running count (all of them without batch
-      jobs).
+      jobs): `queries`; the others are `queries_left_out`. Where none counts, latencies are NaN.
+    * `backlog_queries` is the largest number of queries, counted or not, that have begun and not
+      ended at the same time. In a closed loop it is at most one per service; where queries arrive
+      faster than the device processes them, it grows with their number, and latencies with it.
     * `batch_utilization_percent` is the part of the time in which a batch kernel is being executed,
       from the start to the last end of a query, or to the last end of a batch job if that is
       earlier.
@@ -127,6 +132,8 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
         horizon = min(horizon, int(ended.max()))
         seconds = latency[counted].astype(np.float64) * PS
         row |= _latency_columns(seconds, about.target_s)
+        row["queries_left_out"] = about.n_queries - len(seconds)
+        row["backlog_queries"] = _most_at_once(began, ended)
         waits = times.start_ps[mine] - times.ready_ps[mine]
         row["queue_percent"] = 100.0 * float(waits.sum()) / float(latency.sum())
         row |= _copy_columns(workload, times, mine)
@@ -150,16 +157,24 @@ def _latencies(
     return ended - began, began, ended
 
 
+def _most_at_once(began: NDArray[np.int64], ended: NDArray[np.int64]) -> int:
+    """Return how many intervals overlap at most; where one ends, another may begin."""
+    over = np.searchsorted(np.sort(ended), np.sort(began), side="right")
+    return int((np.arange(1, len(began) + 1) - over).max())
+
+
 def _latency_columns(seconds: NDArray[np.float64], target_s: float) -> dict[str, Any]:
     """Return the columns on latencies."""
-    tail = percentile(seconds, 99.0)
+    mean = tail = largest = float("nan")
+    if len(seconds):
+        mean, tail, largest = seconds.mean(), percentile(seconds, 99.0), seconds.max()
     return {
         "queries": len(seconds),
-        "mean_latency_s": float(seconds.mean()),
+        "mean_latency_s": float(mean),
         "p99_latency_s": tail,
-        "max_latency_s": float(seconds.max()),
+        "max_latency_s": float(largest),
         "target_s": target_s,
-        "mean_latency_over_target": float(seconds.mean()) / target_s,
+        "mean_latency_over_target": float(mean) / target_s,
         "p99_latency_over_target": tail / target_s,
         "late_queries": int((seconds > target_s).sum()),
         "misses_target": int(tail > target_s),

@@ -9,8 +9,8 @@ import pytest
 
 from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
-from simsched.machine.load import load_machine
 from simsched.errors import PolicyError
+from simsched.machine.load import load_machine
 from simsched.policy import make_policy, policy_from_spec
 from simsched.policy.accelerator_pool import CpuSidePool
 from simsched.policy.base import Transfer
@@ -18,6 +18,8 @@ from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
 from simsched.policy.gpu_sharing import drf_partition, warp_quota
 from simsched.policy.predictors import train, trained
 from simsched.policy.timegraph import replenished
+from simsched.report.descriptions import policy_document
+from simsched.report.listing import describe_policy
 from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
 from simsched.workload.accelerator_programs import profile
@@ -349,6 +351,21 @@ def test_linear_regression_fits_regular_kernels_and_neighbours_divergent_ones() 
         assert chosen is not None
         assert chosen.name == name
     assert trained("lr_knn", "host") is None
+
+
+def test_held_out_errors_are_shown() -> None:
+    samples = profile("hs.kernel")
+    assert samples is not None
+    # Equation 8.4 over the tenth of the samples that the model has not seen.
+    unseen = np.random.default_rng(0).permutation(1000)[900:]
+    predicted = train("ann", samples).seconds(samples.features[unseen])
+    error = np.mean(np.abs(predicted / samples.seconds[unseen] - 1.0))
+    output = describe_policy("baymax[predictor=ann]")
+    assert f"held_out_error_percent hs.kernel (ann) = {100 * error:.4g}\n" in output
+    assert output.count("held_out_error_percent") == 4 + 1 + 8 + 7  # copies, library, programs
+    figures = policy_document("baymax_nc[predictor=ann]")["figures"]
+    assert figures["held_out_error_percent hs.kernel (ann)"] == pytest.approx(100 * error)
+    assert "held_out_error_percent" not in describe_policy("baymax[predictor=view]")
 
 
 @pytest.mark.parametrize("name", ["svm", "ann"])

@@ -51,6 +51,8 @@ def test_columns() -> None:
     assert set(row) == set(SERVICE_METRICS)
     expected = {
         "queries": 2,
+        "queries_left_out": 0,
+        "backlog_queries": 1,  # the second begins when the first ends
         "mean_latency_s": 0.030,
         "p99_latency_s": 0.040,
         "max_latency_s": 0.040,
@@ -78,6 +80,23 @@ def test_without_batch_jobs_all_queries_count() -> None:
     workload.applications.critical[:] = True
     row = service_metrics(workload, times)
     assert (row["queries"], row["batch_kernels"], row["batch_utilization_percent"]) == (2, 0, 0.0)
+
+
+def test_queries_after_the_batch_jobs_are_left_out() -> None:
+    workload, times = two_queries()
+    times.end_ps[6] = 20 * MS  # the second query begins then, when the last batch kernel ends
+    row = service_metrics(workload, times)
+    assert (row["queries"], row["queries_left_out"], row["max_latency_s"]) == (1, 1, 0.020)
+    times.start_ps[4:], times.end_ps[4:], times.ready_ps[0] = 0, MS, MS  # so does the first
+    row = service_metrics(workload, times)
+    assert (row["queries"], row["queries_left_out"], row["late_queries"]) == (0, 2, 0)
+    assert np.isnan([row[name] for name in ("mean_latency_s", "p99_latency_over_target")]).all()
+
+
+def test_backlog_is_the_most_queries_at_a_time() -> None:
+    workload, times = two_queries()
+    times.ready_ps[2] = 19 * MS
+    assert service_metrics(workload, times)["backlog_queries"] == 2
 
 
 def test_times_are_collected_and_passed_on() -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError
+from simsched.machine.load import load_machine
+from simsched.policy import make_policy
+from simsched.trace.services import TaskTimes, service_metrics
 from simsched.workload.accelerator_programs import BATCH, COPYING, CRITICAL, programs
 from simsched.workload.registry import make_workload
 
@@ -52,12 +56,28 @@ def test_a_load_makes_queries_arrive_by_themselves() -> None:
     assert arrivals[-1] / 50 * 1e-12 == pytest.approx(mean_s, rel=0.4)
 
 
+def test_overload_lets_the_backlog_grow_with_the_number_of_queries() -> None:
+    def backlog(load: float, queries: int) -> int:
+        given = {"batch": "", "critical": "dig", "queries": queries, "load": load}
+        workload = make_workload("accelerator_mix", {**given, "chunk_bytes": 2**30})
+        times = TaskTimes(workload.graph.n_tasks)
+        simulate(load_machine("k40_server"), workload, make_policy("mps"), events=times)
+        found: int = service_metrics(workload, times)["backlog_queries"]
+        return found
+
+    # A load of 8 asks for far more than a GPU that runs two to three of these kernels at once has:
+    # of a stream twice as long, twice as many wait. At a load of 0.1 that makes no difference.
+    assert backlog(8.0, 200) > 1.8 * backlog(8.0, 100) > 90
+    assert backlog(0.1, 200) <= 4
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
         ({"critical": "fase"}, "unknown program 'fase'; did you mean 'face'"),
         ({"batch": "hw face"}, "unknown program 'face'"),
         ({"critical": "", "batch": ""}, "found no programs, accepted at least one"),
+        ({"load": 101.0}, "load: found 101.0, accepted a finite number, 0.0 to 100.0"),
     ],
 )
 def test_bad_input(parameters: dict[str, object], message: str) -> None:

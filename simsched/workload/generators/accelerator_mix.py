@@ -64,7 +64,7 @@ def accelerator_mix(
     run_ahead: Count = 2,
     queries: Count = 400,
     batch_s: Seconds = 60.0,
-    load: Fraction = 0.0,
+    load: Annotated[float, Bounds(0.0, 100.0)] = 0.0,
     gap_s: Seconds = 1e-4,
     target_s: Seconds = 0.15,
     chunk_bytes: Size = 2**20,
@@ -88,8 +88,9 @@ def accelerator_mix(
     batch_s : float
         Work of each instance, in seconds on a free device.
     load : float
-        Part of the time that a service is busy when it is alone, with Poisson arrivals; 0 for a
-        closed loop with one query at a time.
+        Queries of each service per time that one takes alone, with Poisson arrivals: below 1 the
+        part of the time that a service by itself is busy, above 1 overload; 0 for a closed loop
+        with one query at a time.
     gap_s : float
         Host code before each kernel of a query, in seconds.
     target_s : float
@@ -100,6 +101,16 @@ def accelerator_mix(
         Scale of the deviations of durations from what the inputs say; 1 as measured, 0 for none.
     reading : int
         Seed of what the source leaves open about the programs.
+
+    Notes
+    -----
+    *Overload.* `load` is that of one service; several services, and batch jobs, which always have
+    work submitted, come on top of it. Queries that arrive faster than the device processes them are
+    not refused or dropped: they wait, so latencies grow with the number of queries. Their number is
+    finite, so the run ends. `backlog_queries` shows overload: it stays small as `queries` grows
+    where the device keeps up, and grows with it where it does not. Queries that begin after the
+    batch jobs have ended are not counted but reported as `queries_left_out`; a larger `batch_s`
+    makes them fewer.
     """
     services = find_programs(critical, CRITICAL, reading)
     jobs = find_programs(batch, BATCH, reading)
