@@ -17,14 +17,16 @@ from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
-PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL, ORDER = range(6)  #: kinds of decisions
+PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL, ORDER, PACE = range(7)  #: kinds of decisions
+WHOLE_PACE = 10**9  #: a worker's whole speed
 
 #: (PREEMPT, victim, taker or NOBODY), (TRANSFER, group, instance, to_group, to_instance, count,
 #: delay_ps, index of the end in TAKES or its length for one entry, that entry), (EXCHANGE, worker,
-#: other, cost_ps), (DUPLICATE, worker, taker), (KILL, worker, NOBODY) or (ORDER, resolved plan)
+#: other, cost_ps), (DUPLICATE, worker, taker), (KILL, worker, NOBODY), (ORDER, resolved plan) or
+#: (PACE, worker, billionths of its speed)
 Decision = tuple[Any, ...]
 
-#: group (NOBODY: as the plan says), instance, transfers after the push
+#: group (NOBODY: as the plan says), instance, transfers and paces after the push
 ReadyAnswer = tuple[int, int, list[Decision]]
 
 
@@ -53,16 +55,16 @@ class Hooks(Protocol):
         """Return where the task goes and what follows, or None to follow the plan."""
 
     def on_start(self, task: int, worker: int) -> list[Decision] | None:
-        """Observe that a body begins to execute; return transfers."""
+        """Observe that a body begins to execute; return transfers and paces."""
 
     def on_idle(self, worker: int) -> Decision | None:
         """Return what happens for a worker that found nothing, or None."""
 
     def on_finish(self, task: int, worker: int) -> list[Decision] | None:
-        """Observe the end of a task; return transfers, carried out in order."""
+        """Observe the end of a task; return transfers and paces, in order."""
 
     def on_landing(self, group: int, instance: int) -> list[Decision] | None:
-        """Observe that a delayed transfer to a pool has landed; return transfers."""
+        """Observe that a delayed transfer to a pool has landed; return transfers and paces."""
 
     def on_timer(self) -> list[Decision]:
         """Return decisions, carried out in order."""

@@ -18,8 +18,10 @@ from simsched.engine.backend import (
     KILL,
     NOBODY,
     ORDER,
+    PACE,
     PREEMPT,
     TRANSFER,
+    WHOLE_PACE,
     Backend,
     Decision,
     IterationCounters,
@@ -44,6 +46,7 @@ from simsched.policy.base import (
     Counters,
     EngineState,
     Exchange,
+    Pace,
     Placement,
     Plan,
     Policy,
@@ -194,6 +197,11 @@ class _PolicyHooks:
         """Return decisions as backends take them; count what it took to make them."""
         found = [_as_numbers(decision, hook) for decision in decisions]
         for decision in decisions:
+            if isinstance(decision, Pace) and not 0 <= decision.worker < self._view.n_workers:
+                raise PolicyError(
+                    f"{hook}: found a pace for worker {decision.worker}, "
+                    f"accepted 0 to {self._view.n_workers - 1}"
+                )
             if isinstance(decision, Transfer) and decision.decision_s > 0.0:
                 self.decisions += 1
                 self.decision_ps += round(decision.decision_s / PER_PS)
@@ -201,12 +209,12 @@ class _PolicyHooks:
 
 
 ACCEPTED = {
-    "on_ready": "a Pool, then Transfers",
-    "on_start": "Transfers",
-    "on_finish": "Transfers",
-    "on_landing": "Transfers",
+    "on_ready": "a Pool, then Transfers and Paces",
+    "on_start": "Transfers and Paces",
+    "on_finish": "Transfers and Paces",
+    "on_landing": "Transfers and Paces",
     "on_idle": "Preempt, Duplicate or Transfer",
-    "on_timer": "Preempt, Duplicate, Kill, Transfer, Exchange or AcquireOrder",
+    "on_timer": "Preempt, Duplicate, Kill, Transfer, Exchange, Pace or AcquireOrder",
 }  #: decisions of each hook
 
 
@@ -231,6 +239,11 @@ def _as_numbers(decision: object, hook: str) -> Decision:
         return EXCHANGE, decision.worker, decision.other, round(decision.cost_s / PER_PS)
     if isinstance(decision, Kill) and hook == "on_timer":
         return KILL, decision.worker, NOBODY
+    if isinstance(decision, Pace) and hook != "on_idle":
+        billionths = round(decision.part * WHOLE_PACE) if 0.0 < decision.part <= 1.0 else 0
+        if billionths < 1:
+            raise PolicyError(f"{hook}: found a pace of {decision.part}, accepted 1e-9 to 1")
+        return PACE, decision.worker, billionths
     if not isinstance(decision, Transfer):
         raise PolicyError(f"{hook}: found {decision!r}, accepted {ACCEPTED[hook]}")
     if decision.take not in TAKES:

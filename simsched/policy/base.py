@@ -37,6 +37,7 @@ from simsched.machine.model import Machine
 from simsched.policy.blocks import BlockPools
 from simsched.policy.counters import Counters as Counters
 from simsched.policy.decisions import Exchange as Exchange
+from simsched.policy.decisions import Pace as Pace
 from simsched.policy.decisions import Pool as Pool
 from simsched.policy.decisions import Preempt as Preempt
 from simsched.policy.decisions import Transfer as Transfer
@@ -359,11 +360,11 @@ class Policy:
 
     def on_ready(
         self, view: View, state: Any, task: int, worker: int
-    ) -> Pool | tuple[Pool | Transfer, ...] | None:
+    ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
         """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
 
-        A tuple of the pool, if it is not the plan's, and of transfers lets these be carried out, in
-        this order, when the task has entered its pool.
+        A tuple of the pool, if it is not the plan's, and of transfers and paces lets these be carried
+        out, in this order, when the task has entered its pool.
         """
         return None
 
@@ -385,8 +386,8 @@ class Policy:
 
     def on_start(
         self, view: View, state: Any, task: int, worker: int
-    ) -> tuple[Transfer, ...] | None:
-        """Observe that the body of a task begins to execute; return transfers to carry out.
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Observe that the body of a task begins to execute; return what to carry out.
 
         Where data are copied, those of the body have come by then.
         """
@@ -394,8 +395,8 @@ class Policy:
 
     def on_finish(
         self, view: View, state: Any, task: int, worker: int
-    ) -> tuple[Transfer, ...] | None:
-        """Observe the end of a task; return transfers to carry out, in this order.
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Observe the end of a task; return what to carry out, in this order.
 
         The task has given back what it occupied; its successors have not been released yet.
         """
@@ -403,8 +404,8 @@ class Policy:
 
     def on_landing(
         self, view: View, state: Any, group: int, instance: int
-    ) -> tuple[Transfer, ...] | None:
-        """Observe that a transfer with a delay has landed in a pool; return transfers to carry out.
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Observe that a transfer with a delay has landed in a pool; return what happens.
 
         One without entries lands too: that is how a policy is called at a time of its choice.
         """
@@ -412,7 +413,7 @@ class Policy:
 
     def on_timer(
         self, view: View, state: Any
-    ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange | AcquireOrder, ...]:
+    ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange | Pace | AcquireOrder, ...]:
         """Return what happens now, in this order; called every `timer_period_s`.
 
         Returns

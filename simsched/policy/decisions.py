@@ -76,6 +76,26 @@ class Transfer:
 
 
 @dataclass(frozen=True)
+class Pace:
+    """Decision of all hooks but `on_spawn` and `on_idle`: a worker computes at a part of its speed.
+
+    For instance because what it executes gets a part of a device that can be divided. It holds from
+    now on, also for a segment that is being executed, until the next such decision on the worker.
+    Memory flows are not concerned.
+
+    Parameters
+    ----------
+    worker : int
+        The worker.
+    part : float
+        1e-9 to 1, in whole billionths.
+    """
+
+    worker: int
+    part: float
+
+
+@dataclass(frozen=True)
 class Exchange:
     """Decision of `on_timer`: two workers swap hardware threads, as unpinned threads do.
 

@@ -49,6 +49,7 @@ class EventKind(IntEnum):
     TASK_AWAIT = 28  #: before an access, for the end of another task: (that task, 0)
     SPEED = 29  #: cores have another speed from now on: (number of the change, millionths left)
     FAILURE = 30  #: the worker has failed: (0, 0)
+    PACE = 31  #: the worker computes at a part of its speed from now on: (billionths of it, 0)
 
 
 class Loss(IntEnum):

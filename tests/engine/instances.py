@@ -15,6 +15,7 @@ from simsched.policy.base import (
     Counters,
     Exchange,
     Monitor,
+    Pace,
     Placement,
     Plan,
     Policy,
@@ -408,17 +409,28 @@ class HookPolicy(RandomPolicy):
             return self._transfer(view, state)
         return self._preempt(view, state, worker) if state.integers(2) else None
 
-    def on_finish(self, view: View, state: Dice, task: int, worker: int) -> None:
-        state.integers(2)
+    def on_start(self, view: View, state: Dice, task: int, worker: int) -> tuple[Pace, ...]:
+        return self._paces(view, state)
+
+    def on_finish(self, view: View, state: Dice, task: int, worker: int) -> tuple[Pace, ...]:
+        return self._paces(view, state)
+
+    @staticmethod
+    def _paces(view: View, state: Dice) -> tuple[Pace, ...]:
+        if state.integers(4):
+            return ()
+        workers = state.integers(0, view.n_workers, 2).tolist()
+        return tuple(Pace(w, float(state.choice([1.0, 1 / 3, 0.7]))) for w in workers)
 
     def on_timer(
         self, view: View, state: Dice
-    ) -> tuple[Preempt | Transfer | Exchange | AcquireOrder, ...]:
+    ) -> tuple[Preempt | Transfer | Exchange | Pace | AcquireOrder, ...]:
         assert view.state is not None
         if view.state.now_ps() > 400 * US or state.integers(2):
             return ()
         if state.integers(4) == 0:
-            return self._transfer(view, state), self._transfer(view, state)
+            paces = self._paces(view, state)
+            return self._transfer(view, state), *paces, self._transfer(view, state)
         if state.integers(6) == 0:
             groups = state.plan.pool_groups
             order = random_order(state, groups, view.n_workers, instance_counts(view))

@@ -287,8 +287,7 @@ class SimpyBackend:
         if worker is not None and self.pools.is_locked(group):
             at = self.pools.lock(group, instance, at)
         self.enter(task, group, instance, worker)
-        for decision in decisions:
-            self.decisions.transfer(decision, None, "on_ready")
+        self.decisions.carry_out(decisions, "on_ready")
         return at
 
     def enter(self, task: int, group: int, instance: int, worker: Worker | None) -> None:
@@ -392,8 +391,7 @@ class SimpyBackend:
         self.memory.homes.free_after(task, worker, self.now)
         place = self.pools.devices.vacate(task)
         if self._hooks.wants_on_finish:
-            for decision in self._hooks.on_finish(task, worker) or []:
-                self.decisions.transfer(decision, None, "on_finish")
+            self.decisions.carry_out(self._hooks.on_finish(task, worker), "on_finish")
         self.offer(place)
         domain = self.tasks.marked_domain.pop(task, None)
         if domain is not None:
@@ -464,8 +462,7 @@ class SimpyBackend:
     def observe_start(self, task: int, worker: int) -> None:
         """Tell the policy that a body begins to execute; carry out what it decides."""
         if self._hooks.wants_on_start:
-            for decision in self._hooks.on_start(task, worker) or []:
-                self.decisions.transfer(decision, None, "on_start")
+            self.decisions.carry_out(self._hooks.on_start(task, worker), "on_start")
 
     def has_failed(self, worker: int) -> bool:
         """Return whether the worker has failed for good."""

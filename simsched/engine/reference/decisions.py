@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simsched.engine.backend import (
@@ -10,7 +11,9 @@ from simsched.engine.backend import (
     KILL,
     NOBODY,
     ORDER,
+    PACE,
     TRANSFER,
+    WHOLE_PACE,
     Decision,
     Hooks,
 )
@@ -70,6 +73,8 @@ class Decisions:
         for decision in self._hooks.on_timer() if self._hooks.wants_on_timer else []:
             if decision[0] == TRANSFER:
                 self.transfer(decision, None, "on_timer")
+            elif decision[0] == PACE:
+                self._set_pace(*decision[1:])
             elif decision[0] == EXCHANGE:
                 self._exchange(*decision[1:])
             elif decision[0] == ORDER:
@@ -116,6 +121,23 @@ class Decisions:
             costs.steal_ps, sim.pools.distance(taker, 0, victim)
         )
 
+    def carry_out(self, decisions: Sequence[Decision] | None, hook: str) -> None:
+        """Carry out the transfers and paces that a hook has decided on, in order."""
+        for decision in decisions or ():
+            if decision[0] == PACE:
+                self._set_pace(*decision[1:])
+            else:
+                self.transfer(decision, None, hook)
+
+    def _set_pace(self, index: int, billionths: int) -> None:
+        """Let a worker compute at a part of its speed."""
+        sim, worker = self._sim, self._sim.workers[index]
+        left = None if worker.segment is None else worker.halt_segment()
+        worker.pace = billionths / WHOLE_PACE
+        sim.record.event(sim.now, EventKind.PACE, index, NONE, billionths)
+        if left is not None:
+            worker.continue_segment(left)
+
     def transfer(self, decision: Decision, asker: int | None, hook: str) -> None:
         """Let entries leave a pool for another one."""
         sim = self._sim
@@ -144,8 +166,7 @@ class Decisions:
     def tell_of_landing(self, flight: Flight) -> None:
         """Tell the policy of a delayed transfer that has landed; carry out what it decides."""
         if self._hooks.wants_on_landing:
-            for decision in self._hooks.on_landing(flight.group, flight.instance) or []:
-                self.transfer(decision, None, "on_landing")
+            self.carry_out(self._hooks.on_landing(flight.group, flight.instance), "on_landing")
 
     def _change_order(self, plan: ResolvedPlan) -> None:
         """Replace the acquire order; all parked workers try the new one."""

@@ -51,6 +51,8 @@ class Worker:
         It has been chosen to carry out migrations.
     began_ps : int
         When it has started or resumed its task; -1 while it pays for a duplicate.
+    pace : float
+        Part of its speed at which it computes.
     """
 
     def __init__(self, sim: SimpyBackend, index: int) -> None:
@@ -69,6 +71,7 @@ class Worker:
         self.task: int | None = None  # what it executes or is about to, before any other
         self.is_copying = False
         self.awaits: set[int] | None = None  # tasks of which one must end before it goes on
+        self.pace = 1.0
         self._rest: Remaining | None = None  # what follows the present access
         self._taken_away = False
         self._signal = sim.env.event()
@@ -180,9 +183,8 @@ class Worker:
 
     def rate(self) -> float:
         """Return the operations per ps that the worker computes now."""
-        return float(
-            self._sim.problem.worker_rate[self.index, self._sim.busy_on_core[self.core] - 1]
-        )
+        busy = self._sim.busy_on_core[self.core]
+        return float(self._sim.problem.worker_rate[self.index, busy - 1]) * self.pace
 
     def _flow_class(self, path: int) -> int:
         """Return the class of a flow over a path now."""

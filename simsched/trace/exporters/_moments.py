@@ -31,6 +31,7 @@ MOMENTS: dict[EventKind, Describe] = {
     EventKind.ACQUIRE_ORDER: lambda _, __: {},
     EventKind.SPEED: lambda number, millionths: {"change": number, "left": millionths / 1e6},
     EventKind.FAILURE: lambda _, __: {},
+    EventKind.PACE: lambda billionths, _: {"part": billionths / 1e9},
 }
 
 

@@ -158,12 +158,24 @@ static int refuse_kind(ssk_sim_t *sim)
     return ssk_fail(sim, SSK_ERR_DECISION);
 }
 
+static int set_pace(ssk_sim_t *sim, const ssk_decision_t *decision)
+{
+    if (decision->worker < 0 || decision->worker >= sim->problem.n_workers)
+        return refuse_kind(sim);
+    if (decision->count < 1 || decision->count > SSK_WHOLE_PACE)
+        return refuse_kind(sim);
+    ssk_set_pace(sim, decision->worker, decision->count);
+    return SSK_OK;
+}
+
 int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int reason)
 {
     for (int32_t i = 0; i < answer->n_decisions; i++) {
-        if (answer->decisions[i].kind != SSK_DECIDE_TRANSFER)
+        const ssk_decision_t *decision = &answer->decisions[i];
+        if (decision->kind != SSK_DECIDE_TRANSFER && decision->kind != SSK_DECIDE_PACE)
             return refuse_kind(sim);
-        int status = transfer(sim, &answer->decisions[i], SSK_NONE, reason);
+        int status = decision->kind == SSK_DECIDE_PACE ? set_pace(sim, decision)
+                                                       : transfer(sim, decision, SSK_NONE, reason);
         if (status != SSK_OK)
             return status;
     }
@@ -254,6 +266,8 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
         ssk_exchange(sim, victim, taker, decision->delay_ps);
         return SSK_OK;
     }
+    if (decision->kind == SSK_DECIDE_PACE)
+        return set_pace(sim, decision);
     if (decision->kind == SSK_DECIDE_ORDER)
         return change_order(sim, decision->plan);
     if (decision->kind == SSK_DECIDE_KILL)

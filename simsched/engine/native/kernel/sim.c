@@ -26,6 +26,7 @@ static int alloc_workers(ssk_sim_t *sim)
     const ssk_problem_t *p = &sim->problem;
     size_t n_words = (size_t)sim->routes.n_words;
     sim->workers = ssk_new(&sim->allocator, (size_t)p->n_workers, sizeof(*sim->workers));
+    sim->pace = ssk_new(&sim->allocator, (size_t)p->n_workers, sizeof(*sim->pace));
     sim->parked = ssk_new(&sim->allocator, n_words, sizeof(*sim->parked));
     sim->inactive = ssk_new(&sim->allocator, n_words, sizeof(*sim->inactive));
     sim->candidates = ssk_new(&sim->allocator, 3 * n_words, sizeof(*sim->candidates));
@@ -33,12 +34,13 @@ static int alloc_workers(ssk_sim_t *sim)
     sim->probes = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->probes));
     sim->steals = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->steals));
     sim->failed_probes = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->failed_probes));
-    if (!sim->workers || !sim->parked || !sim->inactive || !sim->candidates || !sim->marked_tasks ||
+    if (!sim->workers || !sim->pace || !sim->parked || !sim->inactive || !sim->candidates || !sim->marked_tasks ||
         !sim->probes || !sim->steals || !sim->failed_probes)
         return SSK_ERR_MEMORY;
     for (int32_t w = 0; w < p->n_workers; w++) {
         sim->workers[w].task = SSK_NONE;
         sim->workers[w].party = 1;
+        sim->pace[w] = 1.0;
         sim->workers[w].called_group = SSK_NONE;
         ssk_set_add(sim->parked, w);
     }
@@ -159,7 +161,7 @@ void ssk_sim_free(ssk_sim_t *sim)
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
         sim->failed_probes, sim->cache_counts, sim->group_missing, sim->moved, sim->node_peak, sim->marks,
-        sim->executed_ps,
+        sim->executed_ps, sim->pace,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(&allocator, blocks[i]);

@@ -114,6 +114,7 @@ struct ssk_sim {
     double lag; /* how long before `now` the present event has really happened, in ps */
     int32_t iteration;
     ssk_worker_t *workers;
+    double *pace; /* per worker: the part of its speed at which it computes */
     /* pending events, in the order of their kinds; SSK_NO_TIMER when there is none */
     ssk_flows_t flows;
     ssk_timers_t timers;
@@ -219,7 +220,7 @@ static inline int ssk_pay(ssk_sim_t *sim, int32_t worker, int64_t cost, int then
 static inline double ssk_rate(const ssk_sim_t *sim, int32_t worker)
 {
     const ssk_problem_t *p = &sim->problem;
-    return p->worker_rate[worker * p->n_smt + sim->core_busy[p->worker_core[worker]] - 1];
+    return p->worker_rate[worker * p->n_smt + sim->core_busy[p->worker_core[worker]] - 1] * sim->pace[worker];
 }
 
 /* The domain in which a worker has started; pools and conditions go by it. */
@@ -236,6 +237,8 @@ int ssk_worker_go(ssk_sim_t *sim, int32_t worker, int action) SSK_CHECK_RESULT;
 void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy);
 /* Lets two workers swap hardware threads; what they execute waits for `cost`. */
 void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost);
+/* Lets a worker compute at a part of its speed, in billionths. */
+void ssk_set_pace(ssk_sim_t *sim, int32_t worker, int32_t billionths);
 void ssk_set_parked(ssk_sim_t *sim, int32_t worker, bool parked);
 int32_t ssk_flow_class(const ssk_sim_t *sim, int32_t worker, int32_t path);
 

@@ -108,7 +108,8 @@ enum {
     SSK_ACQUIRE_ORDER = 27,
     SSK_TASK_AWAIT = 28,
     SSK_SPEED = 29,
-    SSK_FAILURE = 30
+    SSK_FAILURE = 30,
+    SSK_PACE = 31
 };
 
 /* Why a worker loses a task without result; see simsched/trace/schema.py. */
@@ -156,13 +157,16 @@ enum {
     SSK_DECIDE_EXCHANGE = 2,
     SSK_DECIDE_DUPLICATE = 3,
     SSK_DECIDE_KILL = 4,
-    SSK_DECIDE_ORDER = 5
+    SSK_DECIDE_ORDER = 5,
+    SSK_DECIDE_PACE = 6
 };
+
+#define SSK_WHOLE_PACE 1000000000
 
 typedef struct ssk_plan ssk_plan_t;
 
 /*
- * A decision of a hook; on_ready, on_start, on_finish and on_landing decide on transfers only.
+ * A decision of a hook; on_ready, on_start, on_finish and on_landing decide on transfers and paces only.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
  * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`, which may be 0
  * except for on_idle; with SSK_ENTRY as `take` only `entry` does, if the pool holds it.
@@ -170,6 +174,7 @@ typedef struct ssk_plan ssk_plan_t;
  * SSK_DECIDE_KILL: `worker` loses the task that it executes; of on_timer only.
  * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads, what they execute waits for `delay_ps`; of on_timer
  * only.
+ * SSK_DECIDE_PACE: `worker` computes at `count` billionths of its speed, 1 to SSK_WHOLE_PACE, from now on; not of on_idle.
  * SSK_DECIDE_ORDER: the steps and lists of `plan` replace those of the present plan until the iteration ends; of
  * on_timer only. Its arrays are read until then or until the next such decision has been carried out.
  */

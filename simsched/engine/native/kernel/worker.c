@@ -85,6 +85,16 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
             ssk_go_on(sim, pair[i], left[i], cost);
 }
 
+void ssk_set_pace(ssk_sim_t *sim, int32_t worker, int32_t billionths)
+{
+    bool is_executing = sim->workers[worker].state == SSK_EXECUTING;
+    double left = is_executing ? ssk_halt(sim, worker) : 0.0;
+    sim->pace[worker] = (double)billionths / SSK_WHOLE_PACE;
+    ssk_event(sim, SSK_PACE, worker, SSK_NONE, billionths, 0);
+    if (is_executing)
+        ssk_go_on(sim, worker, left, 0);
+}
+
 void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy)
 {
     int32_t core = sim->problem.worker_core[worker];
