@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from simsched.policy.accelerator import (
     lay_out,
     pinned_nodes,
 )
-from simsched.policy.base import Plan, Pool, Transfer, View, param
+from simsched.policy.base import Pace, Plan, Pool, Transfer, View, param
 from simsched.policy.registry import register
 from simsched.workload.graph import TaskGraph
 
@@ -78,6 +78,9 @@ class ReorderingPolicy(AcceleratorPolicy):
         Time from the decision about a kernel until the device has it.
     """
 
+    #: Group of pools that kernels are passed on to.
+    kernel_group: ClassVar[int] = QUEUE
+
     decision_s: float = param(0.0, low=0.0, high=1.0)
 
     def start(self, view: View) -> PoolState:
@@ -100,7 +103,7 @@ class ReorderingPolicy(AcceleratorPolicy):
 
     def on_ready(
         self, view: View, state: Any, task: int, worker: int
-    ) -> Pool | tuple[Pool | Transfer, ...] | None:
+    ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
         """Hold kernels back, then release what may go."""
         self.note_ready(view, state, task)
         if not self.is_managed(state, task):
@@ -110,7 +113,7 @@ class ReorderingPolicy(AcceleratorPolicy):
 
     def on_finish(
         self, view: View, state: Any, task: int, worker: int
-    ) -> tuple[Transfer, ...] | None:
+    ) -> tuple[Transfer | Pace, ...] | None:
         """Note the end, then release what may go."""
         state.issued.pop(task, None)
         self.note_finish(view, state, task)
@@ -126,16 +129,18 @@ class ReorderingPolicy(AcceleratorPolicy):
         """Yield the waiting tasks to release now; each is issued at once."""
         raise NotImplementedError
 
-    def _releases(self, view: View, state: Any) -> Iterator[Transfer]:
+    def _releases(self, view: View, state: Any) -> Iterator[Transfer | Pace]:
         """Yield the transfers of the tasks that may go."""
         for task, decision_s, sleep_s in self.chosen(view, state):
             state.waiting.remove(task)
+            group = QUEUE
             if state.now.is_kernel[task]:
                 state.issued[task] = float(state.seconds[task])
+                group = self.kernel_group
             domain = int(state.now.domain[task])
             to = domain if domain >= 0 else int(view.worker_domain[0])
             delay_s = decision_s + sleep_s
-            yield Transfer(HELD, 0, QUEUE, to, 1, delay_s, task=task, decision_s=decision_s)
+            yield Transfer(HELD, 0, group, to, 1, delay_s, task=task, decision_s=decision_s)
 
 
 def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:

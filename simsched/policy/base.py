@@ -363,8 +363,8 @@ class Policy:
     ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
         """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
 
-        A tuple of the pool, if it is not the plan's, and of transfers and paces lets these be carried
-        out, in this order, when the task has entered its pool.
+        A tuple of the pool, if it is not the plan's, and of transfers and paces lets these be
+        carried out, in this order, when the task has entered its pool.
         """
         return None
 

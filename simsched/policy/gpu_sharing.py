@@ -25,7 +25,6 @@ from simsched.policy.accelerator import (
     Layout,
     lay_out,
 )
-from simsched.policy.accelerator_pool import known_seconds
 from simsched.policy.base import Device, Plan, View, param
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph, Workload
@@ -104,50 +103,6 @@ class SpatialQos(PartitionedPolicy):
     def shares(self, view: View, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return the chosen share and the rest."""
         return self.critical_share, 1.0 - self.critical_share
-
-
-@register("gpu_evr")
-@dataclass(frozen=True, kw_only=True)
-class GpuEvr(PartitionedPolicy):
-    """Critical applications get the multiprocessors that their deadline needs, others the rest.
-
-    Parameters
-    ----------
-    multiprocessors : int
-        Of the device.
-    response_s : float
-        Response deadline of critical applications; 0 for the target of the workload.
-
-    Notes
-    -----
-    The source does not say how many multiprocessors a deadline needs: the fewest with which the
-    profiled processing time of the slowest query meets it, all but one at most. Services are always
-    active here, so what they leave is not handed out between queries. Its urgent queue is for
-    applications of low priority that wait for multiprocessors; with a part of their own they do
-    not.
-
-    References
-    ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.2.2 (GPU-EvR).
-    """
-
-    multiprocessors: int = param(MULTIPROCESSORS, low=2, high=1024)
-    response_s: float = param(0.0, low=0.0, high=1e6)
-
-    def shares(self, view: View, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
-        """Return the needed share and the rest."""
-        assert layout.applications is not None
-        assert graph.occupancy is not None
-        deadline_s = self.response_s or layout.applications.target_s
-        seconds, mine = known_seconds(view, layout, graph), layout.query >= 0
-        needed = 1
-        for needed in range(1, self.multiprocessors):
-            wanted = graph.occupancy / FULL * self.multiprocessors / needed
-            slowed = seconds * np.where(layout.is_kernel, np.maximum(1.0, wanted), 1.0)
-            if np.bincount(layout.query[mine], slowed[mine]).max(initial=0.0) <= deadline_s:
-                break
-        return needed / self.multiprocessors, 1.0 - needed / self.multiprocessors
 
 
 def switch_time_s(context_bytes: float) -> float:

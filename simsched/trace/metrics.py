@@ -91,7 +91,7 @@ def run_metrics(
     misses are counted in lines of `LINE_BYTES`, rounded down; `<level>_counted_misses` are what the
     processor's counters make of them (:class:`~simsched.machine.model.CacheLevel`).
 
-    `policy_overhead_s` is what the policy takes: its work and migrations between iterations, and its
+    `policy_overhead_s` is what the policy takes: work and migrations between iterations, and its
     decisions while tasks run. The latter, `policy_decision_s`, is the sum over the
     `policy_decisions` decisions that took time, each of which holds back a task (a kernel's launch,
     for instance). Other tasks may be running meanwhile, so it is time spent, not time lost: the

@@ -326,9 +326,79 @@ def test_partitions_slow_kernels_down_and_keep_them_apart(backend: str) -> None:
     result = run(backend, "spatial_qos", programs(tasks))
     assert times_ms(result) == [0, 0]
     assert ends_ms(result) == pytest.approx([20, 10])
-    # With a deadline of 20 ms, 15 * 500/1000 * 10/20 = 3.75, so 4 of 15 multiprocessors are needed.
+
+
+def test_shares_change_when_kernels_begin_and_end(backend: str) -> None:
+    # The batch kernel has all 15 multiprocessors until the critical one comes at 5: with a deadline
+    # of 20 ms that needs 15 * 500/1000 * 10/20 = 3.75, so 4; 11 stay. At 5 + 5 * 15/11 the batch
+    # kernel ends and the critical one has the 8 that it can use, which is full speed.
+    tasks = [
+        {"kind": GPU, "ms": 10, "app": 1},
+        {"kind": GPU, "ms": 10, "app": 0, "share": 500, "at": 5},
+    ]
+    first = 5 + 5 * 15 / 11
+    second = first + 10 - (first - 5) * 4 / 7.5
     result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3))
-    assert ends_ms(result) == pytest.approx([10 * 15 / 11, 10 * 7.5 / 4], rel=1e-3)
+    assert times_ms(result) == [0, 5]
+    assert ends_ms(result) == pytest.approx([first, second])
+    # What nobody needs to the critical one: 8 of 15 for 10 ms, in which the other does 10 * 7/15.
+    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3), spare="critical")
+    assert ends_ms(result) == pytest.approx([15 + 5 - 10 * 7 / 15, 15])
+    # Without taking back it begins when the other has ended.
+    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3), takes_back=False)
+    assert (times_ms(result), ends_ms(result)) == ([0, 10], [10, 20])
+
+
+def test_an_urgent_batch_kernel_overtakes_critical_ones(backend: str) -> None:
+    # The first kernel fills the GPU until 10. T_margin of the other batch kernel is its submission
+    # at 1 plus T_resp less 3 ms; when it is past, or close, at 10, it goes before the critical one.
+    tasks = [
+        {"kind": GPU, "ms": 10, "app": 1},
+        {"kind": GPU, "ms": 3, "app": 2, "at": 1},
+        {"kind": GPU, "ms": 4, "app": 0, "at": 2},
+    ]
+    one = {"multiprocessors": 2, "takes_back": False, "response_s": 1e-3, "urgent_s": 1e-9}
+    for response_ms, urgent_ms, expected in (
+        (11.0, 0.0, [0, 10, 13]),  # margin 9
+        (13.0, 2.5, [0, 10, 13]),  # margin 11, close
+        (13.0, 0.5, [0, 14, 10]),  # margin 11, not close
+    ):
+        given = {**one, "batch_response_s": response_ms * 1e-3}
+        if urgent_ms:
+            given["urgent_s"] = urgent_ms * 1e-3
+        result = run(backend, "gpu_evr", programs(tasks), **given)
+        assert times_ms(result) == pytest.approx(expected), response_ms
+
+
+def test_no_more_multiprocessors_than_there_are(backend: str) -> None:
+    given = {**MIX, "queries": 6, "batch": "hw md cfd", "batch_s": 0.2}
+    workload = make_workload("accelerator_mix", given)
+    policy = make_policy("gpu_evr", {})
+    result = simulate(load_machine("k40_server"), workload, policy, backend=backend, events=True)
+    assert result.trace is not None
+    graph, events = workload.graph, result.trace.events
+    assert graph.occupancy is not None
+    kernel = np.isfinite(graph.ops[GPU])
+    running: dict[int, float] = {}
+    pace, most, now = dict.fromkeys(range(100), 1.0), 0.0, -1
+    shrunk = 0
+    for time, kind, worker, task, value in zip(
+        *(events[name].tolist() for name in ("time_ps", "kind", "worker", "task", "arg0")),
+        strict=True,
+    ):
+        if time > now:  # what holds from the instant before on
+            used = sum(pace[w] * wanted for w, wanted in running.items())
+            assert used <= 1.0 + 1e-6
+            most, now = max(most, used), time
+        if kind == EventKind.PACE:
+            shrunk += worker in running and value / 1e9 < pace[worker]
+            pace[worker] = value / 1e9
+        elif kind == EventKind.TASK_START and kernel[task]:
+            running[worker] = graph.occupancy[task] / 1000
+        elif kind == EventKind.TASK_END:
+            running.pop(worker, None)
+    assert most > 0.99
+    assert shrunk > 10
 
 
 def test_dominant_resource_fairness() -> None:
