@@ -13,8 +13,10 @@ from simsched.engine.backend import (
     EXCHANGE,
     KILL,
     NOBODY,
+    PACE,
     PREEMPT,
     TRANSFER,
+    WHOLE_PACE,
     Decision,
     ReadyAnswer,
 )
@@ -113,10 +115,18 @@ class RandomHooks:
         return group, int(self._rng.integers(self.group_sizes[group])), decisions
 
     def _transfers(self) -> list[Decision]:
-        """None, one or two transfers, of which some land at once."""
+        """None, one or two transfers, of which some land at once, and now and then a pace."""
         number = min(self.transfers, int(self._rng.choice([0, 0, 0, 1, 2])))
         self.transfers -= number
-        return [self._transfer(at_once=bool(self._rng.integers(2))) for _ in range(number)]
+        chosen = [self._transfer(at_once=bool(self._rng.integers(2))) for _ in range(number)]
+        return chosen + self._paces()
+
+    def _paces(self) -> list[Decision]:
+        """None, or the pace of any worker."""
+        if self._rng.random() < 0.7:
+            return []
+        billionths = int(self._rng.choice([WHOLE_PACE, WHOLE_PACE // 3, 700_000_000]))
+        return [(PACE, int(self._rng.integers(self.n_workers)), billionths)]
 
     def _transfer(self, *, at_once: bool = False) -> Decision:
         """Any pools, now and then one that does not exist."""
@@ -161,6 +171,7 @@ class RandomHooks:
         decisions: list[Decision] = []
         if self._rng.random() < 0.2:
             decisions.append(self._transfer())
+        decisions += self._paces()
         if self.n_workers > 1 and self._rng.random() < 0.5:
             pair = self._rng.choice(self.n_workers, 2, replace=False).tolist()
             decisions.append((EXCHANGE, *pair, int(self._rng.choice([0, 0, 700]))))

@@ -8,11 +8,17 @@ static bool aborts(random_hooks_t *state)
 
 static ssk_decision_t random_transfer(random_hooks_t *state);
 
-/* Up to two transfers, of which some land at once. */
+/* Up to two transfers, of which some land at once, or paces. */
 static void decide(random_hooks_t *state, ssk_decision_t *decisions, ssk_answer_t *answer)
 {
+    int32_t n_workers = state->scenario->problem.n_workers;
     while (answer->n_decisions < 2 && state->n_transfers < 200 && rng_chance(&state->rng, 0.2)) {
         ssk_decision_t *d = &decisions[answer->n_decisions++];
+        if (rng_chance(&state->rng, 0.3)) {
+            *d = (ssk_decision_t){.kind = SSK_DECIDE_PACE, .worker = rng_below(&state->rng, n_workers)};
+            d->count = SSK_WHOLE_PACE / (1 + rng_below(&state->rng, 3));
+            continue;
+        }
         state->n_transfers++;
         *d = random_transfer(state);
         d->delay_ps = rng_chance(&state->rng, 0.5) ? 0 : d->delay_ps;
