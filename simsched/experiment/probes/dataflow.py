@@ -99,21 +99,23 @@ def idle_while_ready_percent(
 
     Notes
     -----
-    With p parked workers and q waiting tasks, min(p, q) workers are counted.
+    With p parked workers and q waiting tasks, min(p, q) workers are counted. A task that goes from
+    one pool to another is ready twice, but waits once.
     """
     run = _run(machine, workload, policy, parameters)
     assert run.trace is not None
     events = run.trace.events
     parked = set(range(len(run.worker_thread)))
-    waiting = total = last = 0
-    columns = (events[name].tolist() for name in ("time_ps", "kind", "worker"))
-    for time, kind, worker in zip(*columns, strict=True):
-        total += min(waiting, len(parked)) * (time - last)
+    waiting: set[int] = set()
+    total = last = 0
+    columns = (events[name].tolist() for name in ("time_ps", "kind", "worker", "task"))
+    for time, kind, worker, task in zip(*columns, strict=True):
+        total += min(len(waiting), len(parked)) * (time - last)
         last = time
         if kind == EventKind.TASK_READY:
-            waiting += 1
+            waiting.add(task)
         elif kind == EventKind.ACQUIRE:
-            waiting -= 1
+            waiting.discard(task)
             parked.discard(worker)
         elif kind == EventKind.PARK:
             parked.add(worker)
