@@ -127,6 +127,6 @@ def test_parameters_are_keywords_of_plain_types() -> None:
 
 
 def test_a_task_that_changes_its_pool_waits_once() -> None:
-    """A kept task displaces another one to the deque; four workers are parked only without tasks."""
+    """A kept task displaces another one to the deque; workers are parked only without tasks."""
     of_tree = {"workload": "fork_join", "policy": "dsa_base", "parameters": {"depth": 6}}
     assert ask("idle_while_ready_percent", {"machine": "toy_1fast_3slow", **of_tree}) == 0.0
