@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from simsched.engine.run import Run, simulate
+from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.errors import SimschedError
 from simsched.machine import load_machine, machine_families
 from simsched.machine.model import Machine
@@ -19,6 +20,9 @@ from simsched.workload.registry import list_workloads, make_small_workload
 
 #: More looks of a policy's timer than that, at the least, are too many for a comparison.
 MAX_LOOKS = 125
+#: A run in which no task ends for as many looks is given up, by both: slices of a thread scheduler
+#: may be shorter than it takes to start a task on some machine.
+MAX_IDLE_LOOKS = 20_000
 WORKERS = 8  #: workers of a case; enough for several domains, cores and hardware threads
 
 
@@ -67,6 +71,9 @@ def compare(
     Case
     """
     outcomes: list[Run | str] = []
+    limit_s = PROGRESS_LIMIT_S
+    if policy.timer_period_s > 0.0:
+        limit_s = min(limit_s, MAX_IDLE_LOOKS * policy.timer_period_s)
     for backend in ("simpy", "native"):
         try:
             outcomes.append(
@@ -79,6 +86,7 @@ def compare(
                     seed=seed,
                     backend=backend,
                     events=True,
+                    progress_limit_s=limit_s,
                 )
             )
         except SimschedError as error:

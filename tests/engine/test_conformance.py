@@ -111,3 +111,11 @@ def test_a_counter_that_differs_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(conformance, "simulate", counts_one_more)
     case = compare(make_machine(), make_small_workload("chain"), make_policy("cilk"))
     assert case.difference == "summary n_tasks: simpy 24, native 25"
+
+
+def test_what_does_not_get_on_is_given_up_by_both() -> None:
+    """A task takes 1 s to start there, and a slice of the scheduler is 4 ms."""
+    policy = make_policy("age_ljfcf_predict")
+    case = compare(load_machine("samr_cluster_fast"), small_workload("batch"), policy, workers=8)
+    assert (case.events, case.difference) == (0, "")
+    assert "no task ends for 80 s" in case.refused
