@@ -263,6 +263,7 @@ int main(int argc, char **argv)
     ssk_sim_t *sim = NULL;
     uint64_t states[2] = {1, 2};
     fill_problem(&problem, &file, "problem");
+    problem.progress_limit_ps = SSK_NEVER;
     problem.victim = (ssk_random_t){&states[0], splitmix};
     problem.wake = (ssk_random_t){&states[1], splitmix};
     memset(&hooks, 0, sizeof(hooks));

@@ -126,7 +126,8 @@ def test_rows_that_do_not_suit_leave_the_others(tmp_path, capsys):
     assert cells == ["mirage", "cilk", "3", "-", "50.0", "-", "-"]
 
 
-def test_several_seeds_show_their_spread(tmp_path, capsys):
+def test_several_seeds_show_their_spread(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # headers of a narrow table are broken
     file = tmp_path / "given.csv"
     file.write_text(HEAD + "mirage,random,4,50,1\n")
     assert main(["references", str(file), "--seeds", "3", "--json"]) == 0
