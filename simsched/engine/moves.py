@@ -9,20 +9,13 @@ from numpy.typing import NDArray
 
 from simsched.trace.schema import EventKind, Summary
 from simsched.trace.sink import Events, EventSink
+from simsched.trace.times import CLOSING, OPENING
 from simsched.workload.graph import Workload
 
 Int64Array = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
-_OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
-_CLOSING = (
-    EventKind.SPAWN,
-    EventKind.TASK_SUSPEND,
-    EventKind.TASK_END,
-    EventKind.PREEMPT,
-    EventKind.KILL,
-)
-_USED = (*_OPENING, *_CLOSING, EventKind.TASK_READY, EventKind.ITERATION_START)
+_USED = (*OPENING, *CLOSING, EventKind.TASK_READY, EventKind.ITERATION_START)
 _COLUMNS = ("time_ps", "kind", "worker", "task", "iteration")
 
 
@@ -109,7 +102,7 @@ class MoveAccount:
         ready = np.full(self._n_tasks, start_ps)
         is_ready = kind == EventKind.TASK_READY
         ready[task[is_ready]] = time[is_ready]
-        chosen = np.isin(kind, (EventKind.TASK_START, *_CLOSING[1:])) & (worker >= 0)
+        chosen = np.isin(kind, (EventKind.TASK_START, *CLOSING[1:])) & (worker >= 0)
         order = np.flatnonzero(chosen)
         order = order[np.argsort(worker[order], kind="stable")]
         begun = np.flatnonzero((kind[order] == EventKind.TASK_START) & ~moving[order])
@@ -124,10 +117,10 @@ class MoveAccount:
 
     def _add_moves(self, time: Int64Array, kind: Int64Array, worker: Int64Array) -> None:
         """Add the time of each worker in tasks that move, whose events these are."""
-        order = np.flatnonzero(np.isin(kind, (*_OPENING, *_CLOSING)))
+        order = np.flatnonzero(np.isin(kind, (*OPENING, *CLOSING)))
         order = order[np.argsort(worker[order], kind="stable")]
         first, second = order[:-1], order[1:]
-        whole = np.isin(kind[first], _OPENING) & np.isin(kind[second], _CLOSING)
+        whole = np.isin(kind[first], OPENING) & np.isin(kind[second], CLOSING)
         whole &= worker[first] == worker[second]
         np.add.at(self._move_ps, worker[first[whole]], (time[second] - time[first])[whole])
 

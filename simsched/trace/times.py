@@ -11,8 +11,9 @@ from simsched.trace.schema import EventKind, Trace
 
 PS = 1e-12
 
-_OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
-_CLOSING = (
+#: Events that begin a stretch of work of a task, and that end one.
+OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
+CLOSING = (
     EventKind.SPAWN,
     EventKind.TASK_SUSPEND,
     EventKind.TASK_END,
@@ -71,11 +72,11 @@ def work_times(trace: Trace) -> WorkTimes:
         Events in the order of time.
     """
     events = trace.events
-    order = np.flatnonzero(np.isin(events["kind"], [*_OPENING, *_CLOSING]))
+    order = np.flatnonzero(np.isin(events["kind"], [*OPENING, *CLOSING]))
     order = order[np.argsort(events["worker"][order], kind="stable")]
     kind, worker = events["kind"][order], events["worker"][order]
     begin = np.flatnonzero(
-        np.isin(kind[:-1], _OPENING) & np.isin(kind[1:], _CLOSING) & (worker[:-1] == worker[1:])
+        np.isin(kind[:-1], OPENING) & np.isin(kind[1:], CLOSING) & (worker[:-1] == worker[1:])
     )
     time = events["time_ps"][order]
     return WorkTimes(
