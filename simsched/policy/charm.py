@@ -149,9 +149,10 @@ class CharmNaive(_ChareProgram):
 
     Parameters
     ----------
-    allocation : {"hbm_first", "ddr4", "hbm"}
+    allocation : {"hbm_first", "ddr4", "cached_ddr4", "hbm"}
         Blocks go to HBM in their order until the next one does not fit, all others to DDR4; or all
-        to DDR4; or all to HBM, which is an error if they do not fit.
+        to DDR4; or all to DDR4 behind a memory-side cache, an error if there is none; or all to
+        HBM, an error if they do not fit.
 
     Notes
     -----
@@ -159,8 +160,8 @@ class CharmNaive(_ChareProgram):
     nothing. A spawn tree is run as a loop over its leaves (:func:`simsched.policy.loop.flatten`).
     About 15 GB of a 16 GB HBM were used in the publication; `usable_share` is 15.5 GB of 16 GB.
 
-    In cache mode (``charm_cache_mode``, left out in the publication) there is DDR4 only, and the
-    machine caches it.
+    In cache mode (``charm_cache_mode``, left out in the publication) nothing but DDR4 is visible to
+    software, and the machine caches it.
 
     References
     ----------
@@ -168,7 +169,7 @@ class CharmNaive(_ChareProgram):
     bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, sections I, IV-B and V.
     """
 
-    allocation: str = param("hbm_first", choices=("hbm_first", "ddr4", "hbm"))
+    allocation: str = param("hbm_first", choices=("hbm_first", "ddr4", "cached_ddr4", "hbm"))
 
     def prepare(self, view: View) -> Workload:
         """Return the program as independent chares."""
@@ -179,9 +180,10 @@ class CharmNaive(_ChareProgram):
     def place(self, view: View, state: Any) -> Placement:
         """Return which blocks are in HBM; the others are where they are first touched in DDR4."""
         graph = view.workload.graph
-        rest = placement_rule("all_dram")(view)
+        behind_cache = self.allocation == "cached_ddr4"
+        rest = placement_rule("cached_dram" if behind_cache else "all_dram")(view)
         home = rest.home.copy()
-        if self.allocation == "ddr4":
+        if self.allocation in ("ddr4", "cached_ddr4"):
             return rest
         hbm = view.machine.nodes_of_kind("HBM")
         wanted = np.flatnonzero(self._annotated(graph))
@@ -363,8 +365,8 @@ preset("charm_hbm_only", CharmNaive, "Chares with all blocks in HBM.", allocatio
 preset(
     "charm_cache_mode",
     CharmNaive,
-    "Chares on a machine in cache mode, where all memory is DDR4 behind HBM.",
-    allocation="ddr4",
+    "Chares on a machine whose HBM is a memory-side cache, all blocks behind it.",
+    allocation="cached_ddr4",
 )
 preset("charm_single_io", CharmMoving, "Prefetch by one helper for all.", io="single")
 preset(

@@ -403,5 +403,6 @@ preset(
 preset(
     "laws_c",
     Laws,
-    "LAWS for machines whose HBM is a memory-side cache: one NUMA domain, one part.",
+    "LAWS on a machine whose HBM is a memory-side cache, data behind it.",
+    placement="cached_dram",
 )

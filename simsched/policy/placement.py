@@ -130,6 +130,25 @@ def all_dram(view: View) -> Placement:
     return _touched(view, view.machine.nodes_of_kind("DRAM"))
 
 
+@placement("cached_dram")
+def cached_dram(view: View) -> Placement:
+    """Put each block where it is first touched, on nodes behind a memory-side cache only.
+
+    Notes
+    -----
+    What Knights Landing's cache mode leaves to software. On a machine without such a cache it is an
+    error, so that nobody takes another mode's figures for this one's.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 9 (Cilk-C, LAWS-C).
+    """
+    nodes = [i for i, node in enumerate(view.machine.nodes) if node.memory_side_cache is not None]
+    if not nodes:
+        raise ModelError(f"machine {view.machine.name}: no memory node has a memory-side cache")
+    return _touched(view, nodes)
+
+
 @placement("membind_hbm")
 def membind_hbm(view: View) -> Placement:
     """Put each block where it is first touched, on HBM nodes only.

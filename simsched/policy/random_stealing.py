@@ -134,7 +134,12 @@ preset(
 )
 preset("cilk_a", RandomStealing, "Cilk with pinned workers.")
 preset("cilk_dram", RandomStealing, "Cilk with all data on DRAM nodes.", placement="all_dram")
-preset("cilk_c", RandomStealing, "Cilk on a machine whose HBM is a cache: there is only DRAM.")
+preset(
+    "cilk_c",
+    RandomStealing,
+    "Cilk on a machine whose HBM is a memory-side cache, data behind it.",
+    placement="cached_dram",
+)
 preset("cilk_h", RandomStealing, "Cilk with all data on HBM nodes.", placement="membind_hbm")
 preset("cilk_dram_1t", RandomStealing, "Cilk with one worker, data in DRAM.", placement="all_dram")
 preset("cilk_hbm_1t", RandomStealing, "Cilk with one worker, data in HBM.", placement="membind_hbm")

@@ -10,7 +10,6 @@ from simsched.policy.random_stealing import SPAWN_ORDERS, stealing_plan
 from simsched.policy.registry import register
 from simsched.workload.graph import TaskGraph
 
-AS_INTERVAL = -1  #: as many steals as an interval has creations
 NOBODY = -1
 
 
@@ -59,9 +58,9 @@ class Slaw(PlacedPolicy):
         Whether the limit is one for each worker or for all.
     interval_tasks : int
         Creations after which a worker chooses its default anew (INT).
-    most_steals : int
-        Steals from a worker in one interval above which it spawns parent first in the next; -1 for
-        `interval_tasks`.
+    steals_per_task : float
+        Steals from a worker for each task that it creates in an interval, above which it spawns
+        parent first in the next.
     initial : {"parent_first", "child_first"}
         Default of all workers at the beginning.
 
@@ -77,11 +76,11 @@ class Slaw(PlacedPolicy):
     engines resume it where its last child ends.
 
     Interpretations. The source has one number, INT, for the length of an interval and for the
-    steals in it; `most_steals` takes them apart, since a worker can hardly lose more tasks than it
-    creates. Values, the scope of fresh tasks and the initial default are not published. The
-    locality-aware half of SLAW, groups of workers, is not described in the source and not modelled.
-    Owners take their newest task, thieves the oldest of a random victim. A child that waits for
-    others is spawned parent first.
+    steals in it, a rate of 1; `steals_per_task` is that rate, since a worker can hardly lose more
+    tasks than it creates. Values, the scope of fresh tasks and the initial default are not
+    published. The locality-aware half of SLAW, groups of workers, is not described in the source
+    and not modelled. Owners take their newest task, thieves the oldest of a random victim. A child
+    that waits for others is spawned parent first.
 
     References
     ----------
@@ -94,7 +93,7 @@ class Slaw(PlacedPolicy):
     fresh_limit: int = param(128, low=0)
     fresh_scope: str = param("worker", choices=("worker", "global"))
     interval_tasks: int = param(50, low=1)
-    most_steals: int = param(AS_INTERVAL, low=AS_INTERVAL)
+    steals_per_task: float = param(1.0, low=0.0)
     initial: str = param("parent_first", choices=tuple(SPAWN_ORDERS))
 
     def start(self, view: View) -> SlawState:
@@ -121,7 +120,7 @@ class Slaw(PlacedPolicy):
             state.creator[child] = worker
         state.created[worker] += 1
         if state.created[worker] == self.interval_tasks:
-            limit = self.interval_tasks if self.most_steals == AS_INTERVAL else self.most_steals
+            limit = self.steals_per_task * self.interval_tasks
             state.mode[worker] = PARENT_FIRST if state.stolen[worker] > limit else CHILD_FIRST
             state.created[worker] = state.stolen[worker] = 0
         return order

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload
@@ -50,7 +50,7 @@ class Case:
 
 
 def small_machines() -> dict[str, Machine]:
-    """Return machines by name: one domain; several with and without HBM; with SMT and caches.
+    """Return machines by name: one domain; two behind memory-side caches; four with HBM and SMT.
 
     Returns
     -------
@@ -60,7 +60,11 @@ def small_machines() -> dict[str, Machine]:
     return {
         "one_domain": make_machine(domains=1, cores_per_domain=2, costs=COSTS),
         "two_domains": make_machine(
-            domains=2, cores_per_domain=2, costs=COSTS, core_cap_bytes_per_s=6e9
+            domains=2,
+            cores_per_domain=2,
+            costs=COSTS,
+            core_cap_bytes_per_s=6e9,
+            memory_side_cache=MemorySideCache(64 * 1024, 4096, 20e9, 80_000, 150_000),
         ),
         "four_domains_hbm": make_machine(
             domains=4,

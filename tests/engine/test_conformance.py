@@ -19,7 +19,7 @@ from simsched.workload.registry import list_workloads, make_small_workload
 POLICIES = [info.name for info in list_policies()]
 RUNS_OF_PRESET = 4  # in the quick test; the slow one runs everything everywhere
 LONG_S = 0.002  # clusters with slow disks take minutes for what others do in milliseconds
-EVERY_KIND = "knl_snc4_flat"  # has all kinds of memory that any policy needs
+EVERY_KIND = "knl_snc4_hybrid"  # has all kinds of memory that any policy needs
 machine_of = cache(load_machine)
 small_workload = cache(make_small_workload)
 

@@ -5,6 +5,7 @@ import pytest
 from simsched.machine import load_machine
 
 GIB = 2**30
+MEMORY_MODES = ["flat", "cache", "hybrid"]
 
 
 def test_the_node_of_the_charm_study_has_the_published_figures() -> None:
@@ -29,7 +30,7 @@ def test_its_cache_mode_has_the_same_cores_and_no_second_node() -> None:
     assert cached.costs == flat.costs
 
 
-@pytest.mark.parametrize("memory", ["flat", "cache"])
+@pytest.mark.parametrize("memory", MEMORY_MODES)
 def test_hemisphere_lies_between_quadrant_and_all_to_all(memory: str) -> None:
     latencies = [
         [path.latency_ps for path in load_machine(f"knl_{mode}_{memory}").paths[0]]
@@ -39,7 +40,7 @@ def test_hemisphere_lies_between_quadrant_and_all_to_all(memory: str) -> None:
     assert len({tuple(values) for values in latencies}) == 3
 
 
-@pytest.mark.parametrize("memory", ["flat", "cache"])
+@pytest.mark.parametrize("memory", MEMORY_MODES)
 def test_sub_numa_clusters_divide_the_same_memory(memory: str) -> None:
     whole, halves, quarters = (
         load_machine(f"knl_{mode}_{memory}") for mode in ("a2a", "snc2", "snc4")
@@ -58,11 +59,26 @@ def test_sub_numa_clusters_divide_the_same_memory(memory: str) -> None:
     assert len({m.n_threads for m in (whole, halves, quarters)}) == 1
 
 
-def test_hybrid_mode_uses_the_fast_memory_once() -> None:
-    flat, hybrid = load_machine("knl_a2a_flat"), load_machine("knl_a2a_hybrid")
-    dram, hbm = hybrid.nodes
-    side = dram.memory_side_cache
-    assert side is not None
-    assert side.capacity_bytes + hbm.capacity_bytes == flat.nodes[1].capacity_bytes
-    fast = side.bandwidth_bytes_per_s + hbm.bandwidth_bytes_per_s
-    assert fast <= flat.nodes[1].bandwidth_bytes_per_s
+@pytest.mark.parametrize("clusters", ["a2a", "hemisphere", "quadrant", "snc2", "snc4"])
+def test_hybrid_mode_uses_the_fast_memory_once(clusters: str) -> None:
+    flat, hybrid = load_machine(f"knl_{clusters}_flat"), load_machine(f"knl_{clusters}_hybrid")
+    cached = load_machine(f"knl_{clusters}_cache")
+    assert [node.kind for node in hybrid.nodes] == [node.kind for node in flat.nodes]
+    fast = [hybrid.nodes[i] for i in hybrid.nodes_of_kind("HBM")]
+    sides = [hybrid.nodes[i].memory_side_cache for i in hybrid.nodes_of_kind("DRAM")]
+    for hbm, side, whole in zip(fast, sides, cached.nodes, strict=True):
+        assert side is not None
+        assert whole.memory_side_cache is not None
+        assert (
+            side.capacity_bytes == hbm.capacity_bytes == whole.memory_side_cache.capacity_bytes / 2
+        )
+        assert side.hit_latency_ps == whole.memory_side_cache.hit_latency_ps
+    node = flat.nodes[flat.nodes_of_kind("HBM")[0]]
+    for hbm, side in zip(fast, sides, strict=True):
+        assert side is not None
+        assert side.capacity_bytes + hbm.capacity_bytes == node.capacity_bytes
+        used = side.bandwidth_bytes_per_s + hbm.bandwidth_bytes_per_s
+        assert used <= node.bandwidth_bytes_per_s
+    assert [hybrid.paths[0][i].latency_ps for i in range(len(hybrid.nodes))] == [
+        path.latency_ps for path in flat.paths[0]
+    ]

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simsched.engine.problem import check_capacity
+from simsched.engine.run import simulate
 from simsched.errors import ModelError
+from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
@@ -24,6 +26,7 @@ from simsched.policy.placement import (
 )
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.registry import make_small_workload
 
 KNL = {
     "domains": 4,
@@ -176,6 +179,23 @@ def test_membind_hbm_needs_hbm() -> None:
         place("membind_hbm", make_machine(), [100])
 
 
+def test_cached_dram_is_what_lies_behind_a_memory_side_cache() -> None:
+    hybrid = load_machine("knl_snc4_hybrid")
+    assert set(place("cached_dram", hybrid, [100]).touch_order.ravel()) == {0, 1, 2, 3}
+    with pytest.raises(ModelError, match="no memory node has a memory-side cache"):
+        place("cached_dram", load_machine("knl_snc4_flat"), [100])
+
+
+@pytest.mark.parametrize("policy", ["cilk_c", "laws_c", "charm_cache_mode"])
+def test_policies_for_cache_mode_need_such_a_cache(policy: str) -> None:
+    workload = make_small_workload("heat")
+    message = "machine knl_a2a_flat: no memory node has a memory-side cache"
+    with pytest.raises(ModelError, match=message):
+        simulate(load_machine("knl_a2a_flat"), workload, make_policy(policy), workers=4)
+    for mode in ("cache", "hybrid"):
+        simulate(load_machine(f"knl_a2a_{mode}"), workload, make_policy(policy), workers=4)
+
+
 @pytest.mark.parametrize(("name", "family"), [("cilk_h", "random_stealing"), ("laws_h", "laws")])
 def test_the_policy_and_parameter_that_need_hbm_are_named(name: str, family: str) -> None:
     expected = (
@@ -218,7 +238,7 @@ def test_device_memory_is_never_used() -> None:
 def test_every_placement_is_described_and_works_without_blocks() -> None:
     for name, description in list_placements().items():
         assert description.endswith(".")
-        assert len(place(name, make_machine(**KNL), []).home) == 0
+        assert len(place(name, load_machine("knl_snc4_hybrid"), []).home) == 0
 
 
 def test_a_taken_name_is_refused() -> None:

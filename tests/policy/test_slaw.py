@@ -121,7 +121,7 @@ def test_child_first_alone_makes_no_fresh_tasks() -> None:
 def state_of_two() -> tuple[Slaw, View, SlawState]:
     """Two workers in the middle of a program, intervals of four tasks."""
     graph = wide(20)
-    policy = Slaw(interval_tasks=4, most_steals=2, initial="child_first")
+    policy = Slaw(interval_tasks=4, steals_per_task=0.5, initial="child_first")
     workload = Workload("wide", graph)
     threads = MACHINE.place_workers(2)
     view = View(MACHINE, workload, threads, threads, np.random.default_rng(0))
