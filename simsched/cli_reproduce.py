@@ -113,8 +113,8 @@ def _list(families: Any, as_json: bool) -> None:
 
 def _print(found: Any, quiet: bool, report: Path | None) -> None:
     """Print the verdicts, how many claims hold, and which cannot be evaluated."""
-    from simsched.experiment.progress import duration
-    from simsched.report.claims import claim_tables, left_out_table, summary_table
+    from simsched.experiment.claims import summary
+    from simsched.report.claims import claim_tables, left_out_table, runs_text, summary_table
 
     for table in claim_tables(found.all):
         say(table)
@@ -124,10 +124,7 @@ def _print(found: Any, quiet: bool, report: Path | None) -> None:
     say(summary_table(found))
     if quiet:
         return
-    computed = sum(outcome.computed for outcome in found.outcomes)
-    reused = sum(outcome.reused for outcome in found.outcomes)
-    elapsed = sum(outcome.elapsed_s for outcome in found.outcomes)
-    say(f"{computed} runs simulated in {duration(elapsed)}, {reused} taken from earlier")
+    say(runs_text(summary(found)["runs"]))
     if report is not None:
         sys.stdout.write(f"  {report}\n")
     holding = [verdict.claim for verdict in found.all if verdict.holds]

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from simsched.errors import ConfigurationError, nearest
@@ -164,11 +165,14 @@ class Reproduction:
         By the name of the family.
     outcomes : list of Outcome
         The experiments that were needed.
+    elapsed_s : float
+        Wall time of the whole in seconds.
     """
 
     families: list[Family]
     verdicts: dict[str, list[Verdict]]
     outcomes: list[Outcome]
+    elapsed_s: float
 
     @property
     def all(self) -> list[Verdict]:
@@ -206,6 +210,7 @@ def reproduce(
     Interrupted
         On Ctrl-C; what has finished is stored.
     """
+    begin_s = perf_counter()
     studies = {name: family.studies[name] for family in chosen for name in family.needed()}
     needed = {point for family in chosen for item in family.claims for point in item.points()}
     directories = _directories(studies.values(), output)
@@ -227,7 +232,8 @@ def reproduce(
             for point, found in rows_by_point(name, outcomes[name].rows).items()
         }
         verdicts[family.name] = [judge(planned, rows) for planned in family.claims]
-    return Reproduction(list(chosen), verdicts, list(outcomes.values()))
+    elapsed_s = perf_counter() - begin_s
+    return Reproduction(list(chosen), verdicts, list(outcomes.values()), elapsed_s)
 
 
 def _directories(studies: Iterable[Study], output: Path | None) -> dict[Study, Path]:
@@ -315,7 +321,10 @@ def count(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 
 def summary(reproduction: Reproduction) -> dict[str, Any]:
-    """Return how many claims hold, in all and by source; calibrating claims by themselves."""
+    """Return how many claims hold, in all and by source; calibrating claims by themselves.
+
+    `runs` says how many runs were computed and how many taken from earlier, and the wall time.
+    """
     counted = [v for v in reproduction.all if not v.claim.calibrated_on]
     calibrating = [v for v in reproduction.all if v.claim.calibrated_on]
     by_source: dict[str, list[Verdict]] = {}
@@ -333,4 +342,9 @@ def summary(reproduction: Reproduction) -> dict[str, Any]:
             for source, found in by_source.items()
         },
         "calibration": count(calibrating),
+        "runs": {
+            "computed": sum(outcome.computed for outcome in reproduction.outcomes),
+            "reused": sum(outcome.reused for outcome in reproduction.outcomes),
+            "elapsed_s": reproduction.elapsed_s,
+        },
     }

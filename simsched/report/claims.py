@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -18,6 +18,7 @@ from simsched.experiment.claims_schema import (
     Claim,
     Term,
 )
+from simsched.experiment.progress import duration
 from simsched.report.tables import number
 
 UNDIAGNOSED = "undiagnosed"
@@ -206,6 +207,18 @@ def left_out_table(reproduction: Reproduction) -> Table | None:
     return table
 
 
+def runs_text(runs: Mapping[str, Any]) -> str:
+    """Return what the runs of a reproduction have taken.
+
+    Examples
+    --------
+    >>> runs_text({"computed": 12, "reused": 0, "elapsed_s": 75.0})
+    '12 runs simulated in 1 min 15 s, 0 taken from earlier'
+    """
+    time = duration(runs["elapsed_s"])
+    return f"{runs['computed']} runs simulated in {time}, {runs['reused']} taken from earlier"
+
+
 def claims_document(reproduction: Reproduction) -> dict[str, Any]:
     """Return the verdicts as one JSON document (plain data, no NaN)."""
     family = {id(v): name for name, found in reproduction.verdicts.items() for v in found}
@@ -269,6 +282,7 @@ def markdown(reproduction: Reproduction) -> str:
         "",
         "Written by `simsched reproduce --markdown`; [claims.md](claims.md) has the rules.",
         f"Evaluated: {', '.join(family.name for family in reproduction.families)}.",
+        runs_text(counted["runs"]) + ".",
         "",
         *_md_row("source", "orderings", "figures", "all", "not evaluable", "calibration"),
         *_md_row(*["---"] * 6),

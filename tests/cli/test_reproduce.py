@@ -67,6 +67,9 @@ def test_the_document_counts_what_holds(simsched: Command, claims: Path) -> None
         "numeric_holding": 1,
         "undiagnosed": 0,
     }
+    assert document["runs"]["computed"] == 4
+    assert document["runs"]["reused"] == 0
+    assert document["runs"]["elapsed_s"] > 0.0
     assert document["calibration"]["evaluable"] == document["calibration"]["holding"] == 1
     assert document["by_source"]["Book"]["not_evaluable"] == 1
     assert [(c["id"], c["verdict"], c["diagnosis"]) for c in document["claims"]] == [
@@ -161,6 +164,7 @@ def test_the_report_has_every_claim(simsched: Command, claims: Path, tmp_path: P
     assert "* `lost`: the figure is lost" in report
     assert "A book about tasks" in report
     assert "Evaluated: claims." in report
+    assert " runs simulated in " in report
 
 
 def test_a_report_that_cannot_be_written_stops_it_before_it_runs(
