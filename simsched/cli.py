@@ -341,6 +341,7 @@ def conformance(
     document = {
         "cases": len(cases),
         "refused": sum(bool(case.refused) for case in cases),
+        "left_out": sum(bool(case.left_out) for case in cases),
         "differing": len(differing),
         "events": sum(case.events for case in cases),
         "differences": [vars(case) for case in differing],
@@ -351,6 +352,7 @@ def conformance(
     else:
         sys.stdout.write(
             f"{document['cases']} cases, {document['refused']} refused by both backends, "
+            f"{document['left_out']} left out as too long, "
             f"{document['events']} events, {document['differing']} differing\n"
         )
     if differing:

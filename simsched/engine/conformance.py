@@ -40,6 +40,8 @@ class Case:
         The first difference; empty when the backends agree.
     refused : str
         Why both refused to run it, in the same words; empty when they ran.
+    left_out : str
+        Why it was run on neither; empty when it was.
     """
 
     machine: str
@@ -48,6 +50,7 @@ class Case:
     events: int
     difference: str
     refused: str = ""
+    left_out: str = ""
 
 
 def compare(
@@ -203,7 +206,7 @@ def run_conformance(
     for machine, workload, policy in cases(policies, workloads):
         if looks(machine, workload, policy) > MAX_LOOKS:
             why = f"the timer would look more than {MAX_LOOKS} times"
-            case = Case(machine.name, workload.name, policy.name, 0, "", why)
+            case = Case(machine.name, workload.name, policy.name, 0, "", left_out=why)
         else:
             case = compare(machine, workload, policy, workers=min(WORKERS, machine.n_threads))
         results.append(case)

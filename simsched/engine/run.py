@@ -36,7 +36,7 @@ from simsched.engine.processors import check_processors
 from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
-from simsched.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.errors import ConfigurationError, ModelError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import (
     CHILD_FIRST,
@@ -363,7 +363,7 @@ def simulate(
         check_processors(machine, prepared, threads)
         view = replace(view, workload=prepared)
     state = policy.start(view)
-    placement = _checked_placement(policy.place(view, state), machine, prepared)
+    placement = _checked_placement(_placed(policy, view, state), machine, prepared)
     period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
     if not 0.0 <= period_s <= MAX_PERIOD_S:
         raise PolicyError(f"timer_period_s: found {period_s}, accepted 0 to {MAX_PERIOD_S:g}")
@@ -397,6 +397,18 @@ def simulate(
             moves.append(trace.events)
         summary = moves.complete(summary)
     return Run(machine, prepared, policy, backend, seed, threads, summary, trace, state)
+
+
+def _placed(policy: Policy, view: View, state: Any) -> Placement:
+    """Return where the policy puts the data; what the machine lacks is said in its name."""
+    try:
+        return policy.place(view, state)
+    except ModelError as error:
+        name = policy.name or type(policy).__name__
+        told = str(error)
+        raise ModelError(
+            told if told.startswith("policy ") else f"policy {name}: {told}"
+        ) from error
 
 
 def _checked_placement(placement: Placement, machine: Machine, workload: Workload) -> Placement:

@@ -56,6 +56,8 @@ from simsched.workload.graph import TaskGraph, Workload
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 
+LARGEST_NUMBER = 1e18  #: of parameters of type float that do not say where they end
+
 
 @dataclass(frozen=True, eq=False)
 class Placement:
@@ -236,7 +238,8 @@ def param(
     default : object
         Default value; its type is the accepted type (an int is accepted for a float).
     low, high : float, optional
-        Inclusive bounds.
+        Inclusive bounds. Where one is left out, no number of type float is beyond 1e18 unless the
+        default is infinite, so that products stay finite.
     choices : tuple, optional
         The only accepted values.
 
@@ -245,6 +248,9 @@ def param(
     dataclasses.Field
         What the class body assigns to the parameter's name.
     """
+    if type(default) is float and math.isfinite(default):
+        low = -LARGEST_NUMBER if low is None else low
+        high = LARGEST_NUMBER if high is None else high
     return field(default=default, metadata={"low": low, "high": high, "choices": choices})
 
 

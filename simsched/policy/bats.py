@@ -142,7 +142,7 @@ class Bats(Policy):
     allocation: str = param("weighted", choices=("weighted", "even"))
     balancer: bool = param(True)
     scheduler: str = param("hierarchical", choices=("hierarchical", "random"))
-    sample_pages: int = param(4, low=1)
+    sample_pages: int = param(4, low=1, high=1_000_000)
     monitor_threads: int = param(4, low=1)
     migrating_workers: int = param(1, low=1)
     literal_bounds: bool = param(False)
@@ -151,7 +151,7 @@ class Bats(Policy):
     exclusive: bool = param(False)
     drain_first: bool = param(True)
     two_counters: bool = param(False)
-    analysis_s_per_item: float = param(1e-7, low=0.0)
+    analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
 
     def start(self, view: View) -> BatsState:
         """Return an empty record."""

@@ -223,8 +223,8 @@ class Cab(PlacedPolicy):
     heads_only: bool = param(True)
     exclusive: bool = param(True)
     subtree_affinity: str = param("none", choices=("none", "home_socket"))
-    spawn_s: float = param(0.0, low=0.0)
-    profile_s: float = param(0.0, low=0.0)
+    spawn_s: float = param(0.0, low=0.0, high=1e6)
+    profile_s: float = param(0.0, low=0.0, high=1e6)
 
     def start(self, view: View) -> CabState:
         """Return an empty record."""

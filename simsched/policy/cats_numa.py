@@ -43,8 +43,8 @@ class CatsNumaInit(Cab):
 
     boundary: str = param("profile", choices=("profile",))
     subtree_affinity: str = param("none", choices=("none", "home_socket"))
-    spawn_s: float = param(1e-7, low=0.0)
-    profile_s: float = param(2e-7, low=0.0)
+    spawn_s: float = param(1e-7, low=0.0, high=1e6)
+    profile_s: float = param(2e-7, low=0.0, high=1e6)
 
     def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks on the sockets of their data, for `graph`."""

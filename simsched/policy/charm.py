@@ -188,16 +188,14 @@ class CharmNaive(_ChareProgram):
         hbm = view.machine.nodes_of_kind("HBM")
         wanted = np.flatnonzero(self._annotated(graph))
         sizes = graph.block_bytes[wanted]
+        rooms = self._room(view.machine)
         if self.allocation == "hbm":
-            limits = np.cumsum([view.machine.nodes[node].capacity_bytes for node in hbm])
-            home[wanted] = np.array(hbm, np.int32)[
-                np.minimum(np.searchsorted(limits, np.cumsum(sizes)), len(hbm) - 1)
-            ]
-        else:
-            for node, room in zip(hbm, self._room(view.machine), strict=True):
-                fits = int(np.searchsorted(np.cumsum(sizes), room, side="right"))
-                home[wanted[:fits]] = node
-                wanted, sizes = wanted[fits:], sizes[fits:]
+            home[wanted] = hbm[-1]  # what fits nowhere: the engine's check names this node
+            rooms = [view.machine.nodes[node].capacity_bytes for node in hbm]
+        for node, room in zip(hbm, rooms, strict=True):
+            fits = int(np.searchsorted(np.cumsum(sizes), room, side="right"))
+            home[wanted[:fits]] = node
+            wanted, sizes = wanted[fits:], sizes[fits:]
         return Placement(home, rest.touch_order)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
@@ -265,8 +263,8 @@ class CharmMoving(_ChareProgram):
     io: str = param("multi", choices=("multi", "single", "none"))
     write_back: str = param("all", choices=("all", "written"))
     copy_chunk_bytes: int = param(2 * 2**20, low=1)
-    allocation_s_per_page: float = param(2.5e-7, low=0.0)
-    move_overhead_s: float = param(1e-6, low=0.0)
+    allocation_s_per_page: float = param(2.5e-7, low=0.0, high=1e6)
+    move_overhead_s: float = param(1e-6, low=0.0, high=1e6)
     queue_locks: bool = param(True)
 
     def prepare(self, view: View) -> Workload:

@@ -299,7 +299,7 @@ class DividingPolicy(PlacedPolicy):
     """
 
     threads: int = param(1, low=0)
-    decision_s: float = param(1e-6, low=0.0)
+    decision_s: float = param(1e-6, low=0.0, high=1e6)
 
     def prepare(self, view: View) -> Workload:
         """Return the program as steps; one without divisible work as it is."""

@@ -131,11 +131,11 @@ class Laws(PlacedPolicy):
     *Tuning* tries one packing per iteration (:class:`~simsched.policy.packing.Tuner`); a decision
     itself takes no time.
 
-    *Without packing* (LAWS-NC, and graphs with dataflow edges, to which subtrees do not apply)
-    tasks go to the sockets of their data as in iteration 1, but a worker whose socket's pool is
-    empty steals from those of others. With ``unpacked="worker_pools"`` only the topmost tasks of
-    each socket do so, and cannot be stolen; tasks inside are spawned child first into the pools of
-    workers, and a worker that finds nothing in its socket steals from workers of others. How
+    *Without packing* (LAWS-NC, and graphs with dataflow edges or without spawns, to which subtrees
+    do not apply) tasks go to the sockets of their data as in iteration 1, but a worker whose
+    socket's pool is empty steals from those of others. With ``unpacked="worker_pools"`` only the
+    topmost tasks of each socket do so, and cannot be stolen; tasks inside are spawned child first
+    into the pools of workers, and a worker that finds nothing in its socket steals from workers of others. How
     LAWS-NC schedules inside a socket is not published.
 
     *A single iteration* cannot be profiled: data sizes are then those that the compiler derives
@@ -166,8 +166,8 @@ class Laws(PlacedPolicy):
     steal_take: str = param("newest", choices=TAKES)
     steal_above: bool = param(False)
     begins: str = param("first", choices=("first", "last"))
-    profile_s: float = param(2e-7, low=0.0)
-    spawn_s: float = param(1e-7, low=0.0)
+    profile_s: float = param(2e-7, low=0.0, high=1e6)
+    spawn_s: float = param(1e-7, low=0.0, high=1e6)
     cpu_bound_misses_per_operation: float = param(1e-3, low=0.0)
     line_bytes: int = param(64, low=1)
 
@@ -230,7 +230,7 @@ class Laws(PlacedPolicy):
     def _packed(self, view: View, state: LawsState, size: NDArray[np.generic]) -> Plan:
         """Return the plan for the first packing."""
         graph = view.workload.graph
-        if self.packing == "none" or graph.n_edges:
+        if self.packing == "none" or graph.n_edges or not len(graph.child):
             if self.unpacked == "worker_pools" and not graph.n_edges:
                 return topmost_plan(graph, state.part, state.sockets)
             return home_plan(state.part, state.sockets, self.steal_take)

@@ -99,7 +99,7 @@ class Fair(SharedPolicy):
     """
 
     least_slots: int = param(2, low=0)
-    preempt_after_s: float = param(60.0, low=0.0)
+    preempt_after_s: float = param(60.0, low=0.0, high=1e6)
 
     def start(self, view: View) -> Tracker:
         """Return the tracker with the times since which pools starve."""

@@ -50,7 +50,7 @@ class Mts(PlacedPolicy):
 
     victim: str = param("random", choices=("random", "nearest"))
     thief: str = param("first_worker", choices=("first_worker", "head_worker"))
-    batch: int = param(0, low=0)
+    batch: int = param(0, low=0, high=2**31 - 1)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return one and the same plan for every graph, but for its number of tasks."""

@@ -91,9 +91,9 @@ class Numalb(PlacedPolicy):
     """
 
     period_iterations: int = param(10, low=1)
-    s_per_message: float = param(1e-6, low=0.0)
+    s_per_message: float = param(1e-6, low=0.0, high=1e6)
     migrate_data: bool = param(True)
-    s_per_choice: float = param(1e-8, low=0.0)
+    s_per_choice: float = param(1e-8, low=0.0, high=1e6)
 
     def prepare(self, view: View) -> Workload:
         """Return the program as a loop over its leaves."""

@@ -127,6 +127,27 @@ class UnpinnedStealing(RandomStealing):
         return (Exchange(first, second),)
 
 
+@register("single_thread")
+@dataclass(frozen=True, kw_only=True)
+class SingleThread(RandomStealing):
+    """A program on one thread: the first worker executes everything, the others nothing.
+
+    Notes
+    -----
+    What the latency of a kind of memory is measured with: data lie where the first worker touches
+    them, on its own node of that kind as far as they fit.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, figure 4c (Cilk with one thread).
+    """
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return stealing with one active worker."""
+        only_first = np.arange(view.n_workers) == 0
+        return stealing_plan(self.spawn, self.local_take, self.steal_take, "first", only_first)
+
+
 preset(
     "cilk",
     UnpinnedStealing,
@@ -141,8 +162,8 @@ preset(
     placement="cached_dram",
 )
 preset("cilk_h", RandomStealing, "Cilk with all data on HBM nodes.", placement="membind_hbm")
-preset("cilk_dram_1t", RandomStealing, "Cilk with one worker, data in DRAM.", placement="all_dram")
-preset("cilk_hbm_1t", RandomStealing, "Cilk with one worker, data in HBM.", placement="membind_hbm")
+preset("cilk_dram_1t", SingleThread, "Cilk with one thread, data in DRAM.", placement="all_dram")
+preset("cilk_hbm_1t", SingleThread, "Cilk with one thread, data in HBM.", placement="membind_hbm")
 preset(
     "cilk_interleave",
     RandomStealing,

@@ -88,6 +88,17 @@ def test_hbm_only_refuses_data_that_do_not_fit() -> None:
         run("charm_hbm_only", workload)
 
 
+def test_hbm_only_fills_one_node_after_the_other() -> None:
+    # Two blocks of 1.5 GiB fit into each of four nodes of 4 GiB, though 6 GiB are not 4.
+    blocks = build_graph([1.0], block_bytes=np.full(8, 3 * GIB // 2))
+    machine = load_machine("knl_snc4_flat")
+    run = simulate(machine, Workload("w", blocks), make_policy("charm_hbm_only"), workers=4)
+    view = view_of("knl_snc4_flat", 4)
+    view = View(machine, run.workload, view.worker_thread, view.worker_domain, view.rng)
+    home = make_policy("charm_hbm_only").place(view, None).home
+    assert home.tolist() == [4, 4, 5, 5, 6, 6, 7, 7]
+
+
 def test_a_synchronous_visit_takes_copy_in_work_and_copy_out() -> None:
     machine = make_machine(
         domains=1,

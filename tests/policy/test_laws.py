@@ -208,6 +208,18 @@ def test_without_packing_only_the_topmost_tasks_may_go_home() -> None:
     assert sorted(plan.instance_of[plan.group_of == UPPER].tolist())[3:] == [0, 1, 2, 3]
 
 
+def test_programs_without_spawns_are_not_packed() -> None:
+    every = np.arange(64)
+    loose = build_graph(
+        np.full(64, 1e6),
+        accessed=accesses(every, every, 4096, 0, 64),
+        block_bytes=np.full(64, 4096),
+    )
+    done = simulated("laws", Workload("loose", loose, iterations=4))
+    finish = events(done, EventKind.TASK_END, 4)
+    assert len(np.unique(finish["worker"])) == done.summary.worker_busy_ps.size
+
+
 def test_only_the_tuned_variant_changes_its_packing() -> None:
     assert len({id(plan) for plan in plans(packing="tuned")}) > 3
     assert len({id(plan) for plan in plans(packing="static")}) == 3

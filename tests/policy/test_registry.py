@@ -95,7 +95,7 @@ def test_an_int_becomes_a_float_where_one_is_declared() -> None:
     [
         ("batz", {}, "unknown policy 'batz'; did you mean 'bats'[?] accepted: bats, .* more"),
         ("bats", {"sample_page": 1}, "policy bats: unknown parameter 'sample_page'; did you mean"),
-        ("bats", {"sample_pages": 0}, "sample_pages: found 0, accepted 1 to inf"),
+        ("bats", {"sample_pages": 0}, "sample_pages: found 0, accepted 1 to 1000000"),
         ("bats", {"sample_pages": 2.5}, "found 2.5, accepted a value of type int"),
         ("bats", {"balancer": 1}, "found 1, accepted a value of type bool"),
         ("bats", {"cores": "fysical"}, "did you mean 'physical'"),
@@ -262,3 +262,13 @@ def _depth(policy: Any) -> int:
 
 def test_param_is_part_of_the_public_interface() -> None:
     assert param(1, low=0).metadata["low"] == 0
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e300, float("nan")])
+def test_numbers_are_finite_where_no_limit_is_declared(value: float) -> None:
+    with pytest.raises(ConfigurationError, match=r"soid_scale: found .*, accepted 0\.0 to 1e\+18"):
+        make_policy("cab_gto_profile", {"soid_scale": value})
+    with pytest.raises(
+        ConfigurationError, match=r"profile_s: found .*, accepted 0\.0 to 1000000\.0"
+    ):
+        make_policy("cab_gto_profile", {"profile_s": value})

@@ -70,3 +70,14 @@ def test_moves_cost_what_the_caches_held() -> None:
 def test_the_default_is_the_assumption() -> None:
     assert make_policy("cilk").parameters()["exchange_period_s"] == 0.01
     assert "exchange_period_s" not in make_policy("cilk_a").parameters()
+
+
+@pytest.mark.parametrize("kind", ["dram", "hbm"])
+def test_one_thread_executes_everything(kind: str) -> None:
+    machine = make_machine(domains=2, cores_per_domain=2, hbm_per_domain=True)
+    workload = small_workloads()["tree"]
+    done = simulate(machine, workload, make_policy(f"cilk_{kind}_1t"), events=True)
+    assert done.trace is not None
+    assert set(done.trace.events["worker"][done.trace.events["kind"] == EventKind.TASK_END]) == {0}
+    alone = simulate(machine, workload, make_policy(f"cilk_{kind}_1t"), workers=1)
+    assert done.makespan_s == alone.makespan_s
