@@ -135,8 +135,8 @@ class Laws(PlacedPolicy):
     do not apply) tasks go to the sockets of their data as in iteration 1, but a worker whose
     socket's pool is empty steals from those of others. With ``unpacked="worker_pools"`` only the
     topmost tasks of each socket do so, and cannot be stolen; tasks inside are spawned child first
-    into the pools of workers, and a worker that finds nothing in its socket steals from workers of others. How
-    LAWS-NC schedules inside a socket is not published.
+    into the pools of workers, and a worker that finds nothing in its socket steals from workers of
+    others. How LAWS-NC schedules inside a socket is not published.
 
     *A single iteration* cannot be profiled: data sizes are then those that the compiler derives
     from the size of the input, and the program is not checked for being CPU-bound.
