@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -42,21 +43,23 @@ def build_machine(entry: MachineEntry, base: Path) -> Machine:
     Parameters
     ----------
     entry : MachineEntry
-        Name or file, and costs that differ.
+        Name or file, and values that differ.
     base : Path
         Directory that relative files start from.
 
     Raises
     ------
     ConfigurationError
-        Unknown machine, wrong file or wrong cost.
+        Unknown machine, wrong file or wrong value.
     """
     is_file = entry.name.endswith((".yaml", ".yml"))
     name: str | Path = located(entry.name, base) if is_file else entry.name
-    machine = _loaded(name, _stamp(name))
+    costs = {key: value for key, value in entry.set.items() if key.startswith("costs.")}
+    others = {key: value for key, value in entry.set.items() if key not in costs}
+    machine = _loaded(name, _stamp(name), json.dumps(others, default=str))
     if entry.workers is not None:
         machine.place_workers(entry.workers, entry.pinning)
-    return with_costs(machine, entry.set) if entry.set else machine
+    return with_costs(machine, costs) if costs else machine
 
 
 def machine_named(name: str, base: Path) -> Machine:
@@ -84,8 +87,8 @@ def located(name: str, base: Path) -> Path:
 
 
 @lru_cache(maxsize=64)
-def _loaded(name: str | Path, _stamp: float) -> Machine:
-    return load_machine(name)
+def _loaded(name: str | Path, _stamp: float, changes: str) -> Machine:
+    return load_machine(name, json.loads(changes))
 
 
 def _stamp(name: str | Path) -> float:

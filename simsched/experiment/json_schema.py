@@ -307,7 +307,12 @@ def _complete_machine_entry(found: Json) -> None:
         several = isinstance(field.default, tuple)
         values = {"anyOf": [value, {"type": "array", "items": value}]} if several else value
         costs[f"costs.{name}"] = {**values, **one}
-    found["properties"]["set"] |= {"properties": costs, "additionalProperties": False}
+    sections = [name for name in MachineFile.model_fields if name not in {"costs", "sources"}]
+    found["properties"]["set"] |= {
+        "properties": costs,
+        "patternProperties": {rf"^({'|'.join(sections)})\\..": {}},
+        "additionalProperties": False,
+    }
 
 
 def _complete_workload_entry(found: Json) -> None:

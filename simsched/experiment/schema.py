@@ -72,7 +72,8 @@ class MachineEntry(Section):
     pinning : {"scatter", "compact"}
         Where fewer workers than threads go.
     set : dict of str to value
-        Runtime costs that differ from the file's, such as ``costs.steal: [1 us, 2 us]``.
+        Values that differ from the file's: costs of the runtime, such as ``costs.steal: [1 us, 2
+        us]``, and others that the file states, such as ``paths.remote_dram.node_weight: 1.5``.
     """
 
     name: Annotated[str, Field(min_length=1)]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
+from simsched.machine.changes import changed
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.machine.resolve import resolve
 from simsched.machine.schema import MachineFile, source_key, sourced_values
@@ -48,13 +50,16 @@ def machine_families() -> list[list[str]]:
     return list(families.values())
 
 
-def load_machine(name_or_path: str | Path) -> Machine:
+def load_machine(name_or_path: str | Path, changes: Mapping[str, Any] | None = None) -> Machine:
     """Return a machine.
 
     Parameters
     ----------
     name_or_path : str or Path
         Name of a shipped machine, or a YAML file (a path that ends in ``.yaml`` or ``.yml``).
+    changes : mapping of str to object, optional
+        Other values than the file's by their keys from the top, joined by dots; see
+        :func:`simsched.machine.changes.changed`.
 
     Returns
     -------
@@ -66,7 +71,7 @@ def load_machine(name_or_path: str | Path) -> Machine:
     ConfigurationError
         When there is no such machine or its file is wrong; the message names file, line and key.
     """
-    return _load(_find(name_or_path))[2]
+    return _load(_find(name_or_path), changes or {})[2]
 
 
 def check_machine(name_or_path: str | Path) -> list[str]:
@@ -108,11 +113,24 @@ def _find(name_or_path: str | Path) -> Path:
     return data_dir("machines") / f"{name_or_path}.yaml"
 
 
-def _load(path: Path) -> tuple[Document, MachineFile, Machine]:
+def _load(
+    path: Path, changes: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Document, MachineFile, Machine]:
     document = _read_extended(path, ())
+    file, machine = _resolved(document, path.stem)
+    if changes:
+        try:
+            document = changed(document, file, changes)
+            file, machine = _resolved(document, path.stem)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"machine {path.stem}: set: {error}") from error
+    return document, file, machine
+
+
+def _resolved(document: Document, name: str) -> tuple[MachineFile, Machine]:
     file = validate_document(document, MachineFile)
     try:
-        return document, file, resolve(file, path.stem)
+        return file, resolve(file, name)
     except FieldError as error:
         document.fail(error.loc, str(error))
 
