@@ -183,9 +183,9 @@ class Aats(PlacedPolicy):
     helps: str = param("weaker_first", choices=("weaker_first", "nobody"))
     within: str = param("random", choices=("random", "in_order"))
     snatching: str = param("none", choices=("none", "largest"))
-    helper_period_s: float = param(1e-3, low=1e-9, high=1e6)
+    helper_period_s: float = param(1e-3, low=1e-6, high=1e6)
     snatch_s: float = param(1e-5, low=0.0, high=1000.0)
-    look_s: float = param(1e-5, low=1e-9, high=1e6)
+    look_s: float = param(1e-5, low=1e-6, high=1e6)
     failed_steals: int = param(1, low=1)
 
     @property
