@@ -172,11 +172,19 @@ def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
         known = {_text(cell, key) for cell in chosen} - {None}
         if not known:
             raise ConfigurationError(f"{selector!r}: {unknown_name('key', key, _keys(cells))}")
+        if value not in known:  # the file may have blanks between parameters, or the user
+            alike = [name for name in known if name is not None and _packed(name) == _packed(value)]
+            value = min(alike, default=value)
         if value not in known:
             names = [str(name) for name in sorted(known, key=str)]
             raise ConfigurationError(f"{selector!r}: {unknown_name(key, value, names)}")
         chosen = [cell for cell in chosen if _text(cell, key) == value]
     return chosen
+
+
+def _packed(text: str) -> str:
+    """Return a text without blanks."""
+    return "".join(text.split())
 
 
 def _pairs(selector: str) -> list[tuple[str, str]]:

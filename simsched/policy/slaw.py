@@ -77,7 +77,8 @@ class Slaw(PlacedPolicy):
 
     Interpretations. The source has one number, INT, for the length of an interval and for the
     steals in it, a rate of 1; `steals_per_task` is that rate, since a worker can hardly lose more
-    tasks than it creates. Values, the scope of fresh tasks and the initial default are not
+    tasks than it creates: at 1 workers of a tree spawn child first after one interval, and only
+    those of flat loops come back. Values, the scope of fresh tasks and the initial default are not
     published. The locality-aware half of SLAW, groups of workers, is not described in the source
     and not modelled. Owners take their newest task, thieves the oldest of a random victim. A child
     that waits for others is spawned parent first.

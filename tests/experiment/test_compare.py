@@ -45,6 +45,12 @@ def test_a_policy_with_commas_in_brackets_is_one_word(cells: list[Cell]) -> None
     assert [(cell.policy, cell.seed) for cell in chosen] == [(name, 1)]
 
 
+def test_blanks_in_a_label_do_not_matter(cells: list[Cell]) -> None:
+    spaced = "random_stealing[spawn=parent_first, steal_take = newest]"
+    chosen = select_cells(cells, f"{spaced}, workload=FJ, iterations=1, seed=1")
+    assert [cell.seed for cell in chosen] == [1]
+
+
 @pytest.mark.parametrize(
     ("selector", "message"),
     [
