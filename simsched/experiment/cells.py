@@ -39,6 +39,7 @@ from simsched.experiment.schema import (
 )
 from simsched.machine.model import Machine
 from simsched.policy import Policy
+from simsched.policy.placement import PlacedPolicy
 from simsched.trace.metrics import metric_names
 from simsched.yaml_reader import Document, KeyPath, key_path, validate_document
 
@@ -321,6 +322,7 @@ class _Builder:
         found: list[Cell] = []
         machine_names, workload_names = labels(experiment.machines), labels(experiment.workloads)
         policy_names = labels(experiment.policies)
+        self._check_memory(experiment, machines, policies)
         for m, w in itertools.product(range(len(machines)), range(len(experiment.workloads))):
             machine, machine_content = machines[m]
             entry = experiment.machines[m]
@@ -347,6 +349,21 @@ class _Builder:
                     use.keys.add(cell.key)
                     found.append(cell)
         return found
+
+    def _check_memory(
+        self, experiment: Experiment, machines: list[Any], policies: list[Any]
+    ) -> None:
+        """Check that every machine has the kinds of memory that policies place data in."""
+        for (machine, _), (position, (policy, _)) in itertools.product(
+            machines, enumerate(policies)
+        ):
+            if isinstance(policy, PlacedPolicy):
+                try:
+                    policy.check_memory(machine)
+                except ModelError as error:
+                    _fail(
+                        self.document, ("policies", position), experiment.policies[position], error
+                    )
 
     def _seed(self, use: WorkloadUse, seed: int) -> int:
         """Return the seed of the workload in a run."""

@@ -23,6 +23,7 @@ from simsched.formats import check_name
 from simsched.machine.model import Machine
 from simsched.policy.base import Placement, Policy, View, param
 from simsched.policy.subgraphs import preorder
+from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -88,6 +89,21 @@ class PlacedPolicy(Policy):
         except ConfigurationError as error:
             name = type(self).name or type(self).__name__
             raise ConfigurationError(f"policy {name}: parameter placement: {error}") from error
+
+    def check_memory(self, machine: Machine) -> None:
+        """Check that a machine has the kind of memory that the placement asks for.
+
+        Raises
+        ------
+        ModelError
+            It has not; the message names policy and parameter.
+        """
+        threads = machine.place_workers(1)
+        domain = machine.core_domain[machine.thread_core[threads]]
+        program = Workload("one task", build_graph([0.0]))
+        PlacedPolicy.place(
+            self, View(machine, program, threads, domain, np.random.default_rng(0)), None
+        )
 
     def place(self, view: View, state: Any) -> Placement:
         """Return what the chosen placement says.

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError, SimschedError
+from simsched.api import load_experiment
+from simsched.errors import ConfigurationError, ModelError, SimschedError
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.inputs import check_fits, with_costs
 from simsched.machine import load_machine
@@ -182,3 +183,20 @@ def test_costs_are_times_and_one_is_a_size() -> None:
     )
     assert machine.costs.device_chunk_bytes == 8 * 2**20
     assert machine.costs.device_allocation_ps == 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("cilk_c", r"policies\[1\]: .*cached_dram.*knl_snc4_flat: no memory node has a"),
+        ("laws_h[placement=cached_dram]", r"policies\[1\]"),
+    ],
+)
+def test_memory_that_a_machine_lacks_is_told_before_anything_runs(
+    policy: str, message: str
+) -> None:
+    machines = ["knl_snc4_cache", "knl_snc4_flat"]
+    experiment = {"name": "m", "machines": machines, "workloads": ["heat_small"]}
+    with pytest.raises(ModelError, match=message):
+        plan_experiment(load_experiment({**experiment, "policies": ["cilk", policy]}))
+    plan_experiment(load_experiment({**experiment, "policies": ["cilk", "bats"]}))
