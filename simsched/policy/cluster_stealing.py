@@ -17,7 +17,6 @@ from simsched.policy.base import (
     AcquireStep,
     EngineState,
     Plan,
-    Preempt,
     Transfer,
     View,
     param,
@@ -42,27 +41,29 @@ class Clusters:
         Workers of each cluster, ascending.
     cluster_of : list of int
         Cluster of each worker.
-    busy_until_ps : dict of int to list of int
+    arrival_ps : dict of int to list of int
         For each sender, when its messages arrive.
     load : dict of int to int
         Last reported load of each worker.
+    thieves : set of int
+        Workers that have stolen what they are about to execute.
     """
 
     members: list[list[int]]
     cluster_of: list[int]
-    busy_until_ps: dict[int, list[int]] = field(default_factory=dict)
+    arrival_ps: dict[int, list[int]] = field(default_factory=dict)
     load: dict[int, int] = field(default_factory=dict)
+    thieves: set[int] = field(default_factory=set)
 
     def in_flight(self, sender: int, now_ps: int) -> int:
         """Return how many messages of a sender have not arrived yet."""
-        left = [end for end in self.busy_until_ps.get(sender, []) if end > now_ps]
-        self.busy_until_ps[sender] = left
-        return len(left)
+        left = [end for end in self.arrival_ps.get(sender, []) if end >= now_ps]
+        self.arrival_ps[sender] = left
+        return sum(end > now_ps for end in left)
 
-    def sent(self, sender: int, now_ps: int, delay_s: float) -> None:
-        """Note a message."""
-        end = now_ps + max(1, round(delay_s / 1e-12))
-        self.busy_until_ps.setdefault(sender, []).append(end)
+    def is_answered(self, sender: int, now_ps: int) -> bool:
+        """Return whether a message of a sender arrives right now."""
+        return now_ps in self.arrival_ps.get(sender, [])
 
     def other_cluster(self, cluster: int, rng: np.random.Generator) -> int:
         """Return a random other cluster."""
@@ -75,20 +76,12 @@ class ClusterPolicy(PlacedPolicy):
 
     Parameters
     ----------
-    message_s : float
-        Time in seconds that a message between clusters takes, there and back.
-    period_s : float
-        Time in seconds between two looks: of workers with nothing to do for work elsewhere, of
-        others at their queues, of coordinators at the load of their clusters.
+    message_factor : float
+        Time that a task takes to another worker, request included, in units of what a steal costs
+        between the two on this machine.
     """
 
-    message_s: float = param(1e-4, low=1e-12)
-    period_s: float = param(1e-4, low=1e-12, high=1e6)
-
-    @property
-    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks in seconds."""
-        return self.period_s
+    message_factor: float = param(1.0, low=0.0, high=1e3)
 
     def start(self, view: View) -> Clusters:
         """Return the clusters."""
@@ -96,27 +89,75 @@ class ClusterPolicy(PlacedPolicy):
         members = [np.flatnonzero(view.worker_domain == d).tolist() for d in domains]
         return Clusters(members, np.searchsorted(domains, view.worker_domain).tolist())
 
-    def _waiting_ask(self, view: View, state: Clusters) -> tuple[Preempt | Transfer, ...]:
-        """Return what the waiting workers send for."""
-        live = _live(view)
-        waiting = [w for w in range(view.n_workers) if live.is_waiting(w)]
-        found = [self.on_idle(view, state, w) for w in waiting]
-        return tuple(request for request in found if isinstance(request, (Preempt, Transfer)))
-
     def _plan(self, *steps: AcquireStep) -> Plan:
         """Return the plan with some steps."""
         return Plan(acquire=steps, spawn_order=PARENT_FIRST, roots="first")
 
-    def _ask(self, clusters: Clusters, now_ps: int, sender: int, victim: int, to: int) -> Transfer:
-        """Return the request of a sender for a task of a victim, and note it."""
-        clusters.sent(sender, now_ps, self.message_s)
-        return Transfer(0, victim, 0, to, 1, self.message_s, "oldest")
+    def _send(self, view: View, state: Clusters, sender: int, victim: int, to: int) -> Transfer:
+        """Return the message that lets a task of a victim go to a worker, and note it."""
+        machine, thread = view.machine, view.worker_thread
+        cost = machine.costs.steal_ps
+        distance = machine.thread_distance(int(thread[victim]), int(thread[to]))
+        delay_ps = max(1, round(self.message_factor * cost[min(distance, len(cost) - 1)]))
+        state.arrival_ps.setdefault(sender, []).append(_live(view).now_ps() + delay_ps)
+        return Transfer(0, victim, 0, to, 1, delay_ps * 1e-12, "oldest")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskingPolicy(ClusterPolicy):
+    """Base of the policies in which clusters ask each other for tasks.
+
+    Parameters
+    ----------
+    period_s : float
+        Time in seconds between two looks: of workers with nothing to do for work elsewhere, of
+        coordinators at the load of their clusters. An answer that brings nothing is followed by the
+        next request at the next look, not at once.
+    """
+
+    period_s: float = param(1e-4, low=1e-9, high=1e6)
+
+    @property
+    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
+        """Time between two looks in seconds."""
+        return self.period_s
+
+    def on_idle(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+        """Return the request that a worker which has found nothing causes.
+
+        After an answer that has brought nothing it is left to the timer: where messages take next
+        to no time, workers would do nothing but ask.
+        """
+        if state.is_answered(self._sender(state, worker), _live(view).now_ps()):
+            return None
+        return self._request(view, state, worker)
+
+    def on_timer(self, view: View, state: Clusters) -> tuple[Transfer, ...]:
+        """Return the requests of workers that wait and have none under way."""
+        live = _live(view)
+        waiting = [w for w in range(view.n_workers) if live.is_waiting(w)]
+        found = [self._request(view, state, w) for w in waiting]
+        return tuple(request for request in found if request is not None)
+
+    def _sender(self, state: Clusters, worker: int) -> int:
+        """Return who asks for a worker: the first one of its cluster."""
+        return state.members[state.cluster_of[worker]][0]
+
+    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+        """Return what is asked for because a worker has nothing, None for nothing."""
+        raise NotImplementedError
+
+    def _ask_any(self, view: View, state: Clusters, sender: int) -> Transfer:
+        """Return the request for a task of a random worker of a random other cluster."""
+        asked = state.members[state.other_cluster(state.cluster_of[sender], view.rng)]
+        victim = asked[int(view.rng.integers(len(asked)))]
+        return self._send(view, state, sender, victim, sender)
 
 
 @register("random_pushing")
 @dataclass(frozen=True, kw_only=True)
 class RandomPushing(ClusterPolicy):
-    """Random pushing (RP): whoever has many tasks sends some away; nobody steals.
+    """Random pushing (RP): whoever generates many tasks sends some away; nobody steals.
 
     Parameters
     ----------
@@ -127,11 +168,13 @@ class RandomPushing(ClusterPolicy):
 
     Notes
     -----
-    A worker whose queue is longer than the threshold sends the oldest task to a uniformly random
-    other worker, inside or outside its cluster, and goes on; the task arrives after `message_s`. A
-    worker with an empty queue waits. The source looks at the queue after each spawn; here all
-    queues are looked at every `period_s`, and each sends at most one task at a time. Thresholds are
-    not published.
+    A worker that has generated a task (spawned it, or ended the last one for which it waited) and
+    whose queue, with this task, is longer than the threshold sends its oldest task to a uniformly
+    random other worker, inside or outside its cluster, and goes on. It keeps the task if as many as
+    allowed are on their way. Tasks with which iterations begin, and those that arrive, count
+    as the first worker's. A worker with an empty queue waits; one that receives tasks does not
+    send them on before it generates some. A push takes as long as a steal, although it asks for
+    nothing. Thresholds are not published.
 
     References
     ----------
@@ -147,21 +190,23 @@ class RandomPushing(ClusterPolicy):
         """Return the plan in which workers look at their own queue only."""
         return self._plan(OWN)
 
-    def on_timer(self, view: View, state: Clusters) -> tuple[Preempt | Transfer, ...]:
-        """Return one push for every queue that is too long."""
-        live, pushes = _live(view), []
-        now = live.now_ps()
-        for worker in range(view.n_workers if view.n_workers > 1 else 0):
-            too_long = live.queue_length(0, worker) > self.threshold
-            if too_long and state.in_flight(worker, now) < self.most_in_flight:
-                peer = (worker + 1 + int(view.rng.integers(view.n_workers - 1))) % view.n_workers
-                pushes.append(self._ask(state, now, worker, worker, peer))
-        return tuple(pushes)
+    def on_ready(
+        self, view: View, state: Clusters, task: int, worker: int
+    ) -> tuple[Transfer, ...] | None:
+        """Return the push of a worker whose queue a new task makes too long."""
+        live, sender = _live(view), max(worker, 0)
+        too_long = live.queue_length(0, sender) + 1 > self.threshold
+        if view.n_workers == 1 or not too_long:
+            return None
+        if state.in_flight(sender, live.now_ps()) >= self.most_in_flight:
+            return None
+        peer = (sender + 1 + int(view.rng.integers(view.n_workers - 1))) % view.n_workers
+        return (self._send(view, state, sender, sender, peer),)
 
 
 @register("chs")
 @dataclass(frozen=True, kw_only=True)
-class Chs(ClusterPolicy):
+class Chs(AskingPolicy):
     """Cluster-aware hierarchical stealing (CHS): along a tree of workers, then between its roots.
 
     Parameters
@@ -190,27 +235,23 @@ class Chs(ClusterPolicy):
         rank = tree_ranks(state.members, view.n_workers, self.arity)
         return self._plan(OWN, AcquireStep("worker", "same_domain", "oldest", rank=rank))
 
-    def on_idle(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
         """Return the request of the root, when the whole cluster is idle."""
         live, cluster = _live(view), state.cluster_of[worker]
-        members, now = state.members[cluster], live.now_ps()
+        members = state.members[cluster]
         root = members[0]
         others_wait = all(live.is_waiting(w) for w in members if w != worker)
-        if len(state.members) == 1 or not others_wait or state.in_flight(root, now):
+        if len(state.members) == 1 or not others_wait or state.in_flight(root, live.now_ps()):
             return None
         asked = state.members[state.other_cluster(cluster, view.rng)]
         order = [asked[i] for i in preorder_of_tree(len(asked), self.arity)]
         victim = next((w for w in order if live.queue_length(0, w)), asked[0])
-        return self._ask(state, now, root, victim, root)
-
-    def on_timer(self, view: View, state: Clusters) -> tuple[Preempt | Transfer, ...]:
-        """Return the requests of clusters that are idle and have not asked yet."""
-        return self._waiting_ask(view, state)
+        return self._send(view, state, root, victim, root)
 
 
 @register("cls")
 @dataclass(frozen=True, kw_only=True)
-class Cls(ClusterPolicy):
+class Cls(AskingPolicy):
     """Cluster-aware load-based stealing (CLS): a coordinator fetches tasks ahead of need.
 
     Parameters
@@ -244,45 +285,44 @@ class Cls(ClusterPolicy):
     def on_idle(self, view: View, state: Clusters, worker: int) -> Transfer | None:
         """Report that there is no load; return the coordinator's request if that is too little."""
         state.load[worker] = 0
-        return self._request(view, state, state.cluster_of[worker])
+        return super().on_idle(view, state, worker)
 
-    def on_timer(self, view: View, state: Clusters) -> tuple[Preempt | Transfer, ...]:
+    def on_timer(self, view: View, state: Clusters) -> tuple[Transfer, ...]:
         """Report all loads; return the requests of the coordinators."""
         live = _live(view)
         state.load = {w: live.queue_length(0, w) for w in range(view.n_workers)}
-        found = [self._request(view, state, cluster) for cluster in range(len(state.members))]
-        return tuple(request for request in found if isinstance(request, (Preempt, Transfer)))
+        found = [self._request(view, state, members[0]) for members in state.members]
+        return tuple(request for request in found if request is not None)
 
-    def _request(self, view: View, state: Clusters, cluster: int) -> Transfer | None:
+    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
         """Return the request of a cluster's coordinator, None when it has load enough."""
-        members, now = state.members[cluster], _live(view).now_ps()
+        members = state.members[state.cluster_of[worker]]
         load = sum(state.load.get(w, 0) for w in members)
-        enough = load >= self.threshold * len(members)
-        if (
-            len(state.members) == 1
-            or enough
-            or state.in_flight(members[0], now) >= self.most_in_flight
-        ):
+        if len(state.members) == 1 or load >= self.threshold * len(members):
             return None
-        asked = state.members[state.other_cluster(cluster, view.rng)]
-        victim = asked[int(view.rng.integers(len(asked)))]
-        return self._ask(state, now, members[0], victim, members[0])
+        if state.in_flight(members[0], _live(view).now_ps()) >= self.most_in_flight:
+            return None
+        return self._ask_any(view, state, members[0])
 
 
 @register("crs")
 @dataclass(frozen=True, kw_only=True)
-class Crs(ClusterPolicy):
+class Crs(AskingPolicy):
     """Cluster-aware random stealing (CRS): local steals go on while one remote steal is under way.
 
     Notes
     -----
-    A worker that finds no work in its cluster asks a random worker of a random other cluster for a
-    task, unless an earlier request of its own has not been answered; meanwhile it steals from
-    random workers of its cluster. In the source the request goes out before the first local steal,
-    also where that one succeeds. The answer is not cancelled if it has found work; the task then
-    waits in its queue. A request finds what the victim has at the time when it is sent. A waiting
-    worker asks again when an answer brings nothing, and every `period_s`; tasks of its cluster wake
-    it.
+    A worker whose own queue is empty asks a random worker of a random other cluster for a task,
+    unless an earlier request of its own has not been answered, and steals from random workers of
+    its cluster meanwhile. The answer is not cancelled if that succeeds; the task then waits in the
+    worker's queue.
+
+    Differences from algorithm 4: where a local steal succeeds, the request goes out when the steal
+    is over and its task starts, not before the steal. A request finds what the victim has at the
+    time when it is sent. A task that arrives while the worker's queue is not empty is the next one
+    that the worker takes; in the source it enters at the end of thieves. A waiting worker does not
+    search again and again but is woken by tasks of its cluster, and asks again at the next look,
+    every `period_s`, not as soon as an answer brings nothing.
 
     References
     ----------
@@ -294,18 +334,32 @@ class Crs(ClusterPolicy):
         """Return random stealing inside clusters."""
         return self._plan(OWN, IN_CLUSTER)
 
-    def on_idle(self, view: View, state: Clusters, worker: int) -> Transfer | None:
-        """Return the request to another cluster, if none is under way."""
-        now = _live(view).now_ps()
-        if len(state.members) == 1 or state.in_flight(worker, now):
-            return None
-        asked = state.members[state.other_cluster(state.cluster_of[worker], view.rng)]
-        victim = asked[int(view.rng.integers(len(asked)))]
-        return self._ask(state, now, worker, victim, worker)
+    def on_acquire(
+        self, view: View, state: Clusters, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Note a local steal: the own queue is empty."""
+        if instance != worker:
+            state.thieves.add(worker)
 
-    def on_timer(self, view: View, state: Clusters) -> tuple[Preempt | Transfer, ...]:
-        """Return the requests of workers that wait without having asked."""
-        return self._waiting_ask(view, state)
+    def on_start(
+        self, view: View, state: Clusters, task: int, worker: int
+    ) -> tuple[Transfer, ...] | None:
+        """Return the request to another cluster that goes with a local steal."""
+        if worker not in state.thieves:
+            return None
+        state.thieves.remove(worker)
+        request = self._request(view, state, worker)
+        return None if request is None else (request,)
+
+    def _sender(self, state: Clusters, worker: int) -> int:
+        """Return who asks for a worker: itself."""
+        return worker
+
+    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+        """Return the request to another cluster, if none is under way."""
+        if len(state.members) == 1 or state.in_flight(worker, _live(view).now_ps()):
+            return None
+        return self._ask_any(view, state, worker)
 
 
 def preorder_of_tree(n: int, arity: int, root: int = 0) -> list[int]:

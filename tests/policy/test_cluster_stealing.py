@@ -1,14 +1,16 @@
 """Random pushing, hierarchical, load-based and cluster-aware random stealing."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from simsched.engine.run import Run, simulate
+from simsched.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import Transfer
+from simsched.policy.base import Transfer, View
 from simsched.policy.cluster_stealing import (
     ClusterPolicy,
     Clusters,
@@ -23,7 +25,9 @@ from simsched.workload.graph import Workload
 from simsched.workload.spawn_tree import equal_parts, grow
 
 MESSAGE_S = 2e-4
-COSTS = small_machines()["two_domains"].costs
+COSTS = replace(
+    small_machines()["two_domains"].costs, steal_ps=(100_000, 200_000, round(MESSAGE_S * 1e12))
+)
 CLUSTERS = make_machine(domains=3, cores_per_domain=4, costs=COSTS)
 
 
@@ -68,7 +72,7 @@ def test_ranks_stay_inside_a_cluster() -> None:
 
 @pytest.mark.parametrize("policy", ["random_pushing", "chs", "cls", "crs"])
 def test_all_clusters_take_part(policy: str) -> None:
-    found = run(policy, message_s=MESSAGE_S)
+    found = run(policy)
     busy = found.summary.worker_busy_ps.reshape(3, 4).sum(axis=1)
     assert busy.min() > 0.1 * busy.sum()
     serial = 256 * 1e-3
@@ -77,7 +81,7 @@ def test_all_clusters_take_part(policy: str) -> None:
 
 @pytest.mark.parametrize("policy", ["chs", "cls", "crs"])
 def test_steals_without_a_message_stay_inside_clusters(policy: str) -> None:
-    steals = events(run(policy, message_s=MESSAGE_S), EventKind.STEAL)
+    steals = events(run(policy), EventKind.STEAL)
     assert len(steals["task"])
     assert np.array_equal(steals["worker"] // 4, steals["arg0"] // 4)
 
@@ -86,20 +90,22 @@ def test_steals_without_a_message_stay_inside_clusters(policy: str) -> None:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """When each message was sent, and by whom; filled by runs that follow."""
     messages: list[tuple[int, int]] = []
-    ask = ClusterPolicy._ask
+    send = ClusterPolicy._send
 
     def noted(
-        self: ClusterPolicy, clusters: Clusters, now_ps: int, sender: int, victim: int, to: int
+        self: ClusterPolicy, view: View, state: Clusters, sender: int, victim: int, to: int
     ) -> Transfer:
-        messages.append((now_ps, sender))
-        return ask(self, clusters, now_ps, sender, victim, to)
+        assert view.state is not None
+        messages.append((view.state.now_ps(), sender))
+        assert len(messages) < 10_000, "messages without end"
+        return send(self, view, state, sender, victim, to)
 
-    monkeypatch.setattr(ClusterPolicy, "_ask", noted)
+    monkeypatch.setattr(ClusterPolicy, "_send", noted)
     return messages
 
 
 def test_a_worker_of_crs_has_one_request_under_way(sent: list[tuple[int, int]]) -> None:
-    run("crs", message_s=MESSAGE_S)
+    run("crs")
     last: dict[int, int] = {}
     for time, worker in sent:
         assert worker not in last or time >= last[worker] + round(MESSAGE_S * 1e12)
@@ -108,7 +114,7 @@ def test_a_worker_of_crs_has_one_request_under_way(sent: list[tuple[int, int]]) 
 
 
 def test_local_steals_of_crs_go_on_meanwhile(sent: list[tuple[int, int]]) -> None:
-    found = run("crs", message_s=5e-3)
+    found = run("crs", message_factor=25.0)
     span: dict[int, list[tuple[int, int]]] = {}
     for time, worker in sent:
         span.setdefault(worker, []).append((time, time + 5 * 10**9))
@@ -123,7 +129,7 @@ def test_local_steals_of_crs_go_on_meanwhile(sent: list[tuple[int, int]]) -> Non
 def test_a_cluster_of_chs_asks_only_when_all_of_it_is_idle(
     sent: list[tuple[int, int]],
 ) -> None:
-    found = run("chs", message_s=MESSAGE_S)
+    found = run("chs")
     started, ended = (events(found, kind) for kind in (EventKind.TASK_START, EventKind.TASK_END))
     end_of = dict(zip(ended["task"].tolist(), ended["time_ps"].tolist(), strict=True))
     leaves = set(tree().graph.leaves.tolist())
@@ -161,18 +167,109 @@ def test_one_cluster_is_random_stealing(policy: str) -> None:
 
 
 def test_clusters_of_cls_fetch_before_they_are_idle() -> None:
-    never = run("cls", message_s=MESSAGE_S, threshold=0)
+    never = run("cls", threshold=0)
     assert not len(events(never, EventKind.TRANSFER)["task"])
-    requests = events(run("cls", message_s=MESSAGE_S, threshold=2), EventKind.TRANSFER)
+    requests = events(run("cls", threshold=2), EventKind.TRANSFER)
     assert len(requests["task"])
 
 
-def test_pushing_leaves_the_threshold_and_bounds_what_is_under_way() -> None:
-    limits = {"threshold": 3, "most_in_flight": 2}
-    found = run("random_pushing", message_s=1e-3, **limits)
-    messages = events(found, EventKind.TRANSFER)
-    assert len(messages["task"])
+def test_pushing_leaves_the_threshold_alone() -> None:
+    found = run("random_pushing", threshold=3)
+    assert len(events(found, EventKind.TRANSFER)["task"])
     assert not len(events(found, EventKind.STEAL)["task"])
     none = run("random_pushing", threshold=10_000)
     assert not len(events(none, EventKind.TRANSFER)["task"])
     assert none.summary.worker_busy_ps.astype(bool).sum() == 1
+
+
+@pytest.mark.parametrize(("threshold", "pushes"), [(0, 3), (1, 1), (2, 0)])
+def test_the_new_task_counts_for_the_threshold(threshold: int, pushes: int) -> None:
+    # The root, which enters the first queue, and its two children.
+    found = run("random_pushing", workload=tree(leaves=2), threshold=threshold)
+    assert len(events(found, EventKind.TRANSFER)["task"]) == pushes
+
+
+def test_tasks_are_pushed_when_they_are_generated() -> None:
+    # The queues were looked at once in a period, which sent one task each at a time.
+    found = run("random_pushing")
+    ready, pushes = events(found, EventKind.TASK_READY), events(found, EventKind.TRANSFER)
+    generated = {(t, w) for t, w in zip(ready["time_ps"], ready["worker"], strict=True) if w >= 0}
+    times = pushes["time_ps"].tolist()
+    assert set(zip(times, pushes["arg0"].tolist(), strict=True)) <= generated
+    assert len(times) > 4
+    assert min(np.diff(times)) < 1_000_000  # a look took place every 100 us
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_pushes_under_way_are_bounded(most: int, sent: list[tuple[int, int]]) -> None:
+    # Everything that is pushed takes as long, to whichever worker.
+    costs = replace(COSTS, steal_ps=(round(MESSAGE_S * 1e12),))
+    machine = make_machine(domains=3, cores_per_domain=4, costs=costs)
+    run("random_pushing", machine, threshold=0, most_in_flight=most)
+    under_way = [
+        sum(0 <= now - time < costs.steal_ps[0] for time, other in sent if other == sender)
+        for now, sender in sent
+    ]
+    assert max(under_way) == most
+
+
+def test_a_local_steal_of_crs_goes_with_a_request(sent: list[tuple[int, int]]) -> None:
+    # Workers asked other clusters only when their local steals had failed.
+    found = run("crs")
+    stolen = set(events(found, EventKind.STEAL)["task"].tolist())
+    starts = events(found, EventKind.TASK_START)
+    columns = (starts[name].tolist() for name in ("time_ps", "worker", "task"))
+    thefts = [(start, w) for start, w, task in zip(*columns, strict=True) if task in stolen]
+    assert thefts
+    for start, thief in thefts:
+        requests = [time for time, worker in sent if worker == thief and time <= start]
+        assert requests
+        assert start - requests[-1] < COSTS.steal_ps[2]
+
+
+@pytest.mark.parametrize("policy", ["random_pushing", "chs", "cls", "crs"])
+def test_messages_take_what_steals_cost(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # They took 100 us on every machine, whatever a steal between clusters cost there.
+    taken = set()
+    send = ClusterPolicy._send
+
+    def noted(
+        self: ClusterPolicy, view: View, state: Clusters, sender: int, victim: int, to: int
+    ) -> Transfer:
+        message = send(self, view, state, sender, victim, to)
+        taken.add((victim // 4 == to // 4, round(message.delay_s * 1e12)))
+        return message
+
+    monkeypatch.setattr(ClusterPolicy, "_send", noted)
+    run(policy, message_factor=2.5)
+    within = {(True, 500_000)} if policy == "random_pushing" else set()
+    assert taken == within | {(False, round(2.5 * MESSAGE_S * 1e12))}
+
+
+@pytest.mark.parametrize("policy", ["random_pushing", "chs", "cls", "crs"])
+@pytest.mark.parametrize("factor", [float("inf"), 1e300, -1.0])
+def test_messages_take_a_time_that_makes_sense(policy: str, factor: float) -> None:
+    # OverflowError in the middle of a run.
+    with pytest.raises(ConfigurationError, match=r"message_factor: .* accepted 0\.0 to 1000"):
+        make_policy(policy, {"message_factor": factor})
+
+
+@pytest.mark.parametrize("policy", ["random_pushing", "chs", "cls", "crs"])
+def test_messages_that_take_no_time_are_not_sent_without_end(
+    policy: str, sent: list[tuple[int, int]]
+) -> None:
+    # An answer that brought nothing was followed by the next request at once, a picosecond later.
+    found = run(policy, workload=tree(leaves=32, ops=1e7), message_factor=0.0)
+    looks = found.summary.makespan_ps // 100_000_000 + 1
+    assert 0 < len(sent) < 12 * looks + 32 * 12
+
+
+@pytest.mark.parametrize("policy", ["chs", "cls", "crs"])
+def test_an_answer_that_brings_nothing_is_followed_at_the_next_look(
+    policy: str, sent: list[tuple[int, int]]
+) -> None:
+    # Waiting workers that had asked before they waited asked again when the answer arrived.
+    run(policy, workload=tree(leaves=8), period_s=3e-4)
+    assert any(time % 300_000_000 for time, _ in sent)
+    message_ps = round(MESSAGE_S * 1e12)
+    assert not any((time + message_ps, worker) in sent for time, worker in sent)
