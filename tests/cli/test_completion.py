@@ -57,7 +57,10 @@ LINES = [
     ("simsched run quickstart -w heat_small[row", {"heat_small[rows="}),
     ("simsched run quickstart --set see", {"seeds="}),
     ("simsched run quickstart --backend ", {"native", "simpy"}),
-    ("simsched show machine knl_snc4", {"knl_snc4_cache", "knl_snc4_flat"}),
+    (
+        "simsched show machine knl_snc4",
+        {"knl_snc4_cache", "knl_snc4_flat", "knl_snc4_hybrid"},
+    ),
     ("simsched show policy slaw", {"slaw"}),
     ("simsched show workload queens", {"queens", "queens_15", "queens_20"}),
     ("simsched compare bats cilk_dram", {"cilk_dram", "cilk_dram_1t"}),
