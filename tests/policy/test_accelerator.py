@@ -9,7 +9,7 @@ import pytest
 
 from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError
+from simsched.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy, policy_from_spec
 from simsched.policy.accelerator_pool import CpuSidePool
@@ -17,7 +17,7 @@ from simsched.policy.base import Transfer
 from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
 from simsched.policy.gpu_sharing import drf_partition, warp_quota
 from simsched.policy.predictors import train, trained
-from simsched.policy.timegraph import replenished
+from simsched.policy.timegraph import periods_until, replenished
 from simsched.report.descriptions import policy_document
 from simsched.report.listing import describe_policy
 from simsched.trace.metrics import run_metrics
@@ -174,6 +174,35 @@ def test_reservations(backend: str, reservation: str, expected: list[float]) -> 
         prediction_s=0.0,
     )
     assert times_ms(found) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("cost_s", [None, 3.0, 12.0])
+def test_many_replenishments_are_one_formula(cost_s: float | None) -> None:
+    for left_s in (-31.0, -10.0, 0.0, 3.0, 5.0):
+        found, n = left_s, 0
+        while not (found > 0.0 if cost_s is None else found >= cost_s):
+            found, n = replenished(found, 5.0, cost_s or 0.0), n + 1
+        assert periods_until(left_s, 5.0, cost_s) == n
+        assert n == 0 or replenished(left_s, 5.0, cost_s or 0.0, n) == found
+
+
+def test_small_budgets_take_many_periods(backend: str) -> None:
+    # C = 0.007, T = 10, in ms: 0.007 - 6 = -5.993 at 6; 5.993 / 0.007 = 856.1, so 857 periods.
+    tasks = [{"kind": GPU, "ms": 6} for _ in range(2)]
+    given = {"period_s": 10e-3, "decision_s": 0.0}
+    found = run(backend, "timegraph_pe", programs(tasks), capacity_s=7e-6, **given)
+    assert times_ms(found) == pytest.approx([0, 8570], abs=1e-6)
+    # Six million periods of 10 ms, which used to be counted one by one, are more than an hour.
+    message = r"capacity_s and period_s: found 1e-09 and 0.01, .* sleeps 6e\+04 s .* at most 3990 s"
+    with pytest.raises(ConfigurationError, match=message):
+        run(backend, "timegraph_pe", programs(tasks), capacity_s=1e-9, **given)
+
+
+@pytest.mark.parametrize("reservation", ["pe", "ae"])
+def test_reservations_need_predictable_response_time(reservation: str) -> None:
+    message = f"reservation: found '{reservation}', accepted 'none' with policy 'ht'"
+    with pytest.raises(ConfigurationError, match=message):
+        make_policy("timegraph_ht", {"reservation": reservation})
 
 
 def test_formulas_of_baymax() -> None:
