@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -355,6 +356,30 @@ def test_partitions_slow_kernels_down_and_keep_them_apart(backend: str) -> None:
     result = run(backend, "spatial_qos", programs(tasks))
     assert times_ms(result) == [0, 0]
     assert ends_ms(result) == pytest.approx([20, 10])
+
+
+@pytest.mark.parametrize("clock", [1.0, 2.0])
+def test_a_switch_takes_as_long_as_saving_the_context(backend: str, clock: float) -> None:
+    machine = load_machine("k40_server")
+    fast = tuple(replace(g, ops_per_s=g.ops_per_s * clock) for g in machine.core_groups)
+    machine = replace(machine, core_groups=fast)
+    alone = [{"kind": GPU, "ms": 10 * clock, "app": 0, "share": 500}]
+    batch = {"kind": GPU, "ms": 10 * clock, "app": 1, "share": 500}
+    # Registers and shared memory, 304 KiB: of 8 multiprocessors, or a sixteenth of each of 15. At
+    # the bandwidth of the memory, whatever the clock; nothing where no batch kernel is there.
+    saved_ms = {"spart": 8 * 304 * 1024 / 288e6, "smk": 15 / 16 * 304 * 1024 / 288e6}
+    for policy, expected in saved_ms.items():
+        for tasks, wait_ms in ((alone, 0.0), ([*alone, batch], expected)):
+            result = simulate(
+                machine, programs(tasks), make_policy(policy), backend=backend, events=True
+            )
+            assert ends_ms(result)[0] == pytest.approx(10 + wait_ms, rel=1e-9), policy
+
+
+def test_a_kernel_without_another_side_has_the_whole_device(backend: str) -> None:
+    for application in (0, 1):
+        tasks = [{"kind": GPU, "ms": 10, "app": application}]
+        assert ends_ms(run(backend, "spart", programs(tasks))) == [10]
 
 
 def test_shares_change_when_kernels_begin_and_end(backend: str) -> None:
