@@ -192,6 +192,14 @@ def test_shares_divide_the_slots(name: str) -> None:
     assert wave.count(0) == 6
 
 
+@pytest.mark.parametrize("name", ["fair", "capacity", "dynamic_priority"])
+def test_shares_without_a_user_are_refused(name: str) -> None:
+    mix = make_workload("mapreduce_mix", {"jobs": 2, "users": 2, "large_share": 0.0})
+    message = "parameter shares: found 3 shares, accepted at most 2, one for each user"
+    with pytest.raises(ConfigurationError, match=message):
+        run(name, cluster(), mix, shares="1,2,3")
+
+
 @pytest.mark.parametrize("shares", ["", "1,0", "a", "1,,2"])
 def test_shares_are_numbers_above_zero(shares: str) -> None:
     with pytest.raises(ConfigurationError, match="policy fair: parameter shares: found"):
