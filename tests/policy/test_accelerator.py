@@ -270,6 +270,23 @@ def test_two_batch_copies_at_once_in_a_direction(backend: str) -> None:
     assert times_ms(run(backend, "baymax_np", programs(tasks), **BAYMAX)) == [0] * 6
 
 
+@pytest.mark.parametrize(("link_mb_per_s", "at_once"), [(16400, 4), (9500, 2), (4700, 1)])
+@pytest.mark.parametrize("kind", [IN, OUT])
+def test_batch_copies_at_once_follow_from_the_machines_link(
+    backend: str, kind: int, link_mb_per_s: float, at_once: int
+) -> None:
+    # floor(16400 / 3150) - 1 = 4, floor(9500 / 3150) - 1 = 2; floor(4700 / 3150) - 1 = 0 would
+    # leave none, so one.
+    machine = load_machine("k40_server")
+    links = tuple(replace(x, bandwidth_bytes_per_s=link_mb_per_s * 1e6) for x in machine.links)
+    machine = replace(machine, links=links)
+    tasks = [{"kind": kind, "mb": 31.5, "share": 1, "app": 1 + i % 3} for i in range(6)]
+    policy = make_policy("baymax", BAYMAX)
+    result = simulate(machine, programs(tasks), policy, backend=backend, events=True)
+    starts = [10.0 * (i // at_once) for i in range(6)]
+    assert times_ms(result) == pytest.approx(starts)
+
+
 def test_pinned_batch_copies_need_headroom(backend: str) -> None:
     # 20 ms of pinned copy do not fit into 100 - 90; after the query they do.
     tasks = [
