@@ -63,7 +63,8 @@ def references_command(
 
     def progress(reference: Reference) -> None:
         if not quiet and sys.stderr.isatty():
-            sys.stderr.write(f"{reference.machine} {reference.policy} {reference.tiles}\n")
+            tiles = "-" if reference.tiles is None else reference.tiles
+            sys.stderr.write(f"{reference.machine} {reference.policy} {tiles}\n")
 
     check_output(output, ".csv")
     rows_read = read_references(file)

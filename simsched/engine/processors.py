@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.paths import PER_PS, held
-from simsched.errors import ModelError, unknown_name
+from simsched.errors import ModelError
 from simsched.machine.model import CoreGroup, Machine
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -39,7 +39,7 @@ def check_processors(
         if kind not in known:
             raise ModelError(
                 f"{where}: costs for processor kind {kind!r} of machine {machine.name} are "
-                f"missing; {unknown_name('kind', kind, known)}"
+                f"missing; found costs for {', '.join(known)}"
             )
     if workload.init is not None and workload.init.kinds != known:
         raise ModelError(

@@ -12,7 +12,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,9 @@ from simsched.bounded import read_text
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.machine import load_machine
+from simsched.machine.model import Machine
 from simsched.policy import make_policy
+from simsched.policy.base import Policy
 from simsched.workload.registry import make_workload
 
 COLUMNS = ("machine", "policy", "tiles_per_side", "makespan_ms")
@@ -44,19 +46,22 @@ class Reference:
     ----------
     machine, policy : str
         What it was obtained on and with.
-    tiles : int
-        Tiles in a row of the matrix.
-    makespan_s : float
-        In seconds.
+    tiles : int or None
+        Tiles in a row of the matrix; None where the file does not give such a number.
+    makespan_s : float or None
+        In seconds; None where the file does not give such a number.
     where : str
         File and line.
+    problem : str
+        What is wrong with the numbers; empty if nothing is.
     """
 
     machine: str
     policy: str
-    tiles: int
-    makespan_s: float
+    tiles: int | None
+    makespan_s: float | None
     where: str
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,12 @@ class Row:
     @property
     def error_percent(self) -> float:
         """How much longer the simulated run is."""
+        assert self.reference.makespan_s is not None
         return 100.0 * (self.makespan_s / self.reference.makespan_s - 1.0)
 
     def document(self) -> dict[str, Any]:
         """Return the row as plain data; None stands for what is not known."""
-        known = bool(self.makespans_s)
+        known, given_s = bool(self.makespans_s), self.reference.makespan_s
         return {
             "machine": self.reference.machine,
             "policy": self.reference.policy,
@@ -107,7 +113,7 @@ class Row:
             "shortest_ms": min(self.makespans_s) * 1e3 if known else None,
             "longest_ms": max(self.makespans_s) * 1e3 if known else None,
             "seeds": len(self.makespans_s),
-            "reference_ms": self.reference.makespan_s * 1e3,
+            "reference_ms": None if given_s is None else given_s * 1e3,
             "error_percent": self.error_percent if known else None,
             "wall_s": self.wall_s,
             "problem": self.problem,
@@ -125,8 +131,8 @@ def read_references(path: Path) -> list[Reference]:
     Raises
     ------
     ConfigurationError
-        A file that cannot be read or holds nothing, a column that is missing, or a value that is
-        no positive number; the message names file and line.
+        A file that cannot be read or holds nothing, or a line without the columns of the head; the
+        message names file and line. A value that is no positive number is the problem of its row.
     """
     text = read_text(path)
     lines = [
@@ -148,12 +154,7 @@ def read_references(path: Path) -> list[Reference]:
         if len(row) != len(head):
             raise ConfigurationError(f"{where}: found {len(row)} values, accepted {len(head)}")
         values = dict(zip(head, (value.strip() for value in row), strict=True))
-        tiles = _number(values, "tiles_per_side", where)
-        if not tiles.is_integer() or tiles > MAX_TILES:
-            message = f"found {values['tiles_per_side']!r}, accepted 1 to {MAX_TILES}"
-            raise ConfigurationError(f"{where}: tiles_per_side: {message}")
-        makespan_s = _number(values, "makespan_ms", where) / 1e3
-        found.append(Reference(values["machine"], values["policy"], int(tiles), makespan_s, where))
+        found.append(_reference(values, where))
     if not found:
         raise ConfigurationError(f"{path}: found no row below the head, accepted one or more")
     return found
@@ -168,16 +169,34 @@ def _fields(where: str, line: str) -> list[str]:
     return fields
 
 
-def _number(values: dict[str, str], name: str, where: str) -> float:
-    """Return a positive number."""
+def _reference(values: dict[str, str], where: str) -> Reference:
+    """Return what a line says, with a problem where a number is none."""
+    problems = []
+    tiles, makespan_ms = _number(values["tiles_per_side"]), _number(values["makespan_ms"])
+    if tiles is None or not tiles.is_integer() or tiles > MAX_TILES:
+        tiles = None
+        found = values["tiles_per_side"]
+        problems.append(f"tiles_per_side: found {found!r}, accepted 1 to {MAX_TILES}")
+    if makespan_ms is None:
+        found = values["makespan_ms"]
+        problems.append(f"makespan_ms: found {found!r}, accepted a number above 0")
+    return Reference(
+        values["machine"],
+        values["policy"],
+        None if tiles is None else int(tiles),
+        None if makespan_ms is None else makespan_ms / 1e3,
+        where,
+        "; ".join(problems),
+    )
+
+
+def _number(text: str) -> float | None:
+    """Return a positive number, None for anything else."""
     try:
-        value = float(values[name])
+        value = float(text)
     except ValueError:
-        value = math.nan
-    if not 0.0 < value < math.inf:
-        message = f"found {values[name]!r}, accepted a number above 0"
-        raise ConfigurationError(f"{where}: {name}: {message}")
-    return value
+        return None
+    return value if 0.0 < value < math.inf else None
 
 
 def compare_references(
@@ -207,27 +226,23 @@ def compare_references(
     Raises
     ------
     ConfigurationError
-        An unknown program, machine or policy; the message names file and line. What cannot be
-        simulated otherwise is the problem of its row.
+        An unknown program. Whatever else cannot be simulated is the problem of its row.
     """
     if program not in PROGRAMS:
         raise ConfigurationError(unknown_name("program", program, PROGRAMS))
-    machines, policies = {}, {}
-    for reference in references:
-        try:
-            machines[reference.machine] = load_machine(reference.machine)
-            name = OTHER_NAMES.get(reference.policy, reference.policy)
-            policies[reference.policy] = make_policy(name)
-        except SimschedError as error:
-            raise ConfigurationError(f"{reference.where}: {error}") from error
+    named, unnamed = _named(references)
     for reference in references:
         if progress is not None:
             progress(reference)
+        problem = "; ".join(filter(None, (reference.problem, unnamed.get(reference))))
+        if problem:
+            yield Row(replace(reference, problem=problem), (), 0.0, problem)
+            continue
         tiles: dict[str, object] = {"tiles": reference.tiles}
         if program == "gemm":
             tiles = {"tiles_x": reference.tiles, "tiles_y": reference.tiles}
         given = {**PROGRAMS[program], **(parameters or {}), **tiles}
-        machine, policy = machines[reference.machine], policies[reference.policy]
+        machine, policy = named[reference.machine, reference.policy]
         try:
             workload = make_workload(program, given)
             begin = time.perf_counter()
@@ -239,6 +254,26 @@ def compare_references(
         yield Row(reference, tuple(run.makespan_s for run in runs), wall_s)
 
 
+def _named(
+    references: list[Reference],
+) -> tuple[dict[tuple[str, str], tuple[Machine, Policy]], dict[Reference, str]]:
+    """Return what the names of machines and policies stand for, and why some stand for nothing."""
+    named: dict[tuple[str, str], tuple[Machine, Policy]] = {}
+    unnamed: dict[Reference, str] = {}
+    for reference in references:
+        names = (reference.machine, reference.policy)
+        if names in named:
+            continue
+        try:
+            machine = load_machine(reference.machine)
+            policy = make_policy(OTHER_NAMES.get(reference.policy, reference.policy))
+        except SimschedError as error:
+            unnamed[reference] = str(error)
+        else:
+            named[names] = machine, policy
+    return named, unnamed
+
+
 def problems_of(rows: list[Row]) -> str:
     """Return a message about all rows that cannot be simulated; empty if there are none.
 
@@ -248,17 +283,20 @@ def problems_of(rows: list[Row]) -> str:
         All of them.
     """
     wrong = [row for row in rows if row.problem]
-    told = [
-        f"{row.reference.where}: policy {row.reference.policy} on {row.reference.machine}: "
-        f"{row.problem}"
-        for row in wrong[:MAX_PROBLEMS]
-    ]
+    told = [f"{row.reference.where}: {_told(row)}" for row in wrong[:MAX_PROBLEMS]]
     more = len(wrong) - len(told)
     if more:
         told.append(f"and {more} more")
     if len(wrong) > 1:
         told.insert(0, f"{len(wrong)} of {len(rows)} rows cannot be simulated")
     return "\n  ".join(told)
+
+
+def _told(row: Row) -> str:
+    """Return a row's problem; what it was about where the row itself is all right."""
+    given = row.reference
+    about = "" if given.problem else f"policy {given.policy} on {given.machine}: "
+    return about + row.problem
 
 
 def by_policy(rows: list[Row]) -> list[dict[str, Any]]:

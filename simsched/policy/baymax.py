@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.machine.model import Machine
 from simsched.policy.accelerator import Layout
 from simsched.policy.accelerator_pool import PoolState, Release, ReorderingPolicy, known_seconds
 from simsched.policy.base import Plan, View, param
@@ -18,8 +19,9 @@ from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph
 
 PS = 1e-12
-EFFECTIVE_BYTES_PER_S = 12160e6  #: what PCI-e delivers
-COPY_BYTES_PER_S = 3150e6  #: what one copy from pageable memory takes
+#: Of the source's server, where a machine states no link: what PCI-e delivers and what one copy
+#: from pageable memory takes.
+EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S = 12160e6, 3150e6
 
 
 def batch_copies(effective_bytes_per_s: float, copy_bytes_per_s: float) -> int:
@@ -35,6 +37,23 @@ def batch_copies(effective_bytes_per_s: float, copy_bytes_per_s: float) -> int:
     2
     """
     return math.floor(effective_bytes_per_s / copy_bytes_per_s) - 1
+
+
+def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
+    """Return how many batch copies may run at once into the device and out of it, at least one."""
+    host, most = int(machine.touch_order[0, 0]), [1, 1]
+    for direction in (0, 1):
+        domains = layout.domain[layout.direction == direction]
+        if not len(domains):
+            continue
+        path = machine.paths[max(0, int(domains[0]))][host]
+        link, one = EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S
+        if path.links:
+            link = min(machine.links[crossed].bandwidth_bytes_per_s for crossed in path.links)
+            cap = path.write_core_cap if direction else path.core_cap_bytes_per_s
+            one = min(link, cap[0])
+        most[direction] = max(1, batch_copies(link, one))
+    return most[0], most[1]
 
 
 def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
@@ -118,6 +137,7 @@ class BaymaxState(PoolState):
 
     queries: dict[int, Query] = field(default_factory=dict)
     copying: list[set[int]] = field(default_factory=lambda: [set(), set()])
+    most_copies: tuple[int, int] = (1, 1)
     self_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     part_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     n_tasks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -171,7 +191,9 @@ class Baymax(ReorderingPolicy):
       prediction of a query is that of its whole latency alone, decisions included.
     * Copies: those of queries start at once; of batch jobs at most :func:`batch_copies` per
       direction, and one from pinned memory only within the headroom of every query. The pieces of a
-      copy from pageable memory are one copy.
+      copy from pageable memory are one copy. Both rates are those of the machine, of its links and
+      of one copy from pageable memory, or the source's where no link is stated. Where the equation
+      leaves no place to batch copies, they have one: they would never run otherwise.
     * The engine looks at the pool at each submission and at each end, not periodically.
 
     References
@@ -197,6 +219,7 @@ class Baymax(ReorderingPolicy):
         now = state.now
         n_queries = int(now.query.max(initial=-1)) + 1
         mine = now.query >= 0
+        state.most_copies = most_batch_copies(view.machine, now)
         state.follows, state.next_piece = _pieces(now, graph)
         copies = (now.direction >= 0) & ~state.follows & self.manages_copies
         managed = copies | (now.is_kernel & (now.direction < 0))
@@ -293,8 +316,7 @@ class Baymax(ReorderingPolicy):
             return about.is_query or about.seconds <= state.least_headroom_s
         if about.is_query:
             return True
-        most = batch_copies(EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S)
-        if len(state.copying[about.direction]) >= most:
+        if len(state.copying[about.direction]) >= state.most_copies[about.direction]:
             return False
         return not about.is_pinned or about.seconds <= state.least_headroom_s
 

@@ -44,7 +44,7 @@ class PartitionedPolicy(AcceleratorPolicy):
         raise NotImplementedError
 
     def switch_s(self) -> float:
-        """Return what a critical kernel waits for the context of those that make room for it."""
+        """Return what a critical kernel waits for the context of batch kernels that make room."""
         return 0.0
 
     def prepare(self, view: View) -> Workload:
@@ -61,7 +61,8 @@ class PartitionedPolicy(AcceleratorPolicy):
             wanted = taken[mine] / max(share, 1e-3)
             ops[row, mine] *= np.maximum(1.0, wanted / FULL)
             taken[mine] = np.minimum(FULL, np.ceil(wanted))
-        ops[row, critical] += self.switch_s() * 1e9
+        if batch.any():
+            ops[row, critical] += self.switch_s() * ops_per_s(view, "gpu")
         changed = replace(graph, ops=ops, occupancy=taken.astype(np.int32))
         return replace(workload, graph=changed)
 
@@ -105,9 +106,23 @@ class SpatialQos(PartitionedPolicy):
         return self.critical_share, 1.0 - self.critical_share
 
 
-def switch_time_s(context_bytes: float) -> float:
-    """Return how long it takes to save a context when all multiprocessors save one at once."""
-    return context_bytes * MULTIPROCESSORS / MEMORY_BYTES_PER_S
+def ops_per_s(view: View, kind: str) -> float:
+    """Return the speed of the fastest processor of a kind; 0 where the machine has none."""
+    machine = view.machine
+    groups = {int(machine.core_group[c]) for c in machine.thread_core[view.worker_thread]}
+    of_kind = [machine.core_groups[group] for group in groups]
+    return max((group.ops_per_s for group in of_kind if group.kind == kind), default=0.0)
+
+
+def switch_time_s(context_bytes: float, multiprocessors: int) -> float:
+    """Return how long it takes when so many multiprocessors save a context each at once.
+
+    Examples
+    --------
+    >>> round(switch_time_s(CONTEXT_BYTES, 8) * 1e6, 3)  # 8 * 304 KiB at 288 GB/s, in us
+    8.647
+    """
+    return context_bytes * multiprocessors / MEMORY_BYTES_PER_S
 
 
 @register("spart")
@@ -117,8 +132,11 @@ class SpatialPartitioning(PartitionedPolicy):
 
     Notes
     -----
-    A critical kernel waits until the context of the multiprocessors that it gets has been saved:
-    registers and shared memory, 304 KiB each, at the bandwidth of the device memory.
+    A critical kernel waits until the context of the multiprocessors that it gets, 8 of 15, has been
+    saved: registers and shared memory, 304 KiB each, at the bandwidth of the device memory. Without
+    batch kernels there is nothing to save, and critical ones have all multiprocessors, as batch
+    kernels have without critical ones. Shares do not change during a run: that no batch kernel runs
+    when a critical one begins makes no difference.
 
     References
     ----------
@@ -127,12 +145,13 @@ class SpatialPartitioning(PartitionedPolicy):
     """
 
     def shares(self, view: View, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
-        """Return equal shares."""
-        return 0.5, 0.5
+        """Return equal shares, or everything where one side has no kernels."""
+        critical = layout.is_critical[layout.is_kernel]
+        return (0.5, 0.5) if critical.any() and not critical.all() else (1.0, 1.0)
 
     def switch_s(self) -> float:
-        """Return the time to save whole multiprocessors."""
-        return switch_time_s(CONTEXT_BYTES)
+        """Return the time to save half of the multiprocessors, whole ones."""
+        return switch_time_s(CONTEXT_BYTES, math.ceil(MULTIPROCESSORS / 2))
 
 
 def drf_partition(
@@ -207,9 +226,10 @@ class SimultaneousMultiKernel(PartitionedPolicy):
     -----
     The dominant share of a kernel that has a multiprocessor to itself is its occupancy, that of a
     block a sixteenth of it. The parts are those of the largest critical and the largest batch
-    kernel. A critical kernel waits until the context of one thread block has been saved (partial
-    context switching). With quotas that sum to more than 1 all kernels are slower by that factor.
-    The source gives neither resources of kernels nor epochs, which are too short to be seen here.
+    kernel. A critical kernel waits until the context of one thread block of each multiprocessor has
+    been saved (partial context switching), unless there are no batch kernels. With quotas that sum
+    to more than 1 all kernels are slower by that factor. The source gives neither resources of
+    kernels nor epochs, which are too short to be seen here.
 
     References
     ----------
@@ -236,7 +256,7 @@ class SimultaneousMultiKernel(PartitionedPolicy):
 
     def switch_s(self) -> float:
         """Return the time to save one thread block per multiprocessor."""
-        return switch_time_s(CONTEXT_BYTES / BLOCKS)
+        return switch_time_s(CONTEXT_BYTES / BLOCKS, MULTIPROCESSORS)
 
 
 preset("smk_wq", SimultaneousMultiKernel, "SMK with warp quotas.", allocation="wq")

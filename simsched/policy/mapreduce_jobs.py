@@ -37,7 +37,7 @@ class SharedPolicy(MapReducePolicy):
     ----------
     shares : str
         Shares of the users, numbers separated by commas, in the order of the users' first jobs;
-        from the beginning again for further ones.
+        from the beginning again for further ones. More shares than users are refused.
     """
 
     shares: str = param("1")
@@ -49,6 +49,17 @@ class SharedPolicy(MapReducePolicy):
                 f"policy {type(self).name}: parameter shares: found {self.shares!r}, accepted "
                 "numbers above 0, separated by commas"
             )
+
+    def start(self, view: View) -> Tracker:
+        """Return the tracker, if there is a user for every share."""
+        tracker = super().start(view)
+        known, given = users(tracker), len(self._numbers())
+        if given > len(known):
+            raise ConfigurationError(
+                f"policy {type(self).name}: parameter shares: found {given} shares, accepted at "
+                f"most {len(known)}, one for each user of workload {view.workload.name}"
+            )
+        return tracker
 
     def _numbers(self) -> list[float]:
         """Return the shares as numbers; none if they are not."""

@@ -99,12 +99,14 @@ class SpeculativePolicy(MapReducePolicy):
         """Return the reported attempts at tasks of a kind, by worker."""
         return [a for a in state.running(kind) if a.entered_ps]
 
-    def rates_ended(self, state: Tracker, kind: int) -> list[float]:
-        """Return the rates per second of the ended tasks of a kind that count."""
+    def rates_ended(self, state: Tracker, kind: int, job: int | None = None) -> list[float]:
+        """Return the rates per second of the ended tasks of a kind, or of a job, that count."""
         if self.average_over == "running":
             return []
-        of_kind = state.tasks.kind
-        return [1.0 / s for t, s in state.ended.items() if of_kind[t] == kind and s > 0.0]
+        counts = state.tasks.kind == kind
+        if job is not None:
+            counts &= state.tasks.job == job
+        return [1.0 / s for t, s in state.ended.items() if counts[t] and s > 0.0]
 
     def may_back_up(self, view: View, state: Tracker, attempt: Attempt) -> bool:
         """Return whether an attempt has run for long enough and is the only one at a leaf task."""

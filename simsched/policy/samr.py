@@ -31,7 +31,7 @@ class Samr(SpeculativePolicy):
     Parameters
     ----------
     task_cap : float
-        A straggler's rate is less than 1 less this, times the average of its kind.
+        A straggler's rate is less than 1 less this, times the average of its kind in its job.
     node_cap : float
         A slow node's mean rate is less than 1 less this, times the mean over the nodes.
     slow_node_share : float
@@ -59,10 +59,12 @@ class Samr(SpeculativePolicy):
     line or in an experiment. The file is read when the policy is made.
 
     Stragglers are tasks that are both slow (equation 7.11, against the average rate of the running
-    tasks of their kind, see `average_over`) and among the ``straggler_cap * running tasks``
-    (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot of a
-    node that is not map slow gets the straggling map task with the longest remaining time, likewise
-    reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for each task.
+    tasks of their kind in their job, see `average_over`) and among the ``straggler_cap * running
+    tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot
+    of a node that is not map slow gets the straggling map task with the longest remaining time,
+    likewise reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for each
+    task. Tasks of different jobs have rates that cannot be compared: nodes are map slow or reduce
+    slow in a job, too, and get no backups of its tasks. Both caps on stragglers are for all jobs.
 
     Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
     determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.
@@ -123,20 +125,21 @@ class Samr(SpeculativePolicy):
         """Return the stragglers of both kinds, longest remaining time first."""
         running: list[Attempt] = []
         slow: list[bool] = []
+        jobs = state.tasks.job
         for kind in (MAP, REDUCE):
             of_kind = self.judged(view, state, kind)
-            rates = [self.rate(view, state, a) for a in of_kind] + self.rates_ended(state, kind)
-            running += of_kind
-            slow += slow_tasks(np.array(rates), self.task_cap).tolist()[: len(of_kind)]
+            for job in sorted({int(jobs[a.task]) for a in of_kind}):
+                mine = [a for a in of_kind if jobs[a.task] == job]
+                rates = [self.rate(view, state, a) for a in mine]
+                rates += self.rates_ended(state, kind, job)
+                running += mine
+                slow += slow_tasks(np.array(rates), self.task_cap).tolist()[: len(mine)]
         remaining = [self.remaining_s(view, state, a) for a in running]
         most = most_stragglers(len(state.attempts), self.straggler_cap)
         return [running[i] for i in longest_first(remaining, np.array(slow, bool), most)]
 
     def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
-        """Return the straggler of a kind that ends last, unless the node is slow."""
-        kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
-        if any(self.is_slow(view, state, node, k) for k in kinds):
-            return None
+        """Return the straggler of a kind that ends last, of the jobs for which the node is fast."""
         backups = sum(a.is_backup for a in state.attempts.values())
         if backups >= most_stragglers(len(state.attempts), self.straggler_cap):
             return None
@@ -148,19 +151,27 @@ class Samr(SpeculativePolicy):
                 for a in state.memo["stragglers"]
                 if state.tasks.kind[a.task] == kind
                 and a.node != node
+                and not self._is_barred(view, state, node, a)
                 and self.may_back_up(view, state, a)
             ),
             None,
         )
 
-    def is_slow(self, view: View, state: Tracker, node: int, kind: int) -> bool:
-        """Return whether a node is map slow or reduce slow (equation 7.12)."""
-        if kind not in state.memo:
+    def _is_barred(self, view: View, state: Tracker, node: int, attempt: Attempt) -> bool:
+        """Return whether a node is too slow for a backup of an attempt."""
+        job, kind = int(state.tasks.job[attempt.task]), int(state.tasks.kind[attempt.task])
+        kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
+        return any(self.is_slow(view, state, node, k, job) for k in kinds)
+
+    def is_slow(self, view: View, state: Tracker, node: int, kind: int, job: int) -> bool:
+        """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""
+        if (kind, job) not in state.memo:
             rates = np.full(state.n_nodes, np.nan)
-            running = self.judged(view, state, kind)
+            of_kind = self.judged(view, state, kind)
+            running = [a for a in of_kind if state.tasks.job[a.task] == job]
             for other in range(state.n_nodes):
                 mine = [self.rate(view, state, a) for a in running if a.node == other]
                 if mine:
                     rates[other] = sum(mine) / len(mine)
-            state.memo[kind] = slow_nodes(rates, self.node_cap, self.slow_node_share)
-        return bool(state.memo[kind][node])
+            state.memo[kind, job] = slow_nodes(rates, self.node_cap, self.slow_node_share)
+        return bool(state.memo[kind, job][node])

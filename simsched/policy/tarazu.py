@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,9 @@ class Tarazu(HadoopDefault):
     PLB: reduce task i belongs to the node of the i-th reduce slot, nodes taking turns; of all bins,
     it gets a part in proportion to the node's share of the bandwidth of its disk, which is known
     before the run (reduceSkewFactor). Other reduce tasks of the job get the rest. The number of
-    reduce tasks stays. Backups are those of Hadoop.
+    reduce tasks stays. A task that has been executed without success goes to any node, and so do
+    those of a node whose reduce slots have all failed, once the node that asks has none of its own.
+    Backups are those of Hadoop.
 
     References
     ----------
@@ -123,12 +126,10 @@ class Tarazu(HadoopDefault):
             if "nodes" not in state.memo:
                 state.memo["nodes"] = reduce_nodes(view, state.tasks)
             nodes = state.memo["nodes"]
-            of_node = (
-                t
-                for t in state.waiting
-                if state.tasks.kind[t] == REDUCE and (nodes[t] == node or t in state.failed)
-            )
-            return next(of_node, None)
+            reduces = [t for t in state.waiting if state.tasks.kind[t] == REDUCE]
+            mine = (t for t in reduces if nodes[t] == node or t in state.failed)
+            others = (t for t in reduces if has_left(view, state, nodes[t]))
+            return next(chain(mine, others), None)
         return super().pick(view, state, node, kind)
 
     # -------------------------------------------------------------------------------------------
@@ -217,6 +218,12 @@ def node_speeds(view: View) -> list[float]:
         view.machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk) for disk in storage
     ]
     return [value / min(share) for value in share]
+
+
+def has_left(view: View, state: Tracker, node: int) -> bool:
+    """Return whether all reduce slots of a node have failed: it asks for nothing any more."""
+    assert view.state is not None
+    return all(map(view.state.has_failed, state.slots[REDUCE][node]))
 
 
 def reduce_nodes(view: View, tasks: JobTasks) -> dict[int, int]:

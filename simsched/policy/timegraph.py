@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from simsched.errors import ConfigurationError
 from simsched.policy.accelerator import exclusive_kernels
 from simsched.policy.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.policy.base import View, param
@@ -13,6 +15,7 @@ from simsched.policy.registry import preset, register
 from simsched.workload.graph import Workload
 
 PS = 1e-12
+MAX_SLEEP_S = 3990.0  #: a transfer is on its way for at most 4000 s, with its decision
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
 
 
@@ -32,8 +35,8 @@ class Budget:
     periods: int = 0
 
 
-def replenished(left_s: float, capacity_s: float, cost_s: float = 0.0) -> float:
-    """Return the budget after one replenishment.
+def replenished(left_s: float, capacity_s: float, cost_s: float = 0.0, periods: int = 1) -> float:
+    """Return the budget after replenishments.
 
     Parameters
     ----------
@@ -44,13 +47,42 @@ def replenished(left_s: float, capacity_s: float, cost_s: float = 0.0) -> float:
     cost_s : float
         Predicted cost x of the kernel that waits (a-priori enforcement); 0 for posterior
         enforcement.
+    periods : int
+        How many replenishments, n, at least 1.
 
     Notes
     -----
     ``min(C, e + C)``, and ``min(x, e + C)`` for a kernel with x > C, which could never run
-    otherwise.
+    otherwise. Repeated n times, that is ``min(max(C, x), e + n C)``.
+
+    Examples
+    --------
+    >>> replenished(-7.0, 5.0), replenished(-7.0, 5.0, periods=2), replenished(-7.0, 5.0, periods=9)
+    (-2.0, 3.0, 5.0)
     """
-    return min(max(capacity_s, cost_s), left_s + capacity_s)
+    return min(max(capacity_s, cost_s), left_s + periods * capacity_s)
+
+
+def periods_until(left_s: float, capacity_s: float, cost_s: float | None = None) -> int:
+    """Return the replenishments until a budget lets a kernel be submitted.
+
+    Parameters
+    ----------
+    left_s, capacity_s : float
+        Budget e and reserved time per period C.
+    cost_s : float or None
+        Cost x that the budget has to cover (``e >= x``); None where it has to be above 0.
+
+    Examples
+    --------
+    >>> [periods_until(left_s, 5.0) for left_s in (1.0, 0.0, -4.0, -5.0)]
+    [0, 1, 1, 2]
+    >>> [periods_until(left_s, 5.0, 12.0) for left_s in (12.0, 7.0, 6.0, -5.0)]
+    [0, 1, 2, 4]
+    """
+    if cost_s is None:
+        return 0 if left_s > 0.0 else math.floor(-left_s / capacity_s) + 1
+    return max(0, math.ceil((cost_s - left_s) / capacity_s))
 
 
 @dataclass
@@ -93,7 +125,8 @@ class TimeGraph(ReorderingPolicy):
       cost x is at most e. The GPU time of a kernel is taken off e when it has ended; see
       :func:`replenished`. A kernel that sleeps for its budget is on its way to the device until
       then, one of an application at a time; if another one is running by then, it queues up behind
-      it.
+      it. Where a budget is so small that a kernel would sleep for more than 3990 s, the run ends
+      with a message.
 
     The source gives no amount for decisions and no reservations: `decision_s` is the order of an
     interrupt, and a tenth of the GPU per batch application is reserved.
@@ -111,6 +144,14 @@ class TimeGraph(ReorderingPolicy):
     reserves_critical: bool = param(default=False)
     decision_s: float = param(20e-6, low=0.0, high=1.0)
     prediction_s: float = param(50e-6, low=0.0, high=1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.policy == "ht" and self.reservation != "none":
+            raise ConfigurationError(
+                f"policy {self.name}: parameter reservation: found {self.reservation!r}, accepted "
+                "'none' with policy 'ht': reservations apply under 'prt'"
+            )
 
     def start(self, view: View) -> TimeGraphState:
         """Return the state of a run."""
@@ -153,6 +194,12 @@ class TimeGraph(ReorderingPolicy):
             if task is None:
                 return
             decision_s, sleep_s = self.decision_s, self._sleep_s(view, state, task)
+            if sleep_s > MAX_SLEEP_S:
+                raise ConfigurationError(
+                    f"policy {self.name}: parameters capacity_s and period_s: found "
+                    f"{self.capacity_s!r} and {self.period_s!r}, with which task {task} sleeps "
+                    f"{sleep_s:.4g} s for its budget, accepted at most {MAX_SLEEP_S:g} s"
+                )
             if sleep_s > 0.0:
                 state.wakes_s[task] = now_s + sleep_s
             if self.reservation == "ae" and self._reserves(state, task):
@@ -194,12 +241,11 @@ class TimeGraph(ReorderingPolicy):
         application = int(state.now.application[task])
         budget = state.budgets.setdefault(application, Budget(self.capacity_s))
         periods = int(view.state.now_ps() * PS / self.period_s)
-        while budget.periods < periods:
-            budget.periods += 1
-            before, cost_s = budget.left_s, self._cost_s(state, task)
-            budget.left_s = replenished(before, self.capacity_s, cost_s)
-            if budget.left_s == before:  # full: nothing changes any more
-                budget.periods = periods
+        passed = periods - budget.periods
+        if passed > 0:
+            cost_s = self._cost_s(state, task)
+            budget.left_s = replenished(budget.left_s, self.capacity_s, cost_s, passed)
+            budget.periods = periods
         return budget
 
     def _cost_s(self, state: TimeGraphState, task: int) -> float:
@@ -212,13 +258,13 @@ class TimeGraph(ReorderingPolicy):
         assert view.state is not None
         if not self._reserves(state, task):
             return 0.0
-        budget, cost_s = self._budget(view, state, task), self._cost_s(state, task)
-        left_s, periods = budget.left_s, budget.periods
-        while not (left_s >= cost_s if self.reservation == "ae" else left_s > 0.0):
-            left_s, periods = replenished(left_s, self.capacity_s, cost_s), periods + 1
-        if periods == budget.periods:
+        budget = self._budget(view, state, task)
+        cost_s = self._cost_s(state, task) if self.reservation == "ae" else None
+        missing = periods_until(budget.left_s, self.capacity_s, cost_s)
+        if not missing:
             return 0.0
-        return max(0.0, periods * self.period_s - view.state.now_ps() * PS)
+        ends_s = (budget.periods + missing) * self.period_s
+        return max(0.0, ends_s - view.state.now_ps() * PS)
 
 
 preset("timegraph_ht", TimeGraph, f"High throughput: runs of one task ({BOOK}).", policy="ht")

@@ -29,8 +29,8 @@ def reference_table(rows: Sequence[Row]) -> Table:
         table.add_column(Text(name), justify="right")
     for row in rows:
         given = row.reference
-        cells = [given.machine, given.policy, str(given.tiles)]
-        reference = f"{given.makespan_s * 1e3:,.1f}"
+        cells = [given.machine, given.policy, "-" if given.tiles is None else str(given.tiles)]
+        reference = "-" if given.makespan_s is None else f"{given.makespan_s * 1e3:,.1f}"
         if row.problem:
             cells += ["-", *["-"] * len(over_seeds), reference, "-", "-"]
         else:

@@ -20,6 +20,7 @@ from simsched.workload.graph import BoolArray, FloatArray, Int32Array, Int64Arra
 MAX_INDEX = 2**31 - 1
 MAX_TASKS = 2**28
 MAX_DATA_BYTES = 2**60
+LAST_ARRIVAL_S = 2**62 * 1e-12  #: simulated time ends there
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -370,6 +371,30 @@ def check_size(workload: str, *, tasks: int = 0, edges: float = 0, data_bytes: f
     if data_bytes > MAX_DATA_BYTES:
         raise ConfigurationError(
             f"{where}: found {data_bytes:.4g} bytes of data, accepted at most {MAX_DATA_BYTES}"
+        )
+
+
+def check_arrival(workload: str, key: str, value: float, last_s: float) -> None:
+    """Refuse a parameter with which tasks arrive after the end of simulated time.
+
+    Parameters
+    ----------
+    workload, key : str
+        Names for the message.
+    value : float
+        What the parameter is.
+    last_s : float
+        When the last task arrives, or at least, in seconds.
+
+    Raises
+    ------
+    ConfigurationError
+        That is later than `LAST_ARRIVAL_S`, or not a number.
+    """
+    if not last_s <= LAST_ARRIVAL_S:
+        raise ConfigurationError(
+            f"workload {workload}: {key}: found {value!r}, with which arrivals go on for "
+            f"{last_s:.4g} s, accepted at most {LAST_ARRIVAL_S:.4g} s (2**62 ps)"
         )
 
 

@@ -126,6 +126,36 @@ def test_rows_that_do_not_suit_leave_the_others(tmp_path, capsys):
     assert cells == ["mirage", "cilk", "3", "-", "50.0", "-", "-"]
 
 
+def test_rows_with_wrong_names_and_numbers_leave_the_others(tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    lines = (
+        "mirage,dmdax,3,50,1",
+        "mirage,dmda,2.5,50,1",
+        "mirage,dmda,3,none,1",
+        "mirrage,dmda,0,50,1",
+        "mirage,dmda,3,50,1",
+    )
+    file.write_text(HEAD + "\n".join(lines) + "\n")
+    assert main(["references", str(file), "--json"]) == 2
+    out, error = capsys.readouterr()
+    rows = json.loads(out)["rows"]
+    assert [row["simulated_ms"] for row in rows[:4]] == [None] * 4
+    assert rows[4]["simulated_ms"] == pytest.approx(makespan_s(3) * 1e3)
+    assert [row["tiles_per_side"] for row in rows] == [3, None, 3, None, 3]
+    assert [row["reference_ms"] for row in rows] == [50.0, 50.0, None, 50.0, 50.0]
+    for told in (
+        "4 of 5 rows cannot be simulated",
+        f"{file}:2: unknown policy 'dmdax'",
+        f"{file}:3: tiles_per_side: found '2.5', accepted 1 to 1000",
+        f"{file}:4: makespan_ms: found 'none', accepted a number above 0",
+        f"{file}:5: tiles_per_side: found '0', accepted 1 to 1000; unknown machine 'mirrage'",
+    ):
+        assert told in error
+    assert main(["references", str(file)]) == 2
+    (cells,) = [line.split() for line in capsys.readouterr().out.splitlines() if "mirrage" in line]
+    assert cells == ["mirrage", "dmda", "-", "-", "50.0", "-", "-"]
+
+
 def test_several_seeds_show_their_spread(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")  # headers of a narrow table are broken
     file = tmp_path / "given.csv"

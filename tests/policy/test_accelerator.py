@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError
+from simsched.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy, policy_from_spec
 from simsched.policy.accelerator_pool import CpuSidePool
@@ -17,7 +18,7 @@ from simsched.policy.base import Transfer
 from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
 from simsched.policy.gpu_sharing import drf_partition, warp_quota
 from simsched.policy.predictors import train, trained
-from simsched.policy.timegraph import replenished
+from simsched.policy.timegraph import periods_until, replenished
 from simsched.report.descriptions import policy_document
 from simsched.report.listing import describe_policy
 from simsched.trace.metrics import run_metrics
@@ -176,6 +177,35 @@ def test_reservations(backend: str, reservation: str, expected: list[float]) -> 
     assert times_ms(found) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("cost_s", [None, 3.0, 12.0])
+def test_many_replenishments_are_one_formula(cost_s: float | None) -> None:
+    for left_s in (-31.0, -10.0, 0.0, 3.0, 5.0):
+        found, n = left_s, 0
+        while not (found > 0.0 if cost_s is None else found >= cost_s):
+            found, n = replenished(found, 5.0, cost_s or 0.0), n + 1
+        assert periods_until(left_s, 5.0, cost_s) == n
+        assert n == 0 or replenished(left_s, 5.0, cost_s or 0.0, n) == found
+
+
+def test_small_budgets_take_many_periods(backend: str) -> None:
+    # C = 0.007, T = 10, in ms: 0.007 - 6 = -5.993 at 6; 5.993 / 0.007 = 856.1, so 857 periods.
+    tasks = [{"kind": GPU, "ms": 6} for _ in range(2)]
+    given = {"period_s": 10e-3, "decision_s": 0.0}
+    found = run(backend, "timegraph_pe", programs(tasks), capacity_s=7e-6, **given)
+    assert times_ms(found) == pytest.approx([0, 8570], abs=1e-6)
+    # Six million periods of 10 ms, which used to be counted one by one, are more than an hour.
+    message = r"capacity_s and period_s: found 1e-09 and 0.01, .* sleeps 6e\+04 s .* at most 3990 s"
+    with pytest.raises(ConfigurationError, match=message):
+        run(backend, "timegraph_pe", programs(tasks), capacity_s=1e-9, **given)
+
+
+@pytest.mark.parametrize("reservation", ["pe", "ae"])
+def test_reservations_need_predictable_response_time(reservation: str) -> None:
+    message = f"reservation: found '{reservation}', accepted 'none' with policy 'ht'"
+    with pytest.raises(ConfigurationError, match=message):
+        make_policy("timegraph_ht", {"reservation": reservation})
+
+
 def test_formulas_of_baymax() -> None:
     assert batch_copies(12160e6, 3150e6) == 2
     assert headroom_s(150, 30, 40, 25) == 55
@@ -238,6 +268,23 @@ def test_two_batch_copies_at_once_in_a_direction(backend: str) -> None:
     managed = times_ms(run(backend, "baymax", programs(tasks), **BAYMAX))
     assert managed == pytest.approx([0, 0, 10, 10, 0, 0])
     assert times_ms(run(backend, "baymax_np", programs(tasks), **BAYMAX)) == [0] * 6
+
+
+@pytest.mark.parametrize(("link_mb_per_s", "at_once"), [(16400, 4), (9500, 2), (4700, 1)])
+@pytest.mark.parametrize("kind", [IN, OUT])
+def test_batch_copies_at_once_follow_from_the_machines_link(
+    backend: str, kind: int, link_mb_per_s: float, at_once: int
+) -> None:
+    # floor(16400 / 3150) - 1 = 4, floor(9500 / 3150) - 1 = 2; floor(4700 / 3150) - 1 = 0 would
+    # leave none, so one.
+    machine = load_machine("k40_server")
+    links = tuple(replace(x, bandwidth_bytes_per_s=link_mb_per_s * 1e6) for x in machine.links)
+    machine = replace(machine, links=links)
+    tasks = [{"kind": kind, "mb": 31.5, "share": 1, "app": 1 + i % 3} for i in range(6)]
+    policy = make_policy("baymax", BAYMAX)
+    result = simulate(machine, programs(tasks), policy, backend=backend, events=True)
+    starts = [10.0 * (i // at_once) for i in range(6)]
+    assert times_ms(result) == pytest.approx(starts)
 
 
 def test_pinned_batch_copies_need_headroom(backend: str) -> None:
@@ -326,6 +373,30 @@ def test_partitions_slow_kernels_down_and_keep_them_apart(backend: str) -> None:
     result = run(backend, "spatial_qos", programs(tasks))
     assert times_ms(result) == [0, 0]
     assert ends_ms(result) == pytest.approx([20, 10])
+
+
+@pytest.mark.parametrize("clock", [1.0, 2.0])
+def test_a_switch_takes_as_long_as_saving_the_context(backend: str, clock: float) -> None:
+    machine = load_machine("k40_server")
+    fast = tuple(replace(g, ops_per_s=g.ops_per_s * clock) for g in machine.core_groups)
+    machine = replace(machine, core_groups=fast)
+    alone = [{"kind": GPU, "ms": 10 * clock, "app": 0, "share": 500}]
+    batch = {"kind": GPU, "ms": 10 * clock, "app": 1, "share": 500}
+    # Registers and shared memory, 304 KiB: of 8 multiprocessors, or a sixteenth of each of 15. At
+    # the bandwidth of the memory, whatever the clock; nothing where no batch kernel is there.
+    saved_ms = {"spart": 8 * 304 * 1024 / 288e6, "smk": 15 / 16 * 304 * 1024 / 288e6}
+    for policy, expected in saved_ms.items():
+        for tasks, wait_ms in ((alone, 0.0), ([*alone, batch], expected)):
+            result = simulate(
+                machine, programs(tasks), make_policy(policy), backend=backend, events=True
+            )
+            assert ends_ms(result)[0] == pytest.approx(10 + wait_ms, rel=1e-9), policy
+
+
+def test_a_kernel_without_another_side_has_the_whole_device(backend: str) -> None:
+    for application in (0, 1):
+        tasks = [{"kind": GPU, "ms": 10, "app": application}]
+        assert ends_ms(run(backend, "spart", programs(tasks))) == [10]
 
 
 def test_shares_change_when_kernels_begin_and_end(backend: str) -> None:

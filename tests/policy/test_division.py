@@ -9,7 +9,7 @@ import pytest
 
 from simsched.engine.conformance import compare
 from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError
+from simsched.errors import ConfigurationError, ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
@@ -269,3 +269,12 @@ def test_published_programs(name: str, units: int, chunks_of_split: int) -> None
     row = run_metrics(hats.summary, MACHINE, hats.workload, hats.worker_thread)
     variance = row["iteration_partition_variance"]
     assert variance[-1] < 5e-5 <= variance[-2]
+
+
+@pytest.mark.parametrize("key", ["cpu_ops", "gpu_ops"])
+def test_costs_whose_sum_is_no_number_are_refused(key: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{key}: found 1e\+308, accepted .* 0 to 1e\+18"):
+        make_workload("divisible", {key: 1e308})
+    largest = {key: 1e18, "units": 2**50, "saturation_units": 2.0**50}
+    whole = make_workload("divisible", {**largest, "input_bytes": 0, "output_bytes": 0})
+    assert np.isfinite(whole.graph.ops).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,14 @@ def test_shares_divide_the_slots(name: str) -> None:
     assert wave.count(0) == 6
 
 
+@pytest.mark.parametrize("name", ["fair", "capacity", "dynamic_priority"])
+def test_shares_without_a_user_are_refused(name: str) -> None:
+    mix = make_workload("mapreduce_mix", {"jobs": 2, "users": 2, "large_share": 0.0})
+    message = "parameter shares: found 3 shares, accepted at most 2, one for each user"
+    with pytest.raises(ConfigurationError, match=message):
+        run(name, cluster(), mix, shares="1,2,3")
+
+
 @pytest.mark.parametrize("shares", ["", "1,0", "a", "1,,2"])
 def test_shares_are_numbers_above_zero(shares: str) -> None:
     with pytest.raises(ConfigurationError, match="policy fair: parameter shares: found"):
@@ -328,10 +337,34 @@ def test_nodes_are_judged_by_tasks_that_have_run_for_long_enough() -> None:
             state.attempts[4 * node] = Attempt(
                 node, 4 * node, node, entered[0], fraction=fraction, entered_ps=entered
             )
-        return [policy.is_slow(view, state, node, MAP) for node in range(4)]
+        return [policy.is_slow(view, state, node, MAP, 0) for node in range(4)]
 
     assert slow_at(12.9) == [False] * 4
     assert slow_at(13.0) == [False, False, False, True]
+
+
+def test_samr_compares_tasks_with_those_of_their_job() -> None:
+    """Averages are over tasks of the same type in the job (section 7.3.4)."""
+    policy = make_policy("samr")
+    clock = SimpleNamespace(now_ps=lambda: 10 * 10**12)
+    shape = {"jobs": 2, "small_splits": 4, "large_share": 0.0, "split_bytes": 40_000}
+    view = replace(_view_of(make_workload("mapreduce_mix", shape)), state=clock)
+
+    def judge(*fractions: float) -> tuple[list[int], list[bool]]:
+        state = policy.start(view)
+        maps = np.flatnonzero(state.tasks.kind == MAP).tolist()
+        assert state.tasks.job[maps].tolist() == [0] * 4 + [1] * 4
+        for place, (task, fraction) in enumerate(zip(maps, fractions, strict=True)):
+            worker, node = 4 * (place // 2) + place % 2, place // 2
+            state.attempts[worker] = Attempt(task, worker, node, 0, False, 0, fraction, [0])
+        slow = [policy.is_slow(view, state, node, MAP, node // 2) for node in range(4)]
+        return [maps.index(a.task) for a in policy.stragglers(view, state)], slow
+
+    # The second job is five times as slow as the first, but all of its tasks are equally fast.
+    assert judge(0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.1) == ([], [False] * 4)
+    # Its average is 0.08 now: 0.02 is less than 0.7 of it, and (0.1 + 0.02) / 2 than 0.8 of it.
+    judged = judge(0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 0.1, 0.02)
+    assert judged == ([7], [False, False, False, True])
 
 
 def test_nodes_of_the_shipped_clusters() -> None:
@@ -391,6 +424,22 @@ def test_plb_sizes_reduce_tasks_by_the_disks_of_their_nodes() -> None:
     for task, worker in events(result, EventKind.TASK_END, "task", "worker"):
         if tasks.kind[task] != MAP and result.summary.duplicates == 0:
             assert worker // 4 == task - 8
+
+
+@pytest.mark.parametrize("backend", ["simpy", "native"])
+@pytest.mark.parametrize("name", ["plb", "tarazu"])
+def test_reduce_tasks_of_a_failed_node_begin_with_the_others(name: str, backend: str) -> None:
+    machine = replace(cluster(), changes=(Change(10**12, tuple(range(4)), 0.0),))
+    workload = sort(reduces=4)
+    result = run(name, machine, workload, backend, heartbeat_s=1.0)
+    kind = JobTasks(result.workload.graph).kind
+    starts = events(result, EventKind.TASK_START, "task", "worker", "time_ps")
+    begun = {task: (worker, time) for task, worker, time in starts if kind[task] != MAP}
+    ends = events(result, EventKind.TASK_END, "task", "time_ps")
+    # Six slots are left; nodes 1 to 3 have one task of their own each.
+    assert begun[24][0] >= 4
+    assert [begun[24 + node][0] // 4 for node in (1, 2, 3)] == [1, 2, 3]
+    assert begun[24][1] < min(time for task, time in ends if kind[task] != MAP)
 
 
 def test_calb_stops_stealing_while_the_shuffle_lags() -> None:

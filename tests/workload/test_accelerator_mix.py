@@ -46,6 +46,27 @@ def test_counts_and_chains() -> None:
     assert np.array_equal(graph.occupancy[pinned], np.full(pinned.sum(), 1000))  # type: ignore[index]
 
 
+def test_the_limit_of_tasks_is_checked_before_anything_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"critical": "stem face", "batch": "pf hw", "instances": 3, "queries": 5}
+    for more in ({"gap_s": 0.0}, {"run_ahead": 40}, {"chunk_bytes": 12345}):
+        parameters = {**given, "batch_s": 0.3, **more}
+        n = make_workload("accelerator_mix", parameters).graph.n_tasks
+        monkeypatch.setenv("SIMSCHED_MAX_TASKS", str(n))
+        assert make_workload("accelerator_mix", parameters).graph.n_tasks == n
+        monkeypatch.setenv("SIMSCHED_MAX_TASKS", str(n - 1))
+        with pytest.raises(ConfigurationError, match=f"found {n} tasks, accepted at most {n - 1}"):
+            make_workload("accelerator_mix", parameters)
+        monkeypatch.delenv("SIMSCHED_MAX_TASKS")
+
+
+@pytest.mark.parametrize("key", ["queries", "instances", "run_ahead"])
+def test_sizes_beyond_all_limits_are_refused_at_once(key: str) -> None:
+    with pytest.raises(ConfigurationError, match="tasks, accepted at most 20000000"):
+        make_workload("accelerator_mix", {key: 2**31 - 1})
+
+
 def test_a_load_makes_queries_arrive_by_themselves() -> None:
     workload = make_workload("accelerator_mix", {"batch": "", "queries": 50, "load": 0.3})
     arrivals = workload.graph.arrival_ps[workload.graph.in_degree == 0]
@@ -78,6 +99,9 @@ def test_overload_lets_the_backlog_grow_with_the_number_of_queries() -> None:
         ({"batch": "hw face"}, "unknown program 'face'"),
         ({"critical": "", "batch": ""}, "found no programs, accepted at least one"),
         ({"load": 101.0}, "load: found 101.0, accepted a finite number, 0.0 to 100.0"),
+        ({"target_s": 0.0}, "target_s: found 0.0, accepted a finite number, 1e-09 to"),
+        ({"load": 1e-300}, r"load: found 1e-300, .* accepted at most 4.612e\+06 s"),
+        ({"load": 1e-8}, r"load: found 1e-08, .* accepted at most 4.612e\+06 s"),
     ],
 )
 def test_bad_input(parameters: dict[str, object], message: str) -> None:

@@ -97,6 +97,21 @@ def test_too_many_files_are_refused() -> None:
         make_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 1})
 
 
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"mean_interarrival_s": 1e7}, "found 10000000.0, accepted a finite number, 0.0 to"),
+        # 200 gaps of a hundred thousand seconds: no single one is too long, their sum is.
+        ({"mean_interarrival_s": 1e5, "jobs": 200}, r"found 100000.0, .*at most 4.612e\+06 s"),
+    ],
+)
+def test_arrivals_beyond_simulated_time_are_refused(
+    parameters: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"mean_interarrival_s: {message}"):
+        make_workload("mapreduce_mix", parameters)
+
+
 def test_jobs_of_a_mix() -> None:
     workload = make_workload("mapreduce_mix", {"jobs": 5, "users": 2, "large_share": 0.0})
     tasks = JobTasks(workload.graph)

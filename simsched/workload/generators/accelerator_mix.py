@@ -21,6 +21,7 @@ ahead.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -39,7 +40,13 @@ from simsched.workload.accelerator_programs import (
     with_deviation,
 )
 from simsched.workload.applications import Applications
-from simsched.workload.builder import accesses, adjacency, build_graph, check_size
+from simsched.workload.builder import (
+    accesses,
+    adjacency,
+    build_graph,
+    check_arrival,
+    check_size,
+)
 from simsched.workload.draws import stream
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Bounds, Count, Fraction, Size, generator
@@ -66,7 +73,7 @@ def accelerator_mix(
     batch_s: Seconds = 60.0,
     load: Annotated[float, Bounds(0.0, 100.0)] = 0.0,
     gap_s: Seconds = 1e-4,
-    target_s: Seconds = 0.15,
+    target_s: Annotated[float, Bounds(1e-9, 1e6)] = 0.15,
     chunk_bytes: Size = 2**20,
     deviation: Fraction = 1.0,
     reading: Annotated[int, Bounds(0, 2**31 - 1)] = 0,
@@ -116,6 +123,11 @@ def accelerator_mix(
     jobs = find_programs(batch, BATCH, reading)
     if not services and not jobs:
         raise ConfigurationError("accelerator_mix: found no programs, accepted at least one")
+    per_query = [_copy_tasks(p, chunk_bytes) + p.kernels * (1 + (gap_s > 0)) for p in services]
+    per_step = [_copy_tasks(p, chunk_bytes) + p.kernels for p in jobs]
+    steps = [_steps(p, run_ahead, batch_s) for p in jobs]
+    of_jobs = sum(n * each for n, each in zip(steps, per_step, strict=True))
+    check_size("accelerator_mix", tasks=queries * sum(per_query) + instances * of_jobs)
     draw = _Draw(stream(seed, "accelerator"), gap_s, chunk_bytes, deviation)
     for service in services:
         _add_service(draw, service, queries, load)
@@ -123,7 +135,6 @@ def accelerator_mix(
         for instance in range(instances):
             name = job.name if instances == 1 else f"{job.name}#{instance}"
             _add_job(draw, job, name, run_ahead, batch_s)
-    check_size("accelerator_mix", tasks=len(draw.kind))
     return draw.workload(target_s)
 
 
@@ -230,6 +241,28 @@ class _Draw:
         return Workload("accelerator_mix", graph, applications=about)
 
 
+def _copy_tasks(program: Program, chunk_bytes: int) -> int:
+    """Return the tasks that the copies of a query or step consist of."""
+    sizes = (program.copy_in_bytes, program.copy_out_bytes)
+    if program.is_pinned:
+        return sum(size > 0 for size in sizes)
+    return sum(-(-size // chunk_bytes) for size in sizes)
+
+
+def _steps(program: Program, run_ahead: int, batch_s: float) -> int:
+    """Return the steps of an instance of a batch job; every chain has one."""
+    return max(run_ahead, math.ceil(batch_s / program.step_s))
+
+
+def _arrivals_s(draw: _Draw, alone_s: float, queries: int, load: float) -> FloatArray:
+    """Return when the queries of a service arrive, in seconds."""
+    mean_s = alone_s / load
+    check_arrival("accelerator_mix", "load", load, mean_s)  # before anything overflows
+    arrivals = np.cumsum(draw.rng.exponential(mean_s, queries))
+    check_arrival("accelerator_mix", "load", load, float(arrivals[-1]))
+    return arrivals
+
+
 def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> None:
     """Add all queries of a service."""
     draw.names.append(program.name)
@@ -237,7 +270,7 @@ def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> No
     weights = draw.rng.uniform(0.5, 1.5, program.kernels)
     weights *= program.kernels / weights.sum()
     alone_s = program.step_s + program.kernels * draw.gap_s
-    arrivals = np.cumsum(draw.rng.exponential(alone_s / load, queries)) if load > 0 else None
+    arrivals = _arrivals_s(draw, float(alone_s), queries, load) if load > 0 else None
     last = -1
     for number in range(queries):
         query, first = draw.n_queries, len(draw.kind)
@@ -265,9 +298,8 @@ def _add_job(draw: _Draw, program: Program, name: str, run_ahead: int, batch_s: 
     """Add the steps of one instance of a batch job."""
     draw.names.append(name)
     draw.critical.append(False)
-    steps = max(run_ahead, int(np.ceil(batch_s / program.step_s)))
     ends = [-1] * run_ahead
-    for step in range(steps):
+    for step in range(_steps(program, run_ahead, batch_s)):
         sizes = draw.rng.uniform(0.0, 1.0, program.kernels)
         seconds = draw.deviate(divergent_duration_s(program.kernel_s, sizes), "batch")
         last = draw.copy(program, COPY_IN, ends[step % run_ahead], -1)

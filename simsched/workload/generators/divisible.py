@@ -18,16 +18,18 @@ Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Sp
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from simsched.workload.builder import accesses, build_graph, check_size
 from simsched.workload.division import Division, divided
 from simsched.workload.graph import Workload
-from simsched.workload.registry import Cost, Count, Size, SizeOrZero, generator
+from simsched.workload.registry import Bounds, Count, Size, SizeOrZero, generator
 
 KINDS = ("cpu", "gpu")
+#: Operations of an iteration; those of all iterations are finite then.
+Operations = Annotated[float, Bounds(0, 1e18)]
 
 
 @generator("divisible", small={"units": 3000, "chunks": 12, "cpu_ops": 4e4, "gpu_ops": 4e4})
@@ -36,10 +38,10 @@ def divisible(
     *,
     units: Size = 16384,
     chunks: Count = 16,
-    cpu_ops: Cost = 1e5,
-    gpu_ops: Cost = 1e5,
+    cpu_ops: Operations = 1e5,
+    gpu_ops: Operations = 1e5,
     saturation: Literal["smooth", "hard"] = "smooth",
-    saturation_units: Cost = 64.0,
+    saturation_units: Annotated[float, Bounds(0, 2**50)] = 64.0,
     input_bytes: SizeOrZero = 16,
     output_bytes: SizeOrZero = 16,
     iterations: Count = 1,

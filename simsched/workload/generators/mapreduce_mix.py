@@ -15,12 +15,13 @@ EuroSys 2010 (many small jobs among few large ones).
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
-from simsched.workload.builder import check_size
+from simsched.workload.builder import check_arrival, check_size
 from simsched.workload.draws import stream
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import Job, JobShape, job_graph
-from simsched.workload.registry import MIB, Cost, Count, Fraction, Size, generator
+from simsched.workload.registry import MIB, Bounds, Cost, Count, Fraction, Size, generator
 
 SORT = JobShape(1, 1, 1, 1.0, 1.0, 4000.0, 2000.0, 0.1, 0.1)
 WORDCOUNT = JobShape(1, 1, 1, 0.1, 0.5, 8000.0, 2000.0, 0.1, 0.1)
@@ -41,7 +42,7 @@ def mapreduce_mix(
     *,
     jobs: Count = 8,
     users: Count = 2,
-    mean_interarrival_s: Cost = 120.0,
+    mean_interarrival_s: Annotated[float, Bounds(0.0, 1e6)] = 120.0,
     small_splits: Count = 8,
     large_splits: Count = 64,
     large_share: Fraction = 0.25,
@@ -82,6 +83,8 @@ def mapreduce_mix(
     check_size("mapreduce_mix", tasks=2 * jobs * max(small_splits, large_splits))
     random = stream(seed, "jobs")
     gaps = mean_interarrival_s * random.standard_exponential(jobs)
+    last_s = float(gaps[:-1].sum())
+    check_arrival("mapreduce_mix", "mean_interarrival_s", mean_interarrival_s, last_s)
     is_large = random.random(jobs) < large_share
     made, arrival_s = [], 0.0
     for number in range(jobs):
