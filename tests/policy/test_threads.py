@@ -89,6 +89,24 @@ def test_balancing_speeds_uses_what_queue_lengths_leave(backend: str) -> None:
     assert 2 * 1.5 <= balanced.makespan_s < 2 * 1.75
 
 
+def test_a_thread_that_has_a_core_for_itself_counts_as_fast(backend: str) -> None:
+    # Thread 1 runs for 0.05 s at speed 1, the others at 1/2: it is joined by one of them although
+    # it has never stopped. At the end of its first second it has not got a whole second.
+    found = ends(run(backend, equal_cores(2), "speed_balancing", {}, threads=3, phases=1))
+    assert all(1.2 < end_s <= 1.51 for _, end_s in found.values())
+
+
+def test_an_idle_fast_core_pulls_the_only_thread_of_a_slow_one(backend: str) -> None:
+    # Speeds 1/2 and, without a thread, 1: the mean is 3/4.
+    machine = uneven(1e9, 2e9)
+    result = run(backend, machine, "speed_balancing", {}, threads=1, phases=1, phase_ops=4e9)
+    assert ends(result)[0] == (1, pytest.approx(0.05 + 3.95 / 2))
+    # On equal cores nobody gains from a move.
+    alone = run(backend, equal_cores(2), "speed_balancing", {}, threads=1, phases=1)
+    assert alone.makespan_s == pytest.approx(1.0)
+    assert ends(alone)[0][0] == 0
+
+
 def test_linux_pulls_waiting_threads_from_longer_queues() -> None:
     # Threads belong to cores in turn; those of cores 0 and 1 are all that is left after 1 s.
     machine = equal_cores(4)
