@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import Preempt, View
+from simsched.policy.base import View
 from simsched.policy.registry import register
 from simsched.policy.threads import Move, Queues, ThreadScheduler
 
@@ -82,10 +82,7 @@ class SpeedBalancing(ThreadScheduler):
         if not candidates:
             return []
         task = min(candidates, key=lambda t: state.moves[state.thread_of(t)])
-        if task == running and task not in state.waiting[source]:
-            state.note_move(state.thread_of(task), target)
-            return [Preempt(source)]
-        return [state.move(task, source, target)]
+        return [self.relocate(view, state, task, source, target)]
 
     def _executed_ps(self, view: View, state: Queues) -> NDArray[np.float64]:
         """Return how long each thread has been executed, also since it was resumed."""

@@ -180,6 +180,13 @@ class ThreadScheduler(PlacedPolicy):
         """Return the moves of one round."""
         raise NotImplementedError
 
+    def relocate(self, view: View, state: Queues, task: int, source: int, target: int) -> Move:
+        """Return the move of a thread that runs or waits on a core to another one."""
+        if task in state.waiting[source]:
+            return state.move(task, source, target)
+        state.note_move(state.thread_of(task), target)
+        return Preempt(source)
+
     def swap(self, view: View, state: Queues, first: int, second: int) -> list[Move]:
         """Return moves with which the running threads of two cores change places."""
         live = view.state

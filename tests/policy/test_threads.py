@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from simsched.engine.run import Run, simulate
+from simsched.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.age_based import assign_by_age, executed_ops
-from simsched.policy.camp import utility_factor
+from simsched.policy.base import Transfer, View
+from simsched.policy.camp import speedups, utility_factor
+from simsched.policy.core_groups import CoreGroups, core_groups
 from simsched.policy.executions import Progress
+from simsched.policy.thread_balancing import even_out
+from simsched.policy.threads import Queues
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import accesses, build_graph
@@ -179,17 +185,25 @@ def applications(ops: list[float], names: tuple[str, ...], stalling: int = -1) -
     return Workload("applications", graph)
 
 
+def stalling_machine(*speeds: float) -> Machine:
+    """Cores of some speeds that all read 1e9 bytes per second together."""
+    plain = uneven(*speeds)
+    machine = make_machine(
+        domains=1,
+        cores_per_domain=len(speeds),
+        dram_bandwidth_bytes_per_s=1e9,
+        core_cap_bytes_per_s=1e9,
+    )
+    return replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
+
+
 @pytest.mark.parametrize(("upper", "core"), [(3.0, 0), (2.0, 1)])
 def test_a_sequential_thread_of_medium_class_is_not_boosted(
     backend: str, upper: float, core: int
 ) -> None:
     # Alone in its application, the thread on the slow core gains a factor of 2. The other one is
     # of low class: it waits for its data.
-    machine = make_machine(
-        domains=1, cores_per_domain=2, dram_bandwidth_bytes_per_s=1e9, core_cap_bytes_per_s=1e9
-    )
-    plain = uneven(1e9, 2e9)
-    machine = replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
+    machine = stalling_machine(1e9, 2e9)
     workload = applications([2e9, 4e9], ("a.main", "b.main"), stalling=1)
     policy = make_policy("camp", {**SLICES, "lower": 1.5, "upper": upper})
     result = simulate(machine, workload, policy, backend=backend, events=True)
@@ -197,9 +211,9 @@ def test_a_sequential_thread_of_medium_class_is_not_boosted(
 
 
 def test_a_boosted_thread_comes_before_others_of_high_class(backend: str) -> None:
-    # Three threads of high class, of which one is alone in its application: utility factors 2 and
-    # 2 / (2 - 0)^2. It gets the fast core after 0.05 s and keeps it. Without a boost all share it.
-    workload = applications([4e9, 8e9, 8e9], ("a.main", "b.x", "b.y"))
+    # Three threads of high class, of which one is soon alone in its application: utility factors 2
+    # and 2 / (2 - 0)^2. It gets the fast core after 0.05 s and keeps it. Without a boost all share.
+    workload = applications([4e9, 8e9, 8e9, 1.0], ("a.main", "b.x", "b.y", "a.ends"))
     end_s = []
     for ticks in (10**6, 0):
         policy = make_policy(
@@ -209,6 +223,54 @@ def test_a_boosted_thread_comes_before_others_of_high_class(backend: str) -> Non
         end_s.append(ends(result)[0][1])
     assert end_s[0] == pytest.approx(0.05 + 3.95 / 2)
     assert end_s[1] > 2.3
+
+
+def test_a_program_of_one_thread_is_not_boosted(backend: str) -> None:
+    # Two programs of high class share the fast core: 6e9 operations at 3e9 per second. The one on
+    # the fast core would keep it with a boost, and the other one would end after 1.5 + 0.75 s.
+    workload = applications([3e9, 3e9], ("a.main", "b.main"))
+    result = simulate(uneven(1e9, 2e9), workload, make_policy("camp", SLICES), backend=backend)
+    assert result.makespan_s == pytest.approx(2.0, rel=0.03)
+
+
+def test_the_utility_factor_has_the_mean_speedup_of_an_application(backend: str) -> None:
+    # The first thread gains a factor of 2, the second one, stalling, of 1. As one application they
+    # are of medium class with a factor of 1.5, for two fast cores, and stay where they are.
+    machine = stalling_machine(1e9, 2e9, 2e9)
+    policy = make_policy("camp", {**SLICES, "lower": 1.1, "upper": 1.9})
+    for other, core in (("b.y", 0), ("a.y", 1)):
+        workload = applications([1e9, 4e9, 9e9], ("b.x", other, "c.z"), stalling=1)
+        result = simulate(machine, workload, policy, backend=backend, events=True)
+        assert ends(result)[0][0] == core
+
+
+def test_speedups_are_those_that_the_policy_knows_of() -> None:
+    # 4e9 operations and 1e9 bytes: 4 and 2 s of computing, 1 s of memory. One operation, which the
+    # blind policy takes for the cost, is nothing beside that.
+    machine = stalling_machine(1e9, 2e9)
+    graph = build_graph([4e9], accessed=accesses([0], [0], [10**9], 0, 1), block_bytes=[10**9])
+    places = machine.place_workers()
+    domains = machine.core_domain[machine.thread_core[places]]
+    for information, factor, stalled in (("exact", 2.0, 0.0), ("blind", 1.0, 1.0)):
+        view = View(
+            machine,
+            Workload("w", graph),
+            places,
+            domains,
+            np.random.default_rng(0),
+            information=information,
+        )
+        found = speedups(view, core_groups(view))
+        assert [float(column[0]) for column in found] == pytest.approx([factor, stalled])
+
+
+def test_the_lower_threshold_is_not_above_the_upper_one() -> None:
+    with pytest.raises(ConfigurationError) as found:
+        make_policy("camp", {"lower": 2.0, "upper": 1.0})
+    assert str(found.value) == (
+        "policy camp: parameter lower: found 2 with upper 1, accepted at most upper"
+    )
+    make_policy("camp", {"lower": 2.0, "upper": 2.0})
 
 
 @pytest.mark.parametrize("upper", [3.0, 9.0])
@@ -243,16 +305,63 @@ def test_the_migration_thread_spreads_running_threads_to_an_idle_domain(backend:
 
 def test_stalling_threads_leave_the_big_core(backend: str) -> None:
     # Thread 1 stalls and begins on the big core; thread 0 computes.
-    machine = make_machine(
-        domains=1, cores_per_domain=2, dram_bandwidth_bytes_per_s=1e9, core_cap_bytes_per_s=1e9
-    )
-    plain = uneven(1e9, 4e9)
-    machine = replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
-    threads = {"threads": 2, "phases": 1, "phase_ops": 1e9, "stalling": 1, "phase_bytes": 10**9}
+    machine = stalling_machine(1e9, 4e9)
+    workload = applications([1e9, 1e9], ("a.main", "b.main"), stalling=1)
     for policy in ("bias_scheduling", "camp"):
-        parameters = {"upper": 0.9, "lower": 0.8} if policy == "camp" else {}
-        result = run(backend, machine, policy, parameters, **threads)
+        result = simulate(
+            machine, workload, make_policy(policy, SLICES), backend=backend, events=True
+        )
         assert ends(result)[0][0] == 1
+
+
+@pytest.mark.parametrize("policy", ["bias_scheduling", "camp"])
+def test_no_thread_waits_beside_idle_cores(backend: str, policy: str) -> None:
+    # Threads 0 and 4 share core 0. At 0.1 s the cores of the others are idle; each of the two has
+    # then run for 0.05 s.
+    workload = applications([4e9, 1e8, 1e8, 1e8, 4e9], ("a", "b", "c", "d", "e"))
+    result = simulate(equal_cores(4), workload, make_policy(policy, SLICES), backend=backend)
+    assert result.makespan_s == pytest.approx(0.1 + 3.95)
+
+
+def test_an_idle_big_core_takes_any_thread_of_a_small_one(backend: str) -> None:
+    # It stalls, but the big core comes first.
+    machine = stalling_machine(1e9, 4e9)
+    workload = applications([2e9], ("a",), stalling=0)
+    policy = make_policy("bias_scheduling", SLICES)
+    result = simulate(machine, workload, policy, backend=backend, events=True)
+    assert ends(result)[0][0] == 1
+
+
+class AllBusy:
+    """Cores that all run something and have not failed."""
+
+    def has_failed(self, core: int) -> bool:
+        return False
+
+    def is_waiting(self, core: int) -> bool:
+        return False
+
+
+def test_balancing_evens_out_loads_with_the_threads_that_suit() -> None:
+    # Core 0 is fast, 1 is slow. Loads by number are 1 and 4, then 2 and 3; by speed they are 1 / 2
+    # and 4, then 1 and 3, then 3 / 2 and 2: one more would be 2 on the fast core, as before.
+    speed = np.array([2.0, 1.0])
+    groups = CoreGroups(np.array([0, 1], np.int32), np.array([1, 1], np.int32), speed)
+    view: Any = SimpleNamespace(n_workers=2, state=AllBusy())
+    for capacity, expected in ((np.ones(2), [4]), (speed, [4, 3])):
+        state = Queues(
+            groups=groups,
+            thread=np.arange(5),
+            is_critical=np.zeros(5, np.bool_),
+            home=[0, 1, 1, 1, 1],
+            waiting=[[], [2, 4, 3]],
+            last_ran_ps=[0] * 5,
+            moves=[0] * 5,
+            task_class=np.arange(5, dtype=np.int32),
+        )
+        moves = even_out(view, state, capacity, lambda task, source, target: float(task))
+        assert [move.task for move in moves if isinstance(move, Transfer)] == expected
+        assert state.waiting == [expected, [t for t in (2, 4, 3) if t not in expected]]
 
 
 def test_critical_sections_run_on_the_fast_core(backend: str) -> None:
