@@ -153,6 +153,35 @@ def test_a_profile_puts_the_long_thread_on_the_fast_core(backend: str) -> None:
     assert result.makespan_s < 2.2
 
 
+RARELY = {"slice_s": 0.01, "balance_s": 100.0}
+
+
+def uneven_threads(ops: list[float], iterations: int = 1) -> Workload:
+    """Threads with one stretch each."""
+    workload = make_workload("threads", {"threads": len(ops), "phases": 1})
+    return Workload("w", replace(workload.graph, ops=np.array([ops])), iterations)
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_a_new_thread_and_an_idle_core_have_threads_reassigned(
+    backend: str, iterations: int
+) -> None:
+    # Without waiting for a period, the long thread gets the fast core, 2 s, and then this takes the
+    # other one, which has 1e9 of 3e9 operations to go.
+    policy = make_policy("age_ljfcf_profile", RARELY)
+    workload = uneven_threads([4e9, 3e9], iterations)
+    result = simulate(uneven(1e9, 2e9), workload, policy, backend=backend)
+    assert result.makespan_s == pytest.approx(iterations * 2.5)
+
+
+def test_other_threads_follow_at_the_end_of_the_time_slice(backend: str) -> None:
+    # The second thread is longer, but the first one is on the fast core when it is created. After
+    # a slice that makes way: 0.01 s, then 4e9 operations at 2e9 per second.
+    policy = make_policy("age_ljfcf_profile", RARELY)
+    result = simulate(uneven(1e9, 2e9), uneven_threads([1e9, 4e9]), policy, backend=backend)
+    assert result.makespan_s == pytest.approx(0.01 + 2.0)
+
+
 def test_progress_is_less_on_a_slow_core(backend: str) -> None:
     # Both threads have 4e9 operations to go. The one on the slow core falls behind, so that it gets
     # the fast one, and so on: both end after 8e9 / 3e9 s. By the time that they have been executed
