@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import Plan, Preempt, View, param
+from simsched.policy.base import Counters, Plan, Preempt, Transfer, View, param
 from simsched.policy.executions import Progress
 from simsched.policy.registry import preset, register
 from simsched.policy.threads import Move, Queues, ThreadScheduler
@@ -76,11 +76,16 @@ class AgeBased(ThreadScheduler):
 
     Notes
     -----
-    A milestone is the end of a stretch between barriers. The cores of threads are chosen anew at
-    every round of balancing; the threads of waiting cores are part of that. A profile has the
-    operations of every stretch. Progress is the operations that a thread has executed in its
-    stretch, as a counter of instructions sees them at every time slice, in seconds of the fastest
-    core: a thread on a slow core makes less of it in the same time. The period is not published.
+    A milestone is the end of a stretch between barriers. The cores of all threads, those of waiting
+    ones included, are chosen anew at every round of balancing, and when a thread is created or a
+    core has become idle. Threads that run can only be moved at the end of a time slice. So a new
+    thread enters the queue of its core, and an idle core sends for the thread that is to run on it
+    longest, if that waits or runs on a slower core; the other threads follow at the end of the time
+    slice. Threads are created by every iteration. A profile has the operations of every stretch.
+
+    Progress is the operations that a thread has executed in its stretch, as a counter of
+    instructions sees them at every time slice, in seconds of the fastest core: a thread on a slow
+    core makes less of it in the same time. The period is not published.
 
     References
     ----------
@@ -94,51 +99,116 @@ class AgeBased(ThreadScheduler):
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return queues of cores; nothing has been executed yet."""
-        state.notes["done_s"] = {}
+        self._forget(state)
+        if self.remaining == "profile" and graph is view.workload.graph:
+            state.notes["ops"] = view.estimated_ops(graph)[0]
         return super().plan(view, state, graph)
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> None:
+        """Forget the threads of the iteration that has ended."""
+        self._forget(state)
+
+    @staticmethod
+    def _forget(state: Queues) -> None:
+        """Let no thread have been created."""
+        state.notes["done_s"] = {}
+        state.notes["created"] = set()
+
+    def queue_of(self, view: View, state: Queues, task: int) -> int:
+        """Return the core of a task's thread; a new one gets a core."""
+        thread = state.thread_of(task)
+        if thread not in state.notes["created"]:
+            state.notes["created"].add(thread)
+            state.notes["due"] = True
+            place = self._places(view, state)
+            # It is nowhere yet.
+            state.home[thread] = self._allocation(state, [*place, task])[task]
+        return super().queue_of(view, state, task)
+
+    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Transfer | None:
+        """Return what an idle core sends for."""
+        if state.task_class is None or view.machine.copies_data or state.waiting[worker]:
+            return None
+        return self._send_for(view, state, worker)
+
+    def _send_for(self, view: View, state: Queues, worker: int) -> Preempt | Transfer | None:
+        """Return the move of the longest thread that is to run on an idle core."""
+        group = state.groups.of_worker
+        place = self._places(view, state)
+        able = {
+            task: core
+            for task, core in place.items()
+            if task in state.waiting[core] or group[core] > group[worker]
+        }
+        if not able:
+            return None
+        state.notes["due"] = True
+        self._read_counters(view, state)
+        core_of = self._allocation(state, list(place))
+        mine = [task for task in able if core_of[task] == worker]
+        if not mine:
+            return None
+        task = max(mine, key=lambda t: self._left(state, t))
+        if task in state.waiting[able[task]]:
+            return state.move(task, able[task], worker)
+        state.note_move(state.thread_of(task), worker)
+        return Preempt(able[task], worker)
 
     def on_timer(self, view: View, state: Any) -> tuple[Move, ...]:
         """Read the counters of all cores; return moves and ends of time slices."""
         if state.task_class is not None:
-            live = view.state
-            assert live is not None
-            for core in range(view.n_workers):
-                seen = live.progress(core)
-                if seen is not None:
-                    done = executed_ops(view.workload.graph, seen) / state.groups.ops_per_s[0]
-                    state.notes["done_s"][seen.task] = float(done)
+            self._read_counters(view, state)
         return super().on_timer(view, state)
+
+    def is_due(self, state: Queues) -> bool:
+        """Return whether the period is over, a thread is new or a core has become idle."""
+        asked = bool(state.notes.pop("due", False))
+        return super().is_due(state) or asked
 
     def balance(self, view: View, state: Queues) -> list[Move]:
         """Return the moves to the new allocation."""
+        place = self._places(view, state)
+        core_of = self._allocation(state, list(place))
+        return [
+            self.relocate(view, state, task, place[task], core_of[task])
+            for task in sorted(place)
+            if core_of[task] != place[task]
+        ]
+
+    def _read_counters(self, view: View, state: Queues) -> None:
+        """Note what the threads that run have executed."""
+        live = view.state
+        assert live is not None
+        for core in range(view.n_workers):
+            seen = live.progress(core)
+            if seen is not None:
+                done = executed_ops(view.workload.graph, seen) / state.groups.ops_per_s[0]
+                state.notes["done_s"][seen.task] = float(done)
+
+    def _places(self, view: View, state: Queues) -> dict[int, int]:
+        """Return the core on which each thread waits or runs, by its task."""
         live = view.state
         assert live is not None
         place = {task: core for core, queue in enumerate(state.waiting) for task in queue}
         running = {live.running_task(core): core for core in range(view.n_workers)}
         running.pop(-1, None)
-        place |= running
-        tasks = sorted(place)
-        if not tasks:
-            return []
-        perf = state.groups.ops_per_s[state.groups.of_worker]
-        left = np.array([self._left(view, state, task) for task in tasks])
-        moves: list[Move] = []
-        for task, core in zip(tasks, assign_by_age(left, perf), strict=True):
-            if core == place[task]:
-                continue
-            if task in running:
-                state.note_move(state.thread_of(task), core)
-                moves.append(Preempt(place[task]))
-            else:
-                moves.append(state.move(task, place[task], core))
-        return moves
+        return place | running
 
-    def _left(self, view: View, state: Queues, task: int) -> float:
+    def _allocation(self, state: Queues, present: list[int]) -> dict[int, int]:
+        """Return the core that each thread is to have, by its task."""
+        if not present:
+            return {}
+        tasks = sorted(present)
+        left = np.array([self._left(state, task) for task in tasks])
+        perf = state.groups.ops_per_s[state.groups.of_worker]
+        return dict(zip(tasks, assign_by_age(left, perf), strict=True))
+
+    def _left(self, state: Queues, task: int) -> float:
         """Return what remains of a task, in seconds of the fastest core."""
         done_s = float(state.notes["done_s"].get(task, 0.0))
         if self.remaining == "predict":
             return max(0.0, self.distance_s - done_s)
-        ops = float(view.estimated_ops(view.workload.graph)[0][task])
+        ops = float(state.notes["ops"][task])
         if not np.isfinite(ops):
             return self.distance_s
         return max(0.0, ops / float(state.groups.ops_per_s[0]) - done_s)

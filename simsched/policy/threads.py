@@ -164,8 +164,7 @@ class ThreadScheduler(PlacedPolicy):
         if state.task_class is None or view.machine.copies_data:
             return ()
         state.ticks += 1
-        rounds = max(1, round(self.balance_s / self.slice_s))
-        moves = self.balance(view, state) if state.ticks % rounds == 0 else []
+        moves = self.balance(view, state) if self.is_due(state) else []
         stopped = {move.worker for move in moves if isinstance(move, Preempt)}
         live = view.state
         assert live is not None
@@ -176,9 +175,20 @@ class ThreadScheduler(PlacedPolicy):
                 moves.append(Preempt(core))
         return tuple(moves)
 
+    def is_due(self, state: Queues) -> bool:
+        """Return whether it is time for a round of balancing."""
+        return state.ticks % max(1, round(self.balance_s / self.slice_s)) == 0
+
     def balance(self, view: View, state: Queues) -> list[Move]:
         """Return the moves of one round."""
         raise NotImplementedError
+
+    def relocate(self, view: View, state: Queues, task: int, source: int, target: int) -> Move:
+        """Return the move of a thread that runs or waits on a core to another one."""
+        if task in state.waiting[source]:
+            return state.move(task, source, target)
+        state.note_move(state.thread_of(task), target)
+        return Preempt(source)
 
     def swap(self, view: View, state: Queues, first: int, second: int) -> list[Move]:
         """Return moves with which the running threads of two cores change places."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from simsched.engine.run import Run, simulate
+from simsched.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.age_based import assign_by_age, executed_ops
-from simsched.policy.camp import utility_factor
+from simsched.policy.base import Transfer, View
+from simsched.policy.camp import speedups, utility_factor
+from simsched.policy.core_groups import CoreGroups, core_groups
 from simsched.policy.executions import Progress
+from simsched.policy.thread_balancing import even_out
+from simsched.policy.threads import Queues
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import accesses, build_graph
@@ -89,6 +95,24 @@ def test_balancing_speeds_uses_what_queue_lengths_leave(backend: str) -> None:
     assert 2 * 1.5 <= balanced.makespan_s < 2 * 1.75
 
 
+def test_a_thread_that_has_a_core_for_itself_counts_as_fast(backend: str) -> None:
+    # Thread 1 runs for 0.05 s at speed 1, the others at 1/2: it is joined by one of them although
+    # it has never stopped. At the end of its first second it has not got a whole second.
+    found = ends(run(backend, equal_cores(2), "speed_balancing", {}, threads=3, phases=1))
+    assert all(1.2 < end_s <= 1.51 for _, end_s in found.values())
+
+
+def test_an_idle_fast_core_pulls_the_only_thread_of_a_slow_one(backend: str) -> None:
+    # Speeds 1/2 and, without a thread, 1: the mean is 3/4.
+    machine = uneven(1e9, 2e9)
+    result = run(backend, machine, "speed_balancing", {}, threads=1, phases=1, phase_ops=4e9)
+    assert ends(result)[0] == (1, pytest.approx(0.05 + 3.95 / 2))
+    # On equal cores nobody gains from a move.
+    alone = run(backend, equal_cores(2), "speed_balancing", {}, threads=1, phases=1)
+    assert alone.makespan_s == pytest.approx(1.0)
+    assert ends(alone)[0][0] == 0
+
+
 def test_linux_pulls_waiting_threads_from_longer_queues() -> None:
     # Threads belong to cores in turn; those of cores 0 and 1 are all that is left after 1 s.
     machine = equal_cores(4)
@@ -129,6 +153,35 @@ def test_a_profile_puts_the_long_thread_on_the_fast_core(backend: str) -> None:
     assert result.makespan_s < 2.2
 
 
+RARELY = {"slice_s": 0.01, "balance_s": 100.0}
+
+
+def uneven_threads(ops: list[float], iterations: int = 1) -> Workload:
+    """Threads with one stretch each."""
+    workload = make_workload("threads", {"threads": len(ops), "phases": 1})
+    return Workload("w", replace(workload.graph, ops=np.array([ops])), iterations)
+
+
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_a_new_thread_and_an_idle_core_have_threads_reassigned(
+    backend: str, iterations: int
+) -> None:
+    # Without waiting for a period, the long thread gets the fast core, 2 s, and then this takes the
+    # other one, which has 1e9 of 3e9 operations to go.
+    policy = make_policy("age_ljfcf_profile", RARELY)
+    workload = uneven_threads([4e9, 3e9], iterations)
+    result = simulate(uneven(1e9, 2e9), workload, policy, backend=backend)
+    assert result.makespan_s == pytest.approx(iterations * 2.5)
+
+
+def test_other_threads_follow_at_the_end_of_the_time_slice(backend: str) -> None:
+    # The second thread is longer, but the first one is on the fast core when it is created. After
+    # a slice that makes way: 0.01 s, then 4e9 operations at 2e9 per second.
+    policy = make_policy("age_ljfcf_profile", RARELY)
+    result = simulate(uneven(1e9, 2e9), uneven_threads([1e9, 4e9]), policy, backend=backend)
+    assert result.makespan_s == pytest.approx(0.01 + 2.0)
+
+
 def test_progress_is_less_on_a_slow_core(backend: str) -> None:
     # Both threads have 4e9 operations to go. The one on the slow core falls behind, so that it gets
     # the fast one, and so on: both end after 8e9 / 3e9 s. By the time that they have been executed
@@ -161,17 +214,25 @@ def applications(ops: list[float], names: tuple[str, ...], stalling: int = -1) -
     return Workload("applications", graph)
 
 
+def stalling_machine(*speeds: float) -> Machine:
+    """Cores of some speeds that all read 1e9 bytes per second together."""
+    plain = uneven(*speeds)
+    machine = make_machine(
+        domains=1,
+        cores_per_domain=len(speeds),
+        dram_bandwidth_bytes_per_s=1e9,
+        core_cap_bytes_per_s=1e9,
+    )
+    return replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
+
+
 @pytest.mark.parametrize(("upper", "core"), [(3.0, 0), (2.0, 1)])
 def test_a_sequential_thread_of_medium_class_is_not_boosted(
     backend: str, upper: float, core: int
 ) -> None:
     # Alone in its application, the thread on the slow core gains a factor of 2. The other one is
     # of low class: it waits for its data.
-    machine = make_machine(
-        domains=1, cores_per_domain=2, dram_bandwidth_bytes_per_s=1e9, core_cap_bytes_per_s=1e9
-    )
-    plain = uneven(1e9, 2e9)
-    machine = replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
+    machine = stalling_machine(1e9, 2e9)
     workload = applications([2e9, 4e9], ("a.main", "b.main"), stalling=1)
     policy = make_policy("camp", {**SLICES, "lower": 1.5, "upper": upper})
     result = simulate(machine, workload, policy, backend=backend, events=True)
@@ -179,9 +240,9 @@ def test_a_sequential_thread_of_medium_class_is_not_boosted(
 
 
 def test_a_boosted_thread_comes_before_others_of_high_class(backend: str) -> None:
-    # Three threads of high class, of which one is alone in its application: utility factors 2 and
-    # 2 / (2 - 0)^2. It gets the fast core after 0.05 s and keeps it. Without a boost all share it.
-    workload = applications([4e9, 8e9, 8e9], ("a.main", "b.x", "b.y"))
+    # Three threads of high class, of which one is soon alone in its application: utility factors 2
+    # and 2 / (2 - 0)^2. It gets the fast core after 0.05 s and keeps it. Without a boost all share.
+    workload = applications([4e9, 8e9, 8e9, 1.0], ("a.main", "b.x", "b.y", "a.ends"))
     end_s = []
     for ticks in (10**6, 0):
         policy = make_policy(
@@ -191,6 +252,54 @@ def test_a_boosted_thread_comes_before_others_of_high_class(backend: str) -> Non
         end_s.append(ends(result)[0][1])
     assert end_s[0] == pytest.approx(0.05 + 3.95 / 2)
     assert end_s[1] > 2.3
+
+
+def test_a_program_of_one_thread_is_not_boosted(backend: str) -> None:
+    # Two programs of high class share the fast core: 6e9 operations at 3e9 per second. The one on
+    # the fast core would keep it with a boost, and the other one would end after 1.5 + 0.75 s.
+    workload = applications([3e9, 3e9], ("a.main", "b.main"))
+    result = simulate(uneven(1e9, 2e9), workload, make_policy("camp", SLICES), backend=backend)
+    assert result.makespan_s == pytest.approx(2.0, rel=0.03)
+
+
+def test_the_utility_factor_has_the_mean_speedup_of_an_application(backend: str) -> None:
+    # The first thread gains a factor of 2, the second one, stalling, of 1. As one application they
+    # are of medium class with a factor of 1.5, for two fast cores, and stay where they are.
+    machine = stalling_machine(1e9, 2e9, 2e9)
+    policy = make_policy("camp", {**SLICES, "lower": 1.1, "upper": 1.9})
+    for other, core in (("b.y", 0), ("a.y", 1)):
+        workload = applications([1e9, 4e9, 9e9], ("b.x", other, "c.z"), stalling=1)
+        result = simulate(machine, workload, policy, backend=backend, events=True)
+        assert ends(result)[0][0] == core
+
+
+def test_speedups_are_those_that_the_policy_knows_of() -> None:
+    # 4e9 operations and 1e9 bytes: 4 and 2 s of computing, 1 s of memory. One operation, which the
+    # blind policy takes for the cost, is nothing beside that.
+    machine = stalling_machine(1e9, 2e9)
+    graph = build_graph([4e9], accessed=accesses([0], [0], [10**9], 0, 1), block_bytes=[10**9])
+    places = machine.place_workers()
+    domains = machine.core_domain[machine.thread_core[places]]
+    for information, factor, stalled in (("exact", 2.0, 0.0), ("blind", 1.0, 1.0)):
+        view = View(
+            machine,
+            Workload("w", graph),
+            places,
+            domains,
+            np.random.default_rng(0),
+            information=information,
+        )
+        found = speedups(view, core_groups(view))
+        assert [float(column[0]) for column in found] == pytest.approx([factor, stalled])
+
+
+def test_the_lower_threshold_is_not_above_the_upper_one() -> None:
+    with pytest.raises(ConfigurationError) as found:
+        make_policy("camp", {"lower": 2.0, "upper": 1.0})
+    assert str(found.value) == (
+        "policy camp: parameter lower: found 2 with upper 1, accepted at most upper"
+    )
+    make_policy("camp", {"lower": 2.0, "upper": 2.0})
 
 
 @pytest.mark.parametrize("upper", [3.0, 9.0])
@@ -225,16 +334,63 @@ def test_the_migration_thread_spreads_running_threads_to_an_idle_domain(backend:
 
 def test_stalling_threads_leave_the_big_core(backend: str) -> None:
     # Thread 1 stalls and begins on the big core; thread 0 computes.
-    machine = make_machine(
-        domains=1, cores_per_domain=2, dram_bandwidth_bytes_per_s=1e9, core_cap_bytes_per_s=1e9
-    )
-    plain = uneven(1e9, 4e9)
-    machine = replace(machine, core_groups=plain.core_groups, core_group=plain.core_group)
-    threads = {"threads": 2, "phases": 1, "phase_ops": 1e9, "stalling": 1, "phase_bytes": 10**9}
+    machine = stalling_machine(1e9, 4e9)
+    workload = applications([1e9, 1e9], ("a.main", "b.main"), stalling=1)
     for policy in ("bias_scheduling", "camp"):
-        parameters = {"upper": 0.9, "lower": 0.8} if policy == "camp" else {}
-        result = run(backend, machine, policy, parameters, **threads)
+        result = simulate(
+            machine, workload, make_policy(policy, SLICES), backend=backend, events=True
+        )
         assert ends(result)[0][0] == 1
+
+
+@pytest.mark.parametrize("policy", ["bias_scheduling", "camp"])
+def test_no_thread_waits_beside_idle_cores(backend: str, policy: str) -> None:
+    # Threads 0 and 4 share core 0. At 0.1 s the cores of the others are idle; each of the two has
+    # then run for 0.05 s.
+    workload = applications([4e9, 1e8, 1e8, 1e8, 4e9], ("a", "b", "c", "d", "e"))
+    result = simulate(equal_cores(4), workload, make_policy(policy, SLICES), backend=backend)
+    assert result.makespan_s == pytest.approx(0.1 + 3.95)
+
+
+def test_an_idle_big_core_takes_any_thread_of_a_small_one(backend: str) -> None:
+    # It stalls, but the big core comes first.
+    machine = stalling_machine(1e9, 4e9)
+    workload = applications([2e9], ("a",), stalling=0)
+    policy = make_policy("bias_scheduling", SLICES)
+    result = simulate(machine, workload, policy, backend=backend, events=True)
+    assert ends(result)[0][0] == 1
+
+
+class AllBusy:
+    """Cores that all run something and have not failed."""
+
+    def has_failed(self, core: int) -> bool:
+        return False
+
+    def is_waiting(self, core: int) -> bool:
+        return False
+
+
+def test_balancing_evens_out_loads_with_the_threads_that_suit() -> None:
+    # Core 0 is fast, 1 is slow. Loads by number are 1 and 4, then 2 and 3; by speed they are 1 / 2
+    # and 4, then 1 and 3, then 3 / 2 and 2: one more would be 2 on the fast core, as before.
+    speed = np.array([2.0, 1.0])
+    groups = CoreGroups(np.array([0, 1], np.int32), np.array([1, 1], np.int32), speed)
+    view: Any = SimpleNamespace(n_workers=2, state=AllBusy())
+    for capacity, expected in ((np.ones(2), [4]), (speed, [4, 3])):
+        state = Queues(
+            groups=groups,
+            thread=np.arange(5),
+            is_critical=np.zeros(5, np.bool_),
+            home=[0, 1, 1, 1, 1],
+            waiting=[[], [2, 4, 3]],
+            last_ran_ps=[0] * 5,
+            moves=[0] * 5,
+            task_class=np.arange(5, dtype=np.int32),
+        )
+        moves = even_out(view, state, capacity, lambda task, source, target: float(task))
+        assert [move.task for move in moves if isinstance(move, Transfer)] == expected
+        assert state.waiting == [expected, [t for t in (2, 4, 3) if t not in expected]]
 
 
 def test_critical_sections_run_on_the_fast_core(backend: str) -> None:
