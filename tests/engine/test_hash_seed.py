@@ -18,7 +18,7 @@ from simsched.policy import list_policies, make_policy
 from simsched.workload.registry import make_small_workload
 
 digest = hashlib.sha256()
-machine = load_machine("knl_snc4_flat")
+machine = load_machine("knl_snc4_hybrid")  # has all kinds of memory
 for info in list_policies():
     if info.is_preset and sys.argv[1] == "classes":
         continue
