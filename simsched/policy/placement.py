@@ -93,6 +93,11 @@ class PlacedPolicy(Policy):
     def check_memory(self, machine: Machine) -> None:
         """Check that a machine has the kind of memory that the placement asks for.
 
+        Parameters
+        ----------
+        machine : Machine
+            The machine.
+
         Raises
         ------
         ModelError

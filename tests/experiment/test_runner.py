@@ -137,8 +137,8 @@ def test_an_impossible_run_names_itself_and_leaves_nothing(
     make_plain: Any, tmp_path: Path, jobs: int
 ) -> None:
     # No HBM on this machine: known only when the policy is asked.
-    data = make_plain(policies=["cilk_h"])
-    with pytest.raises(ModelError, match=r"cilk_h seed \d: .*memory kind 'HBM'"):
+    data = make_plain(policies=["charm_hbm_only"])
+    with pytest.raises(ModelError, match=r"charm_hbm_only seed \d: .*memory kind 'HBM'"):
         run(Document(None, data), tmp_path, jobs=jobs)
     assert not (tmp_path / "out").exists()
 
