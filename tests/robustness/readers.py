@@ -6,6 +6,7 @@ It returns or raises; what it returns is used as far as every command uses it.
 
 from __future__ import annotations
 
+import gc
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -348,11 +349,14 @@ def read_specs(folder: Path) -> object:
 @reader("binding", seeds=binding.seeds, vary=binding.vary)
 def run_binding(folder: Path) -> object:
     """The binding of the C kernel, which reads no file but is treated as if."""
+    gc.disable()  # what a signal raises inside a callback of the collector would be lost
     signal.setitimer(signal.ITIMER_PROF, LONG_RUN_S)
     try:
         return binding.run_case(int(_only(folder).read_bytes()))
     except Hang:
         return None  # a long run may be asked for; the kernel has looked at signals
+    finally:
+        gc.enable()
 
 
 @cache
