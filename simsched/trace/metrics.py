@@ -98,6 +98,10 @@ def run_metrics(
     makespan can be longer by less, and by more where what is held back keeps others waiting.
     `policy_work_s` leaves out migrations.
 
+    `steals` are tasks that workers take out of the pools of others. A policy that itself moves
+    tasks between pools, as work pushing and messages between clusters do, has `transfers` instead:
+    how often it has moved some, and `transferred_tasks`, how many.
+
     `local_percent` is the share of all bytes that go to memory which stay in the domain: the ratio
     R_loc^HW of [2]_. `managed_local_percent` is the share of the bytes that tasks ask for in blocks
     of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
@@ -387,6 +391,8 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "steals_same_domain": sum(steals[1:2]),
         "steals_remote": sum(steals[2:]),
         "steals_by_distance": steals,
+        "transfers": summary.transfers,
+        "transferred_tasks": summary.transferred_tasks,
         "failed_probes": int(summary.failed_probes.sum()),
         "migrations": summary.migrations,
         "migrated_bytes": summary.migrated_bytes,

@@ -150,6 +150,9 @@ class Summary:
         Accesses to pages that a scan had marked.
     exchanges : int
         How often two workers have swapped hardware threads.
+    transfers, transferred_tasks : int
+        How often the policy has moved entries from one pool to another and found some, and how many
+        these were.
     page_fault_ps : int
         Time for which accesses waited for these faults and for pages to move; a part of
         `worker_busy_ps`.
@@ -206,6 +209,8 @@ class Summary:
     kills: int
     wasted_ps: int
     exchanges: int
+    transfers: int
+    transferred_tasks: int
     n_tasks: int
     n_events: int
     worker_move_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))

@@ -14,6 +14,7 @@ from simsched.errors import PolicyError, StalledError
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Plan, PoolGroup, Preempt, Transfer, View
+from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -111,6 +112,8 @@ def test_entries_arrive_in_the_order_in_which_they_left(
     assert rows(result, EventKind.TRANSFER, "time_ps", "worker", "task", "arg0", "arg1") == [
         (2 * US, -1, -1, 0, len(moved))
     ]
+    row = run_metrics(result.summary, result.machine, result.workload, result.worker_thread)
+    assert (row["transfers"], row["transferred_tasks"], row["steals"]) == (1, len(moved), 0)
     ready = rows(result, EventKind.TASK_READY, "time_ps", "worker", "task", "arg1")
     assert [row for row in ready if row[0] > 0] == [(landing, -1, task, 1) for task in moved]
 
@@ -127,6 +130,8 @@ def test_a_named_entry_leaves_from_wherever_it_is(
     stayed = [t for t in range(5) if t not in moved]
     assert sorted(stayed, key=lambda t: began[t][1]) == stayed
     assert [row[0] for row in rows(result, EventKind.TRANSFER, "arg1")] == [len(moved)]
+    counted = result.summary.transfers, result.summary.transferred_tasks
+    assert counted == (len(moved), len(moved))  # one that finds nothing is none
 
 
 def test_on_their_way_entries_are_in_no_pool(backend: str) -> None:

@@ -429,6 +429,8 @@ cdef class NativeBackend:
             kills=s.kills,
             wasted_ps=s.wasted_ps,
             exchanges=s.exchanges,
+            transfers=s.transfers,
+            transferred_tasks=s.transferred_tasks,
             managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
             n_tasks=s.n_tasks,
             n_events=s.n_events,

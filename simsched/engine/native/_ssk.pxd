@@ -229,7 +229,7 @@ cdef extern from "ssk.h" nogil:
         int64_t managed_bytes[2]
         int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
         int64_t duplicates, kills, wasted_ps
-        int64_t exchanges
+        int64_t exchanges, transfers, transferred_tasks
 
     ctypedef struct ssk_measured_t:
         int32_t n_tasks, n_counter_groups, n_samples

@@ -148,6 +148,8 @@ class Decisions:
         entries = sim.pools.leave(group, instance, count, take, entry)
         pool = (group << 32) + instance
         worker = NONE if asker is None else asker
+        sim.record.transfers += len(entries) > 0
+        sim.record.transferred_tasks += len(entries)
         sim.record.event(sim.now, EventKind.TRANSFER, worker, NONE, pool, len(entries))
         flight = Flight(sim.now + delay_ps, to_group, to_instance, entries, asker)
         if delay_ps == 0:

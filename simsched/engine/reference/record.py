@@ -50,6 +50,8 @@ class Record:
         self.kills = 0
         self.wasted_ps = 0
         self.exchanges = 0
+        self.transfers = 0
+        self.transferred_tasks = 0
         self.managed_bytes = [0, 0]
 
     def event(
@@ -142,6 +144,8 @@ class Record:
             kills=self.kills,
             wasted_ps=self.wasted_ps,
             exchanges=self.exchanges,
+            transfers=self.transfers,
+            transferred_tasks=self.transferred_tasks,
             managed_bytes=np.array(self.managed_bytes, np.int64),
             n_tasks=sum(self.tasks),
             n_events=self.n_events,

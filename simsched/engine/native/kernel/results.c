@@ -81,6 +81,8 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .recycled_blocks = sim->recycled_blocks,
         .page_faults = sim->page_faults,
         .exchanges = sim->exchanges,
+        .transfers = sim->transfers,
+        .transferred_tasks = sim->transferred_tasks,
         .page_fault_ps = sim->page_fault_ps,
         .duplicates = sim->duplicates,
         .kills = sim->kills,
