@@ -487,6 +487,23 @@ class Machine:
             return 0
         return 1 + int(self.domain_hops[self.core_domain[core], self.core_domain[other_core]])
 
+    def steal_ps(self, thread: int, other: int) -> int:
+        """Return what it costs a thread to steal from another one, in ps.
+
+        Parameters
+        ----------
+        thread, other : int
+            Indices of hardware threads.
+
+        Returns
+        -------
+        int
+            The cost of their distance class; the farthest one that the machine names covers those
+            beyond.
+        """
+        cost = self.costs.steal_ps
+        return cost[min(self.thread_distance(thread, other), len(cost) - 1)]
+
     def place_workers(self, n_workers: int | None = None, pinning: str = "scatter") -> IntArray:
         """Return the hardware thread of each worker.
 

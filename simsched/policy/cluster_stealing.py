@@ -95,10 +95,9 @@ class ClusterPolicy(PlacedPolicy):
 
     def _send(self, view: View, state: Clusters, sender: int, victim: int, to: int) -> Transfer:
         """Return the message that lets a task of a victim go to a worker, and note it."""
-        machine, thread = view.machine, view.worker_thread
-        cost = machine.costs.steal_ps
-        distance = machine.thread_distance(int(thread[victim]), int(thread[to]))
-        delay_ps = max(1, round(self.message_factor * cost[min(distance, len(cost) - 1)]))
+        thread = view.worker_thread
+        cost_ps = view.machine.steal_ps(int(thread[to]), int(thread[victim]))
+        delay_ps = max(1, round(self.message_factor * cost_ps))
         state.arrival_ps.setdefault(sender, []).append(_live(view).now_ps() + delay_ps)
         return Transfer(0, victim, 0, to, 1, delay_ps * 1e-12, "oldest")
 
@@ -115,7 +114,7 @@ class AskingPolicy(ClusterPolicy):
         next request at the next look, not at once.
     """
 
-    period_s: float = param(1e-4, low=1e-9, high=1e6)
+    period_s: float = param(1e-4, low=1e-6, high=1e6)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here

@@ -179,7 +179,7 @@ class MapReducePolicy(Policy):
 
     map_slots: int = param(0, low=0)
     replication: int = param(3, low=1)
-    heartbeat_s: float = param(3.0, low=1e-9, high=1e6)
+    heartbeat_s: float = param(3.0, low=1e-3, high=1e6)
     tasks_per_heartbeat: int = param(1, low=1)
 
     @property

@@ -58,7 +58,7 @@ class SpeculativePolicy(MapReducePolicy):
 
     tuned_weights: bool = param(False)
     history_weight: float = param(0.2, low=0.0, high=1.0)
-    sample_s: float = param(0.1, low=1e-9, high=1e6)
+    sample_s: float = param(0.1, low=1e-3, high=1e6)
     least_running_s: float = param(60.0, low=0.0, high=1e6)
     average_over: str = param("running", choices=("running", "all"))
 

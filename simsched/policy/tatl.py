@@ -80,7 +80,7 @@ class Tatl(PlacedPolicy):
     """
 
     capacity: int = param(64, low=2)
-    period_s: float = param(1e-4, low=1e-12, high=1e6)
+    period_s: float = param(1e-4, low=1e-6, high=1e6)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
@@ -158,11 +158,8 @@ class Tatl(PlacedPolicy):
 
     def _steal(self, view: View, state: TatlState, thief: int, victim: int) -> Transfer:
         """Return the transfer of one entry to the thief."""
-        live, machine = _live(view), view.machine
-        threads = view.worker_thread
-        distance = machine.thread_distance(int(threads[thief]), int(threads[victim]))
-        cost = machine.costs.steal_ps
-        delay_ps = max(1, cost[min(distance, len(cost) - 1)])
+        live, thread = _live(view), view.worker_thread
+        delay_ps = max(1, view.machine.steal_ps(int(thread[thief]), int(thread[victim])))
         state.busy_until_ps[thief] = live.now_ps() + delay_ps
         state.pushed[thief] += 1
         self._left(view, state, victim, max(live.queue_length(0, victim) - 1, 0))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from simsched.machine.model import MemorySideCache
+from simsched.machine.model import MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 
 
@@ -61,6 +61,19 @@ def test_caches_group_consecutive_cores() -> None:
         list(range(8)),
         [0] * 4 + [1] * 4,
     ]
+
+
+@pytest.mark.parametrize(
+    ("steal_ps", "same_core", "same_domain", "other_domain"),
+    [((5, 7, 11), 5, 7, 11), ((5, 7), 5, 7, 7), ((5,), 5, 5, 5)],
+)
+def test_a_steal_costs_what_its_distance_says(
+    steal_ps: tuple[int, ...], same_core: int, same_domain: int, other_domain: int
+) -> None:
+    machine = make_machine(smt_throughput=(1.0, 1.0), costs=RuntimeCosts(steal_ps=steal_ps))
+    others = [4, 1, 2]  # the other thread of core 0, one of core 1, one of the other domain
+    costs = [machine.steal_ps(0, other) for other in others]
+    assert costs == [same_core, same_domain, other_domain]
 
 
 def test_memory_side_cache_stands_before_dram_only() -> None:
