@@ -139,7 +139,8 @@ class Cab(PlacedPolicy):
     soid_scale : float
         Factor on these.
     cpu_bound_bytes_per_op : float
-        A program that missed fewer bytes per operation in iteration 1 is left to random stealing.
+        A program that missed fewer bytes per executed operation in iteration 1, both as counted, is
+        left to random stealing.
     accept_equal : bool
         Whether a footprint equal to the cache fits.
     every_socket : bool
@@ -236,9 +237,8 @@ class Cab(PlacedPolicy):
 
     def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
         """Return random stealing for what has no tiers (yet), otherwise the bi-tier plan."""
-        if self.boundary != "profile":
-            state.tiers = self.tiers(view, graph)
-            return self._plan(graph, state.tiers)
+        if not self.is_profiled(view):
+            return self._bi_tier(view, state, graph)
         if graph is view.workload.init:
             return stealing_plan()
         plan = stealing_plan("parent_first", local_take="oldest")
@@ -247,7 +247,7 @@ class Cab(PlacedPolicy):
     def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
         """Return the plan after profiling, and where subtrees belong when they have a home."""
         graph, init = view.workload.graph, view.workload.init
-        if self.boundary == "profile" and counters.iteration == 1:
+        if self.is_profiled(view) and counters.iteration == 1:
             state.tiers = self._profiled(view, graph, counters)
             overhead_s = self.profile_s * graph.n_tasks / view.n_workers
             return Update(plan=self._plan(graph, state.tiers), overhead_s=overhead_s)
@@ -261,6 +261,10 @@ class Cab(PlacedPolicy):
             last_socket = same_places(graph, state.tiers.roots, init, last_socket)
         return Update(plan=self._plan(graph, state.tiers, last_socket))
 
+    def is_profiled(self, view: View) -> bool:
+        """Return whether iteration 1 is measured instead of cut, so that the next ones can be."""
+        return self.boundary == "profile"
+
     def tiers(
         self, view: View, graph: TaskGraph, footprint: NDArray[Any] | None = None
     ) -> Tiers | None:
@@ -273,7 +277,8 @@ class Cab(PlacedPolicy):
         graph : TaskGraph
             The graph.
         footprint : ndarray, shape (n_tasks,), optional
-            Footprint of each task in bytes as profiled; exact by default.
+            Footprint of each task in bytes as profiled; exact by default. Estimated where nothing
+            is profiled.
         """
         sockets = np.unique(view.worker_domain)
         cache = shared_cache_bytes(view.machine, sockets)
@@ -284,7 +289,7 @@ class Cab(PlacedPolicy):
         if self.boundary == "level":
             found = self._cut_by_level(graph, len(sockets), data, cache)
         else:
-            if self.boundary == "estimate":
+            if not self.is_profiled(view):
                 footprint = estimated_footprint(graph, data)
             elif footprint is None:
                 footprint = exact_footprint(graph) * self.soid_scale
@@ -316,10 +321,17 @@ class Cab(PlacedPolicy):
         if not view.machine.caches:
             return None
         own = counters.group_missing_bytes[:, private_level(view.machine)]
-        if own.sum() < self.cpu_bound_bytes_per_op * view.estimated_ops(graph)[0].sum():
+        # Retired instructions are counted like the misses: no information mode hides them.
+        ops = graph.ops.min(axis=0) + graph.join_ops.min(axis=0)
+        if own.sum() < self.cpu_bound_bytes_per_op * ops.sum():
             return None
         measured = subtree_sums(graph, own) if self.soid == "pmc" else exact_footprint(graph)
         return self.tiers(view, graph, measured * self.soid_scale)
+
+    def _bi_tier(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
+        """Return the plan for a graph that is cut before it runs, and note the cut."""
+        state.tiers = self.tiers(view, graph)
+        return self._plan(graph, state.tiers)
 
     def _plan(
         self,

@@ -22,7 +22,9 @@ class CatsNumaInit(Cab):
     Parameters
     ----------
     boundary : {"profile"}
-        Footprints are those measured in iteration 1.
+        Footprints are those measured in iteration 1, if there is another one to use them.
+    every_socket : bool
+        As for `Cab`; the source's own rule is false.
     subtree_affinity : {"none", "home_socket"}
         As for `Cab`; the source says that nothing ties a subtree to a socket.
     spawn_s, profile_s : float
@@ -35,10 +37,18 @@ class CatsNumaInit(Cab):
     changed for a fair comparison. Afterwards nothing ties a subtree to the socket that holds its
     data, and the packing is not revised.
 
+    *A single iteration* has no later one that could use what it measures. It is cut before it runs,
+    by footprints that follow from the size of the input, and first touch puts its data wherever its
+    subtrees run; an initialisation before it still divides them evenly.
+
+    Like `Cab`, it divides large subtrees until there is one for every socket (`every_socket`),
+    which the source asks of a boundary but does not see to. It matters only where at most a few
+    subtrees fit the caches, hence not at the published sizes.
+
     References
     ----------
     Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 5 (CATS). Q. Chen, M. Guo, *Task Scheduling
-    for Multi-core and Parallel Architectures*, Springer 2017, section 4.10.2 (CAB-GTO).
+    for Multi-core and Parallel Architectures*, Springer 2017, Eq. 3.5 and section 4.10.2 (CAB-GTO).
     """
 
     boundary: str = param("profile", choices=("profile",))
@@ -47,12 +57,18 @@ class CatsNumaInit(Cab):
     profile_s: float = param(2e-7, low=0.0, high=1e6)
 
     def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
-        """Return the plan that keeps tasks on the sockets of their data, for `graph`."""
+        """Return the plan that keeps tasks at their data; bi-tier for a single iteration."""
+        if graph is not view.workload.init and not self.is_profiled(view):
+            return self._bi_tier(view, state, graph)
         sockets = np.unique(view.worker_domain).astype(np.int32)
         plan = profiling_plan(allocate(graph, len(sockets)), sockets)
         if graph is view.workload.init:
             return plan
         return replace(plan, counter_group=np.arange(graph.n_tasks, dtype=np.int32))
+
+    def is_profiled(self, view: View) -> bool:
+        """Return whether the program is iterative, so that profiling is of use."""
+        return view.workload.iterations > 1
 
 
 preset(

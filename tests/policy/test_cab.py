@@ -254,6 +254,21 @@ def test_subtrees_from_counted_misses(parameters: dict[str, Any], subtrees: int)
     assert begun == [2] * subtrees
 
 
+@pytest.mark.parametrize(("threshold", "subtrees"), [(1.0, 4), (10.0, 0)])
+def test_the_density_of_misses_is_measured_whatever_is_known_of_durations(
+    threshold: float, subtrees: int
+) -> None:
+    # Operations were those that the policy knows: none under "blind", and no program was bound by
+    # computation. The densities are those of the test before this one.
+    workload = heat(1024, 512, cutoff_rows=9, block_bytes=65536, iterations=2)
+    policy = make_policy(
+        "cab_gto_profile", {"cpu_bound_bytes_per_op": threshold, "information": "blind"}
+    )
+    done = simulate(OPTERON, workload, policy, events=True)
+    acquired = rows(done, EventKind.ACQUIRE)
+    assert sum(event["arg0"] >> 32 == SUBTREE for event in acquired) == subtrees
+
+
 def test_footprints_come_from_the_outermost_private_caches() -> None:
     assert private_level(OPTERON) == 1
     assert private_level(make_machine(domains=2)) == 0

@@ -6,6 +6,7 @@ from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy
 from simsched.policy.allocation import STRADDLES, allocate
+from simsched.policy.subgraphs import levels
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
@@ -63,3 +64,39 @@ def test_its_packing_is_never_revised() -> None:
     # 2024 rows, a quarter of the published case: eight subtrees of 253 rows.
     assert len(roots[0]) == 8
     assert all(found == roots[0] for found in roots)
+
+
+def test_a_single_iteration_is_cut_by_the_size_of_the_input() -> None:
+    # It ran as an iteration to profile: tasks at home, no stealing between sockets. Two arrays
+    # of 2024 x 1024 doubles, 31.6 MiB, halve from level to level: an eighth fits 6 MiB.
+    once = make_workload(
+        "heat",
+        {"rows": 2024, "columns": 1024, "cutoff_rows": 9, "block_bytes": 2**17, "iterations": 1},
+    )
+    plan = rehearse(make_policy("cats_numa_init"), OPTERON, once).plans[1]  # 0: initialisation
+    assert plan.group_of is not None
+    assert plan.instance_of is not None
+    roots = np.flatnonzero(plan.group_of == 2)
+    assert roots.tolist() == levels(once.graph)[3].tolist()
+    assert len(roots) == 8
+    assert set(plan.instance_of.tolist()) == {-1}  # wherever they are created
+    assert [(s.group, s.where) for s in plan.acquire] == [
+        ("worker", "own"),
+        ("worker", "same_domain"),
+        ("upper", "own"),
+        ("subtree", "own"),
+        ("upper", "other_domains"),
+        ("subtree", "other_domains"),
+    ]
+    assert plan.counter_group is None
+
+
+def test_an_initialisation_before_a_single_iteration_places_the_data() -> None:
+    machine = small_machines()["four_domains_hbm"]
+    tree = small_workloads()["tree_once"]
+    plans = rehearse(make_policy("cats_numa_init"), machine, tree).plans
+    assert [[(s.group, s.where) for s in plan.acquire] for plan in plans[:1]] == [
+        [("upper", "own")]
+    ]
+    assert len(plans) == 2
+    assert plans[1].acquire[-1].where != "own"
