@@ -117,6 +117,34 @@ class Tatl(PlacedPolicy):
 
     def on_idle(self, view: View, state: TatlState, worker: int) -> Transfer | None:
         """Return the steal of a worker that has nothing, if there is a victim."""
+        return self._find(view, state, worker, [0] * view.n_workers)
+
+    def on_timer(self, view: View, state: TatlState) -> tuple[Preempt | Transfer, ...]:
+        """Return the steals of waiting workers, each as if those before it had been carried out."""
+        live = _live(view)
+        taken = [0] * view.n_workers
+        found = [
+            self._find(view, state, worker, taken)
+            for worker in range(view.n_workers)
+            if live.is_waiting(worker) and live.queue_length(0, worker) == 0
+        ]
+        return tuple(steal for steal in found if steal is not None)
+
+    def _find(self, view: View, state: TatlState, worker: int, taken: list[int]) -> Transfer | None:
+        """Return the steal of a worker that has nothing, if there is a victim.
+
+        Parameters
+        ----------
+        view : View
+            The run.
+        state : TatlState
+            Bits, rates and messages.
+        worker : int
+            The thief.
+        taken : list of int
+            Entries of each queue that the present call of a hook has decided to take; they leave
+            only when it returns. The steal is added.
+        """
         live = _live(view)
         state.is_victim[worker] = False
         if state.busy_until_ps[worker] > live.now_ps():
@@ -127,18 +155,8 @@ class Tatl(PlacedPolicy):
         for candidates in (near, victims):
             if candidates:
                 victim = candidates[int(view.rng.integers(len(candidates)))]
-                return self._steal(view, state, worker, victim)
+                return self._steal(view, state, worker, victim, taken)
         return None
-
-    def on_timer(self, view: View, state: TatlState) -> tuple[Preempt | Transfer, ...]:
-        """Return the steals of waiting workers."""
-        live = _live(view)
-        found = [
-            self.on_idle(view, state, worker)
-            for worker in range(view.n_workers)
-            if live.is_waiting(worker) and live.queue_length(0, worker) == 0
-        ]
-        return tuple(steal for steal in found if steal is not None)
 
     def thresholds(self, view: View, state: TatlState, worker: int) -> tuple[int, int]:
         """Return s and S of a worker's queue, in entries."""
@@ -156,13 +174,16 @@ class Tatl(PlacedPolicy):
         if size <= self.thresholds(view, state, owner)[0]:
             state.is_victim[owner] = False
 
-    def _steal(self, view: View, state: TatlState, thief: int, victim: int) -> Transfer:
+    def _steal(
+        self, view: View, state: TatlState, thief: int, victim: int, taken: list[int]
+    ) -> Transfer:
         """Return the transfer of one entry to the thief."""
         live, thread = _live(view), view.worker_thread
         delay_ps = max(1, view.machine.steal_ps(int(thread[thief]), int(thread[victim])))
         state.busy_until_ps[thief] = live.now_ps() + delay_ps
         state.pushed[thief] += 1
-        self._left(view, state, victim, max(live.queue_length(0, victim) - 1, 0))
+        taken[victim] += 1
+        self._left(view, state, victim, live.queue_length(0, victim) - taken[victim])
         return Transfer(0, victim, 0, thief, 1, delay_ps * 1e-12, "newest")
 
 

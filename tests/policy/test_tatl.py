@@ -78,3 +78,18 @@ def test_victims_of_the_own_domain_come_first() -> None:
 
 def test_no_probe_fails() -> None:
     assert int(run(64, capacity=8).summary.failed_probes.sum()) == 0
+
+
+def test_thieves_of_one_look_know_what_the_others_take() -> None:
+    # They went by the length from before all of them: fifteen steals, four of nothing. The first
+    # worker executes one of twelve tasks; the first look finds eleven, and one, s, stays.
+    policy = make_policy("tatl", {"capacity": 4})
+    machine = make_machine(domains=4, cores_per_domain=4, costs=COSTS)
+    found = simulate(machine, flat(12), policy, events=True, backend="simpy")
+    assert found.trace is not None
+    events = found.trace.events
+    stolen = events["arg1"][events["kind"] == EventKind.TRANSFER]
+    assert stolen.tolist() == [1] * 10
+    # The root and its children, of which the first worker executes all that nobody steals.
+    assert found.state.pushed[0] == 1 + 12
+    assert found.state.popped[0] == 1 + 2 + 10
