@@ -16,6 +16,9 @@ from simsched.policy.registry import register
 from simsched.workload.graph import TaskGraph
 
 
+LARGEST_SUM = 2**31 - 1  #: of the weights of one thief
+
+
 def inverse_weights(distance: NDArray[np.integer]) -> NDArray[np.int32]:
     """Return whole numbers in proportion to the inverse of distances, 0 on the diagonal.
 
@@ -24,6 +27,12 @@ def inverse_weights(distance: NDArray[np.integer]) -> NDArray[np.int32]:
     distance : ndarray of int, shape (n, n)
         Distances, at least 1 off the diagonal.
 
+    Notes
+    -----
+    Shares of the least common multiple of all distances are exact. It grows faster than 2 to the
+    power of the longest distance; where a thief's weights would sum to 2**31 or more, they are
+    rounded shares of ``(2**31 - 1) // n``, off by a few billionths.
+
     Examples
     --------
     >>> inverse_weights(np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]])).tolist()
@@ -31,9 +40,13 @@ def inverse_weights(distance: NDArray[np.integer]) -> NDArray[np.int32]:
     """
     away = ~np.eye(len(distance), dtype=bool)
     multiple = math.lcm(*np.unique(distance[away]).tolist())
-    weights = np.zeros(distance.shape, np.int32)
-    weights[away] = multiple // distance[away]
-    return weights
+    weights = np.zeros(distance.shape, np.int64)
+    if multiple <= LARGEST_SUM:
+        weights[away] = multiple // distance[away]
+    if multiple > LARGEST_SUM or weights.sum(axis=1).max() > LARGEST_SUM:
+        unit = LARGEST_SUM // len(distance)
+        weights[away] = (2 * unit + distance[away]) // (2 * distance[away])
+    return weights.astype(np.int32)
 
 
 @register("pws")

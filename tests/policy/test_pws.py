@@ -49,6 +49,26 @@ def test_distances_without_a_common_multiple_keep_their_proportions() -> None:
     assert len(set((weights * distance)[away].tolist())) == 1
 
 
+@pytest.mark.parametrize(("sockets", "per_socket"), [(60, 1), (40, 6)])
+def test_weights_of_long_paths_fit_and_keep_their_proportions(
+    sockets: int, per_socket: int
+) -> None:
+    # Rings with paths of up to 30 and 20 hops: the least common multiple of 1 to 31 does not fit
+    # into 32 bits, that of 1 to 21 does, but not the sum of its shares.
+    socket = np.arange(sockets * per_socket) // per_socket
+    apart = np.abs(socket[:, None] - socket)
+    distance = 1 + np.minimum(apart, sockets - apart)
+    weights = inverse_weights(distance)
+    inverse = 1.0 / distance
+    np.fill_diagonal(inverse, 0.0)
+    total = weights.sum(axis=1, dtype=np.int64)
+    assert total.max() < 2**31
+    assert weights / total[:, None] == pytest.approx(
+        inverse / inverse.sum(axis=1, keepdims=True), rel=1e-5
+    )
+    assert np.array_equal(weights, weights.T)
+
+
 def test_near_victims_are_robbed_more_often() -> None:
     def near(policy: str) -> float:
         done = simulate(
