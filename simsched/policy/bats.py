@@ -31,6 +31,7 @@ from simsched.workload.graph import TaskGraph
 
 Int64Array = NDArray[np.int64]
 
+PUBLISHED_SAMPLES = 4  #: pages of each block, also of blocks that have fewer
 WORKER, HIGH, LOW = 0, 1, 2  #: pool groups of the hierarchical scheduler
 POOL_GROUPS = (
     PoolGroup("worker"),
@@ -75,7 +76,7 @@ class Bats(Policy):
         Profiling and hierarchical stealing of subgraphs from iteration 2 on, or random stealing
         throughout.
     sample_pages : int
-        Pages b sampled in each block.
+        Pages b sampled in each block; beyond four, at most as many as the largest block has.
     monitor_threads : int
         Workers that iteration 1 does without because they poll access bits.
     migrating_workers : int
@@ -142,7 +143,7 @@ class Bats(Policy):
     allocation: str = param("weighted", choices=("weighted", "even"))
     balancer: bool = param(True)
     scheduler: str = param("hierarchical", choices=("hierarchical", "random"))
-    sample_pages: int = param(4, low=1, high=1_000_000)
+    sample_pages: int = param(PUBLISHED_SAMPLES, low=1, high=1_000_000)
     monitor_threads: int = param(4, low=1)
     migrating_workers: int = param(1, low=1)
     literal_bounds: bool = param(False)
@@ -200,7 +201,8 @@ class Bats(Policy):
     def _monitor(self, view: View, n_threads: int) -> Monitor:
         """Return random pages of every block and the length of a polling loop."""
         pages = pages_of(view)
-        sampled = sample_pages(pages, self.sample_pages, view.rng)
+        most = max(int(pages.max(initial=1)), PUBLISHED_SAMPLES)
+        sampled = sample_pages(pages, min(self.sample_pages, most), view.rng)
         loop_ps = -(-sampled.size * view.machine.costs.hotness_sample_ps // max(n_threads, 1))
         return Monitor(max(loop_ps, 1), sampled * _page_bytes(view))
 

@@ -15,7 +15,6 @@ from simsched.policy.random_stealing import SPAWN_ORDERS
 from simsched.policy.registry import register
 from simsched.workload.graph import TaskGraph
 
-
 LARGEST_SUM = 2**31 - 1  #: of the weights of one thief
 
 

@@ -42,11 +42,14 @@ def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) ->
     """
     chosen = np.zeros((len(pages), n_samples), np.int64)
     for i in range(n_samples):
-        last = np.maximum(pages - n_samples + i, 0)
-        draw = rng.integers(0, last + 1)
-        repeated = np.any(chosen[:, :i] == draw[:, None], axis=1)
-        chosen[:, i] = np.where(repeated, last, draw)
+        chosen[:, i] = rng.integers(0, np.maximum(pages - n_samples + i, 0) + 1)
     few = pages < n_samples
+    for block in np.flatnonzero(~few).tolist():
+        drawn: dict[int, None] = {}
+        first = int(pages[block]) - n_samples
+        for last, page in enumerate(chosen[block].tolist(), first):
+            drawn[last if page in drawn else page] = None
+        chosen[block] = list(drawn)
     chosen[few] = np.arange(n_samples) % pages[few, None]
     return chosen
 

@@ -86,6 +86,16 @@ def test_a_polling_loop_lasts_as_long_as_reading_all_samples() -> None:
     assert np.all(offsets < 4 * 4096)
 
 
+@pytest.mark.parametrize("sample_pages", [4, 5, 1_000_000])
+def test_no_block_has_more_samples_than_the_largest_has_pages(sample_pages: int) -> None:
+    # A million samples of each block of 12,388 bytes, hence 4 pages, were drawn, polled and kept.
+    monitor = plans(sample_pages=sample_pages, monitor_threads=4)[1].monitor
+    assert monitor is not None
+    pages = monitor.sample_offset_bytes // 4096
+    assert [sorted(row) for row in pages.tolist()] == [[0, 1, 2, 3]] * 32
+    assert monitor.period_ps == 32 * 4 * 200_000 // 4
+
+
 @pytest.mark.parametrize(
     ("domains", "threads", "expected"),
     [([0], 4, []), ([0, 0], 4, [1]), ([0, 0, 1, 1], 4, [1, 3, 0]), ([0, 0, 1], 2, [1, 2])],

@@ -156,6 +156,24 @@ def test_samples_are_uniform() -> None:
     assert np.all(np.abs(counts - 10_000) < 300)
 
 
+@pytest.mark.timeout(30)
+def test_the_time_to_sample_grows_with_the_number_of_samples() -> None:
+    # Every draw was compared with all before it, which took minutes here instead of seconds.
+    chosen = sample_pages(np.full(50, 160_000), 80_000, np.random.default_rng(3))
+    assert all(len(set(row)) == 80_000 for row in chosen.tolist())
+
+
+def test_samples_follow_floyds_rule() -> None:
+    # 3 of 5 pages from the generator's own draws below 3, 4 and 5.
+    for seed in range(20):
+        dice, expected = np.random.default_rng(seed), []
+        for last in (2, 3, 4):
+            page = int(dice.integers(0, last + 1))
+            expected.append(last if page in expected else page)
+        found = sample_pages(np.array([5]), 3, np.random.default_rng(seed))
+        assert found.tolist() == [expected]
+
+
 @pytest.mark.parametrize("n_samples", [1, 4, 9])
 def test_no_blocks_no_samples(n_samples: int) -> None:
     assert sample_pages(np.zeros(0, np.int64), n_samples, np.random.default_rng(0)).shape == (
