@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,38 @@ def test_a_change_of_nothing_has_no_sign(reduction: float, shown: str) -> None:
     made = Line("m", "w", "b", {}, line("b", 1.0).metrics, "a", Estimate(reduction, 0.0, 3))
     (axes,) = plot_comparison([line("a", 1.0), made]).axes
     assert axes.texts[1].get_text() == f"1 {shown}"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "policies",
+    [
+        ["dsa_opt[threshold_bytes=0,push_queue_slots=1]"],
+        [
+            "dsa_opt[threshold_bytes=0,push_queue_slots=999999999,tracked_bytes=999999999]",
+            "dsa_opt[threshold_bytes=0,pushing=weighted,output_weight=2.0,tracked_bytes=1]",
+            "cilk",
+        ],
+        ["a_policy_from_a_file_with_a_name_that_cannot_be_broken_anywhere".replace("_", "")],
+    ],
+)
+@pytest.mark.parametrize("panels", [1, 2])
+def test_long_names_of_bars_are_read_as_a_whole_and_leave_room(
+    policies: list[str], panels: int, tmp_path: Path
+) -> None:
+    """Long names left no room: the layout was given up with a warning, names and axis cut off."""
+    lines = [line(policy, 1.0, workload=f"w{i}") for i in range(panels) for policy in policies]
+    figure = plot_comparison(lines, "title")
+    save(figure, tmp_path / "a.png")
+    figure.draw_without_rendering()  # pixels are those of the figure again, not of the file
+    for axes in figure.axes:
+        names = axes.get_yticklabels()
+        assert [name.get_text().replace("\n", "") for name in names] == policies
+        boxes = [name.get_window_extent() for name in names]
+        assert all(box.x0 >= 0 for box in boxes)
+        assert all(upper.y0 >= lower.y1 for upper, lower in itertools.pairwise(boxes))
+        assert axes.xaxis.label.get_window_extent().y0 >= 0
+        assert axes.bbox.width >= 1.5 * figure.dpi
 
 
 def test_bandwidth_panels_share_a_scale_that_holds_every_line() -> None:

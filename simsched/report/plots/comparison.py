@@ -20,9 +20,10 @@ from simsched.report.plots.common import (
     set_limits,
     time_axis,
 )
-from simsched.report.plots.titles import set_title
+from simsched.report.plots.titles import broken, set_title
 
 MAX_LINES = 120
+NAME_LENGTH = 35  #: most characters in a line of a bar's name, where it can be broken
 
 
 def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
@@ -49,12 +50,12 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
     colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
     columns = min(3, max(1, len(panels)))
     rows = -(-max(1, len(panels)) // columns)
-    longest = max((len(panel) for panel in panels.values()), default=1)
-    size = (max(5.5, 5.0 * columns), rows * (1.1 + 0.34 * longest) + 0.6)
+    bars = {name: [_name(line) for line in panel] for name, panel in panels.items()}
+    width, height = _panel_size(list(bars.values()))
+    size = (max(5.5, width * columns), rows * (1.1 + height) + 0.6)
     figure = Figure(figsize=size, layout="constrained")
     for index, (name, panel) in enumerate(panels.items()):
-        bars = [_name(line) for line in panel]
-        _bars(figure.add_subplot(rows, columns, index + 1), name, panel, bars, colour)
+        _bars(figure.add_subplot(rows, columns, index + 1), name, panel, bars[name], colour)
     if title:
         figure.suptitle(title)
     return figure
@@ -101,9 +102,20 @@ def _bars(
 
 
 def _name(line: Line) -> str:
-    """Return the label of a bar."""
+    """Return the label of a bar, in lines that leave room for the bar."""
     swept = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in line.sweep.items())
-    return f"{line.policy} ({swept})" if swept else line.policy
+    name = f"{line.policy} ({swept})" if swept else line.policy
+    return broken(name, lambda text: len(text) <= NAME_LENGTH)
+
+
+def _panel_size(names: Sequence[Sequence[str]]) -> tuple[float, float]:
+    """Return the width of a panel and the height of its bars in inches, for the names of all."""
+    lines = [name.split("\n") for panel in names for name in panel]
+    longest = max((len(line) for name in lines for line in name), default=0)
+    most = max(map(len, lines), default=1)
+    # Names that cannot be broken take what they need, beside bars of two inches and a half.
+    width = max(5.0, 2.5 + 0.07 * longest)
+    return width, max(0.34, 0.04 + 0.16 * most) * max(map(len, names), default=1)
 
 
 def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
