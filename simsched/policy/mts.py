@@ -153,9 +153,14 @@ class Mts(PlacedPolicy):
         live = _live(view)
         return {
             socket: live.queue_length(SHEPHERD, socket)
-            - sum(w not in state.working and not live.is_waiting(w) for w in members)
+            - sum(self._is_about_to_take(state, live, worker) for worker in members)
             for socket, members in state.members.items()
         }
+
+    def _is_about_to_take(self, state: MtsState, live: EngineState, worker: int) -> bool:
+        """Return whether a worker has been woken and has not begun a task since."""
+        is_free = worker not in state.working and not live.is_waiting(worker)
+        return is_free and not live.has_failed(worker)
 
     def _noticed(
         self, view: View, state: MtsState, spare: dict[int, int]
