@@ -56,12 +56,12 @@ class DataflowState:
     ----------
     pushing : Pushing or None
         Algorithm 1 for the present graph.
-    waiting : list of int
-        Per worker, tasks that were handed to it since it last looked at its push queue.
+    pushed : list of list of int
+        Per worker, the tasks in its push queue, oldest first.
     """
 
     pushing: Pushing | None = None
-    waiting: list[int] = field(default_factory=list)
+    pushed: list[list[int]] = field(default_factory=list)
 
 
 @register("dataflow")
@@ -109,16 +109,19 @@ class Dataflow(Policy):
     operating system. The local node wins ties, others are broken at random. Stolen tasks are not
     considered again.
 
-    *Queues.* Each worker has a deque, a slot that cannot be stolen from, and a push queue. It takes
-    what was pushed, newest first, then the slot, then the newest task of the deque, then steals the
-    oldest. A task that the worker keeps goes to the slot and displaces what is there to the deque.
-    Of several pushed tasks all but one can be stolen at once, in the run-time when their worker has
-    looked at its queue and put the last one into the slot.
+    *Queues.* Each worker has a deque, of which others steal the oldest task, a slot and a push
+    queue, which nobody else can reach. A task that the worker keeps goes to the slot and displaces
+    what is there to the deque. A worker that looks for work imports its push queue into the slot,
+    one task after the other: the last one is executed, those before it, and what the slot held,
+    are in the deque from then on. Then come the slot and the newest task of the deque. A push costs
+    what it costs into any pool of the machine (`push`); the lines that it takes to another node are
+    not charged.
 
     *Hierarchical stealing.* Workers that share the smallest shared cache, then those of the domain,
-    until one has work. The run-time makes one attempt each at every hop distance and at the whole
-    machine per round, and repeats rounds until it finds something; so a victim h hops away is drawn
-    with a probability proportional to ``1 / workers at h hops + 1 / all workers``.
+    until one has work. Then the run-time makes one attempt each at every hop distance, nearer ones
+    first, and one at the whole machine, and repeats such rounds until it finds something. The
+    first round is like that here; those after it are one draw, in which a victim h hops away has a
+    weight of ``1 / workers at h hops + 1 / all workers``.
 
     *Versions of the program.* `interleaved_static` runs the version of the workload with shared
     arrays, `sequential` the one whose root creates all tasks, if the workload has them. Global
@@ -179,7 +182,7 @@ class Dataflow(Policy):
 
     def start(self, view: View) -> DataflowState:
         """Return empty push queues."""
-        return DataflowState(waiting=[0] * view.n_workers)
+        return DataflowState(pushed=[[] for _ in range(view.n_workers)])
 
     def place(self, view: View, state: Any) -> Placement:
         """Return global arrays interleaved, buffers to be allocated."""
@@ -200,7 +203,7 @@ class Dataflow(Policy):
             spawn_order=PARENT_FIRST,
             roots="first",
             balancing=None
-            if self.page_migration == "off"
+            if self.page_migration == "off" or graph is view.workload.init
             else system_pages(
                 view.machine, self.scan_period_s, self.page_bytes, self.faults_to_move
             ),
@@ -215,17 +218,27 @@ class Dataflow(Policy):
         assert view.state is not None
         if state.pushing is not None:
             target = state.pushing.target(view, task, worker)
-            if target is not None and state.waiting[target] < self.push_queue_slots - 1:
-                state.waiting[target] += 1
+            if target is not None and len(state.pushed[target]) < self.push_queue_slots - 1:
+                state.pushed[target].append(task)
                 return Pool(PUSHED, target)
         slot = Pool(SLOT, worker)
         if view.state.queue_length(SLOT, worker) == 0:
             return slot
         return slot, Transfer(SLOT, worker, DEQUE, worker, 1, 0.0, "oldest")
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
-        """Let the worker look at its push queue."""
-        state.waiting[worker] = 0
+    def on_start(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Transfer, ...] | None:
+        """Import what had been pushed when the worker looked: all but the task that it executes."""
+        queue = state.pushed[worker]
+        if task not in queue:
+            return None
+        before = queue.index(task)
+        state.pushed[worker] = queue[before + 1 :]
+        displaced = Transfer(SLOT, worker, DEQUE, worker, 1, 0.0, "oldest")
+        if before == 0:
+            return (displaced,)
+        return displaced, Transfer(PUSHED, worker, DEQUE, worker, before, 0.0, "oldest")
 
     def _pushing(self, view: View, graph: TaskGraph) -> Pushing | None:
         """Return Algorithm 1 for a graph, None without pushing."""
@@ -289,21 +302,25 @@ def search_order(stealing: str, view: View) -> tuple[AcquireStep, ...]:
         AcquireStep("deque", "own", "newest"),
     )
     if stealing == "random":
-        return (
-            *own,
-            AcquireStep("deque", "anywhere", "oldest"),
-            AcquireStep("pushed", "anywhere", "oldest", least=2),
+        return (*own, AcquireStep("deque", "anywhere", "oldest"))
+    hops = view.machine.domain_hops[view.worker_domain][:, view.worker_domain]
+    first_round = [
+        AcquireStep(
+            "deque",
+            "other_domains",
+            "oldest",
+            rank=np.where(hops == distance, 0, -1).astype(np.int32),
+            attempts=1,
         )
-    near, far = near_ranks(view), far_weights(view)
-    groups = (("deque", 1), ("pushed", 2))
-    inside = [
-        AcquireStep(name, "same_domain", "oldest", rank=near, least=least) for name, least in groups
+        for distance in np.unique(hops[hops > 0]).tolist()
     ]
-    outside = [
-        AcquireStep(name, "other_domains", "oldest", weight=far, least=least)
-        for name, least in groups
-    ]
-    return (*own, *inside, *outside)
+    return (
+        *own,
+        AcquireStep("deque", "same_domain", "oldest", rank=near_ranks(view)),
+        *first_round,
+        AcquireStep("deque", "anywhere", "oldest", attempts=1),
+        AcquireStep("deque", "other_domains", "oldest", weight=far_weights(view)),
+    )
 
 
 def near_ranks(view: View) -> NDArray[np.int32]:
@@ -324,10 +341,11 @@ def near_ranks(view: View) -> NDArray[np.int32]:
 
 
 def far_weights(view: View) -> NDArray[np.int32]:
-    """Return how often workers of other domains are tried; shape (n_workers, n_workers).
+    """Return how often workers of other domains are tried after the first round.
 
-    Per round one attempt at each hop distance and one at the whole machine: ``1 / n_h + 1 / n`` for
-    each of the n_h workers h hops away, of n workers, in units of a millionth.
+    Shape (n_workers, n_workers). Per round one attempt at each hop distance and one at the whole
+    machine: ``1 / n_h + 1 / n`` for each of the n_h workers h hops away, of n workers, in units of
+    a millionth.
     """
     domain, n = view.worker_domain, view.n_workers
     hops = view.machine.domain_hops[domain][:, domain]

@@ -55,7 +55,7 @@ class PinnedThreads(PlacedPolicy):
             spawn_order=PARENT_FIRST,
             instance_of=worker,
             balancing=None
-            if self.page_migration == "off"
+            if self.page_migration == "off" or graph is view.workload.init
             else system_pages(
                 view.machine, self.scan_period_s, self.page_bytes, self.faults_to_move
             ),

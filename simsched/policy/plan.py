@@ -108,6 +108,10 @@ class AcquireStep:
         the others enter the worker's own instance of the group. 1 for "own".
     least : int
         An instance with fewer entries counts as empty.
+    attempts : int
+        How many instances the step draws at most before it fails; 0: until one is not empty. Not
+        for "own". A worker whose last step fails waits, also beside tasks that its draws have
+        missed, until somebody wakes it: let a step without a limit follow.
     """
 
     group: str
@@ -118,6 +122,7 @@ class AcquireStep:
     weight: Int32Array | None = None
     batch: int = 1
     least: int = 1
+    attempts: int = 0
 
 
 @dataclass(frozen=True, eq=False)

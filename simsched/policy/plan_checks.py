@@ -152,11 +152,18 @@ def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> 
 
 def _validate_victims(where: str, step: AcquireStep, shape: tuple[int, int]) -> None:
     """Check what a step says about the choice of victims and about what it takes from them."""
-    for name, value in (("batch", step.batch), ("least", step.least)):
-        if not (type(value) is int and 1 <= value <= MAX_INT32):
-            raise PolicyError(f"{where}: {name}: found {value!r}, accepted an integer from 1 on")
-    if step.where == "own" and (step.batch > 1 or step.rank is not None or step.weight is not None):
-        raise PolicyError(f"{where}: rank, weight and batch are not for where 'own'")
+    for name, value, least in (
+        ("batch", step.batch, 1),
+        ("least", step.least, 1),
+        ("attempts", step.attempts, 0),
+    ):
+        if not (type(value) is int and least <= value <= MAX_INT32):
+            raise PolicyError(
+                f"{where}: {name}: found {value!r}, accepted an integer from {least} on"
+            )
+    chooses = step.rank is not None or step.weight is not None or step.attempts > 0
+    if step.where == "own" and (step.batch > 1 or chooses):
+        raise PolicyError(f"{where}: rank, weight, batch and attempts are not for where 'own'")
     if step.rank is not None and step.weight is not None:
         raise PolicyError(f"{where}: found rank and weight, accepted one of them")
     for name, array, lowest in (("rank", step.rank, -1), ("weight", step.weight, 0)):

@@ -217,6 +217,7 @@ def random_victims(
         step,
         least=least,
         batch=int(rng.choice([1, 1, 2, 50])),
+        attempts=int(rng.choice([0, 0, 1, 2])),
         rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
         weight=rng.integers(0, 2**20, shape).astype(np.int32) if kind == 1 else None,
     )

@@ -125,6 +125,38 @@ def test_smaller_ranks_are_tried_first_and_each_once(
     assert counts == ({0, 1} if probes is None else {probes})
 
 
+@pytest.mark.parametrize(("attempts", "in_vain"), [(0, 2), (1, 1), (2, 2), (3, 2), (9, 2)])
+@pytest.mark.parametrize("by", ["rank", "weight"])
+def test_a_step_gives_up_after_so_many_attempts(
+    backend: str, by: str, attempts: int, in_vain: int
+) -> None:
+    # Worker 0 tries workers 1 and 2 before 3, which alone has a task. What it does not find with
+    # the attempts of the first step it finds with the second one, which knows worker 3 only.
+    row = [0, 2**30, 2**20, 1] if by == "weight" else [0, 0, 1, 2]
+    other = 0 if by == "weight" else NEVER
+    limited = AcquireStep(
+        "shared", "anywhere", "oldest", attempts=attempts, **{by: table(row, other)}
+    )
+    sure = AcquireStep("shared", "anywhere", "oldest", rank=table([NEVER] * 3 + [0], NEVER))
+    result = run(backend, Given(steps=(limited, sure), group=(0,), instance=(3,)), [5], [1])
+    assert starts(result)[0] == (0, US + 20 + in_vain * 31)
+    assert result.summary.failed_probes.tolist() == [0, in_vain]
+
+
+def test_uniform_draws_are_limited_too(backend: str) -> None:
+    # Worker 0 looks for work at 9 us, all others are busy; worker 3 has a task in its pool.
+    limited = AcquireStep("shared", "anywhere", "oldest", attempts=1)
+    sure = AcquireStep("shared", "anywhere", "oldest", rank=table([NEVER] * 3 + [0], NEVER))
+    policy = Given(steps=(limited, sure), group=(1, 1, 1, 1, 0), instance=(0, 1, 2, 3, 3))
+    in_vain = set()
+    for seed in range(10):
+        result = run(backend, policy, [9, 50, 50, 50, 5], [0, 0, 0, 0, 1], seed=seed)
+        drawn = 1 + ((int(random_stream(seed, "victim").random_raw()) >> 32) * 3 >> 32)
+        assert starts(result)[4] == (0, 9 * US + 20 + 31 * (drawn != 3))
+        in_vain.add(drawn != 3)
+    assert in_vain == {True, False}
+
+
 def test_what_has_no_rank_is_never_taken(backend: str) -> None:
     step = AcquireStep("shared", "anywhere", "oldest", rank=table([0, 0, 0, -1], NEVER))
     with pytest.raises(StalledError, match="group 0 instance 3, from which no worker may take"):
@@ -261,11 +293,11 @@ ANY = np.zeros((4, 4), np.int32)
     [
         (
             AcquireStep("shared", "own", rank=ANY),
-            "acquire step 1: rank, weight and batch are not for where 'own'",
+            "acquire step 1: rank, weight, batch and attempts are not for where 'own'",
         ),
         (
             AcquireStep("shared", "own", batch=2),
-            "acquire step 1: rank, weight and batch are not for where 'own'",
+            "acquire step 1: rank, weight, batch and attempts are not for where 'own'",
         ),
         (
             AcquireStep("shared", "anywhere", rank=ANY, weight=ANY),
@@ -298,6 +330,14 @@ ANY = np.zeros((4, 4), np.int32)
         (
             AcquireStep("shared", least=0),
             "acquire step 1: least: found 0, accepted an integer from 1 on",
+        ),
+        (
+            AcquireStep("shared", "anywhere", attempts=-1),
+            "acquire step 1: attempts: found -1, accepted an integer from 0 on",
+        ),
+        (
+            AcquireStep("shared", attempts=1),
+            "acquire step 1: rank, weight, batch and attempts are not for where 'own'",
         ),
         (
             AcquireStep("shared", when=("not_head",)),

@@ -378,6 +378,7 @@ static void make_victims(scenario_t *s, rng_t *rng)
     int32_t most = p->n_workers > p->n_domains ? p->n_workers : p->n_domains;
     most = p->n_classes > most ? p->n_classes : most;
     int32_t *batch = INT32(steps), *least = INT32(steps), *choice = INT32(steps), *list = INT32(steps);
+    int32_t *attempts = INT32(steps);
     int32_t *instance = INT32(steps * p->n_workers * most), *value = INT32(steps * p->n_workers * most);
     int64_t *ptr = INT64(steps * p->n_workers + 1);
     for (int32_t step = 0; step < steps; step++) {
@@ -385,6 +386,7 @@ static void make_victims(scenario_t *s, rng_t *rng)
         bool is_class = plan->group_scope[plan->step_group[step]] == SSK_SCOPE_CLASS;
         batch[step] = is_own || is_class ? 1 : 1 + 2 * rng_below(rng, 2);
         least[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 1 : 1 + rng_below(rng, 2);
+        attempts[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 0 : rng_below(rng, 3);
         choice[step] = is_own ? SSK_UNIFORM : rng_below(rng, 3);
         list[step] = choice[step] == SSK_UNIFORM ? SSK_NONE : plan->n_lists++;
         for (int32_t w = 0; choice[step] != SSK_UNIFORM && w < p->n_workers; w++) {
@@ -401,6 +403,7 @@ static void make_victims(scenario_t *s, rng_t *rng)
     }
     plan->step_batch = batch;
     plan->step_least = least;
+    plan->step_attempts = attempts;
     plan->step_choice = choice;
     plan->step_list = list;
     plan->n_listed = entry;

@@ -157,6 +157,7 @@ static void test_graph_and_plan(uint64_t seed)
     REFUSED(*plan, step_when, int32_t, 0, 8);
     REFUSED(*plan, step_batch, int32_t, 1, 0);
     REFUSED(*plan, step_least, int32_t, 0, 0);
+    REFUSED(*plan, step_attempts, int32_t, 0, -1);
     REFUSED(*plan, step_choice, int32_t, 1, 3);
     REFUSED(*plan, step_list, int32_t, 1, plan->n_lists);
     REFUSED(*plan, list_ptr, int64_t, 1, plan->n_listed + 1);

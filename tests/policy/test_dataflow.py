@@ -16,8 +16,15 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import View
-from simsched.policy.dataflow import far_weights, near_ranks, variant, write_read_ratio
+from simsched.policy.base import Pool, View
+from simsched.policy.dataflow import (
+    DEQUE,
+    Dataflow,
+    far_weights,
+    near_ranks,
+    variant,
+    write_read_ratio,
+)
 from simsched.policy.dataflow_buffers import block_pools, find_buffers, largest_input
 from simsched.policy.dataflow_pushing import Pushing, os_distances
 from simsched.trace.schema import EventKind
@@ -390,3 +397,105 @@ def test_the_newest_task_displaces_the_one_in_the_slot() -> None:
     assert starts(2, alone)[:3] == [(0, 0), (3, 0), (1, 1)]
     two = build_graph(ops[:2], successors=adjacency([0], [1], 2))
     assert starts(2, two) == [(0, 0), (1, 0)]
+
+
+NAMES = ("root", "a", "D", "c", "L", "p1", "p2", "x")
+MS = 1e6  # operations of a millisecond
+
+
+def handed_over(p2_ms: float, other_ms: float) -> dict[str, tuple[int, float]]:
+    """Return (worker, start in ms) of the tasks of a program in which two tasks are pushed.
+
+    Two nodes of one core. `a` on worker 1 writes large inputs of `p1`, `p2` and of `L`, which it
+    then executes until 21 ms; `c` on worker 0 has written their small inputs at 5 ms and pushes
+    both to worker 1, then executes `D`. `p2` makes `x` ready.
+    """
+    number = {name: i for i, name in enumerate(NAMES)}
+    ms = {"a": 1, "D": other_ms, "c": 5, "L": 20, "p1": 1, "p2": p2_ms, "x": 1}
+    large, small = 2**20, 64
+    flows = (
+        ("a", "p1", large),
+        ("a", "p2", large),
+        ("a", "L", large),
+        ("c", "p1", small),
+        ("c", "p2", small),
+        ("p2", "x", large),
+    )
+    source, target = ([number[flow[end]] for flow in flows] for end in (0, 1))
+    sizes = np.array([flow[2] for flow in flows])
+    blocks, none = np.arange(len(flows)), np.zeros_like(sizes)
+    n = len(NAMES)
+    children = [number[name] for name in ("p1", "p2", "x", "L", "a", "D", "c")]
+    graph = build_graph(
+        np.array([1e3, *(ms[name] * MS for name in NAMES[1:])]),
+        children=adjacency(np.zeros(len(children), int), np.array(children), n),
+        successors=adjacency(np.array(source), np.array(target), n),
+        accessed=accesses(
+            np.concatenate([target, source]),
+            np.concatenate([blocks, blocks]),
+            np.concatenate([sizes, none]),
+            np.concatenate([none, sizes]),
+            n,
+        ),
+        block_bytes=sizes,
+        detached=np.arange(n) > 0,
+    )
+    machine = make_machine(domains=2, cores_per_domain=1)
+    run = simulate(machine, Workload("w", graph), make_policy("dsa_opt"), events=True)
+    assert run.trace is not None
+    events = run.trace.events
+    begun = events["kind"] == EventKind.TASK_START
+    rows = zip(*(events[key][begun].tolist() for key in ("task", "worker", "time_ps")), strict=True)
+    return {NAMES[task]: (worker, round(time * 1e-9)) for task, worker, time in rows}
+
+
+def test_pushed_tasks_are_imported_when_their_worker_looks() -> None:
+    """Main loop of OpenStream's run-time, step 1: the last one is executed, p1 is in the deque.
+
+    When `p2` ends, `x` enters the slot, which comes before the deque.
+    """
+    found = handed_over(p2_ms=1, other_ms=50)
+    assert [found[name] for name in ("p2", "x", "p1")] == [(1, 21), (1, 22), (1, 23)]
+
+
+def test_imported_tasks_can_be_stolen_and_those_in_the_push_queue_cannot() -> None:
+    assert handed_over(p2_ms=100, other_ms=20)["p1"] == (0, 25)  # imported at 21 ms
+    assert handed_over(p2_ms=100, other_ms=10)["p1"] == (0, 21)  # idle from 15 ms, imported at 21
+
+
+@pytest.mark.parametrize("name", ["opteron64", "sgi_uv2000_192"])
+def test_the_first_attempt_at_other_nodes_is_at_the_nearest_ones(name: str) -> None:
+    """All deques but those of node 0 are full, so that the first attempt at one hop succeeds."""
+
+    class Full(Dataflow):
+        def on_ready(self, view: View, state: Any, task: int, worker: int) -> Any:
+            return Pool(DEQUE, 8 + task % (view.n_workers - 8))
+
+    machine = load_machine(name)
+    n_workers = machine.n_cores
+    n = 40 * (n_workers - 8)
+    run = simulate(machine, Workload("w", build_graph(np.full(n, 2.4e6))), Full(), events=True)
+    assert run.trace is not None
+    events = run.trace.events
+    early = (events["kind"] == EventKind.STEAL) & (events["time_ps"] < run.makespan_s * 0.4e12)
+    thief, victim = events["worker"][early], events["arg0"][early]
+    domain = machine.core_domain[machine.thread_core[run.worker_thread]]
+    hops = machine.domain_hops[domain[thief], domain[victim]]
+    assert set(hops[thief < 8].tolist()) == {1}
+    assert (thief < 8).sum() > 50
+
+
+@pytest.mark.parametrize("policy", ["shm_balancenuma", "balancenuma"])
+def test_pages_stay_during_the_initialisation(policy: str) -> None:
+    """The study blocks migration with `mbind` until the data are initialised."""
+    sizes = np.full(64, BIG)
+    every, n = np.arange(64), 64
+    touching = accesses(every, every, sizes, 0, n)
+    init = build_graph(np.full(n, 1e3), accessed=touching, block_bytes=sizes)
+    graph = build_graph(np.full(n, 1e3), accessed=touching, block_bytes=sizes)
+    workload = Workload("w", graph, init=init)
+    run = simulate(load_machine("opteron64"), workload, make_policy(policy), events=True)
+    assert run.trace is not None
+    events = run.trace.events
+    moved = events["iteration"][events["kind"] == EventKind.PAGE_MOVE]
+    assert set(moved.tolist()) == {1}

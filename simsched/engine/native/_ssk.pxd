@@ -182,6 +182,7 @@ cdef extern from "ssk.h" nogil:
         const int32_t *step_when
         const int32_t *step_batch
         const int32_t *step_least
+        const int32_t *step_attempts
         const int32_t *step_choice
         const int32_t *step_list
         int32_t n_lists

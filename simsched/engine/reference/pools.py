@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -273,7 +273,7 @@ class Pools:
     def _draw_victim(
         self, step: int, worker: int, failed: list[int], stream: np.random.PCG64
     ) -> int | None:
-        """Return a random candidate that is not empty; None when all are. Counts failed probes."""
+        """Return a random candidate that is not empty, None without; count failed probes."""
         group = int(self._plan.step_group[step])
         candidates = self.candidates(step, worker)
         if not candidates:
@@ -282,11 +282,13 @@ class Pools:
             nearest = 1 if int(self._plan.step_where[step]) == SAME_DOMAIN else 2
             failed[min(nearest, len(failed) - 1)] += 1
             return None
-        for victim in self._drawn(step, worker, candidates, stream):
+        attempts = int(self._plan.step_attempts[step]) or None
+        for victim in islice(self._drawn(step, worker, candidates, stream), attempts):
             if not self._is_empty(step, victim):
                 return victim
             failed[self.distance(worker, group, victim)] += 1
-        raise AssertionError("some candidate is not empty")
+        assert attempts is not None  # otherwise one that is not empty has been found
+        return None
 
     def _drawn(
         self, step: int, worker: int, candidates: list[int], stream: np.random.PCG64

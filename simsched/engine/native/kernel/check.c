@@ -332,6 +332,7 @@ static int check_victims(const ssk_plan_t *plan, const int32_t *group_scope, con
     int32_t n_lists = plan->n_lists, n_workers = problem->n_workers;
     CHECK_RANGE(plan->step_batch, plan->n_steps, 1, INT32_MAX);
     CHECK_RANGE(plan->step_least, plan->n_steps, 1, INT32_MAX);
+    CHECK_RANGE(plan->step_attempts, plan->n_steps, 0, INT32_MAX);
     CHECK_RANGE(plan->step_choice, plan->n_steps, SSK_UNIFORM, SSK_WEIGHTED);
     if (n_lists < 0 || plan->n_listed < 0)
         return flawed(flaw, "n_lists", SSK_NONE);
@@ -344,7 +345,8 @@ static int check_victims(const ssk_plan_t *plan, const int32_t *group_scope, con
             return flawed(flaw, "step_where", step);
         if (choice == SSK_UNIFORM ? list != SSK_NONE : list < 0 || list >= n_lists)
             return flawed(flaw, "step_list", step);
-        if (plan->step_where[step] == SSK_OWN && (choice != SSK_UNIFORM || plan->step_batch[step] > 1))
+        if (plan->step_where[step] == SSK_OWN &&
+            (choice != SSK_UNIFORM || plan->step_batch[step] > 1 || plan->step_attempts[step] > 0))
             return flawed(flaw, "step_where", step);
         for (int64_t row = (int64_t)list * n_workers; list >= 0 && row < (int64_t)(list + 1) * n_workers; row++) {
             int status = check_row(plan, row, instances.of_scope[scope], choice == SSK_WEIGHTED, flaw);

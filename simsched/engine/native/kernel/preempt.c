@@ -236,6 +236,7 @@ static int change_order(ssk_sim_t *sim, const ssk_plan_t *order)
     plan->step_when = order->step_when;
     plan->step_batch = order->step_batch;
     plan->step_least = order->step_least;
+    plan->step_attempts = order->step_attempts;
     plan->step_choice = order->step_choice;
     plan->step_list = order->step_list;
     plan->n_lists = order->n_lists;

@@ -306,6 +306,12 @@ static bool some_has(const ssk_pool_t *pools, const ssk_candidates_t *candidates
     return false;
 }
 
+/* How many instances a step may draw. */
+static int64_t attempts(const ssk_plan_t *plan, int32_t step)
+{
+    return plan->step_attempts[step] > 0 ? plan->step_attempts[step] : INT64_MAX;
+}
+
 /* The same as draw_victim() for steps with ranks or weights. */
 static bool draw_listed(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_failed, int32_t *instance_ret)
 {
@@ -326,7 +332,7 @@ static bool draw_listed(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
         return false;
     }
     ssk_victims_open(&sim->victims, plan, plan->step_choice[step], row);
-    for (;;) {
+    for (int64_t left = attempts(plan, step); left > 0; left--) {
         int32_t instance = ssk_victims_draw(&sim->victims, &sim->problem.victim);
         if (pools[instance].count >= least) {
             *instance_ret = instance;
@@ -335,9 +341,10 @@ static bool draw_listed(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
         sim->probes[distance_to(&near, instance)]++;
         *has_failed = true;
     }
+    return false;
 }
 
-/* Draws candidates until one is not empty. Returns false when all are; counts failed probes. */
+/* Draws candidates until one is not empty or no attempts are left. Returns false when none is found; counts failed probes. */
 static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_failed, int32_t *instance_ret)
 {
     const ssk_problem_t *p = &sim->problem;
@@ -358,7 +365,7 @@ static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
     const ssk_pool_t *pools = ssk_pools_at(&sim->pools, group, 0);
     const ssk_nearness_t near = nearness(sim, worker, scope);
     int64_t *probes = sim->probes;
-    for (;;) {
+    for (int64_t left = attempts(&sim->plan, step); left > 0; left--) {
         int32_t instance = ssk_candidate(&candidates, (int32_t)ssk_draw_below(&random, (uint32_t)candidates.n));
         if (pools[instance].count >= least) {
             *instance_ret = instance;
@@ -367,6 +374,7 @@ static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
         probes[distance_to(&near, instance)]++;
         *has_failed = true;
     }
+    return false;
 }
 
 /* Tries the steps of the acquire order; true when a pool that is not empty has been found. */
