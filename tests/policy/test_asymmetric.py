@@ -16,6 +16,7 @@ from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy, policy_from_spec
 from simsched.policy.aats import History, allocate
+from simsched.policy.base import View
 from simsched.policy.batch_gate import GATE, gated, is_batch
 from simsched.policy.core_groups import (
     CoreGroups,
@@ -293,6 +294,29 @@ def test_the_heaviest_class_of_a_group_is_taken_first_where_pools_are_ordered() 
     ]
     own = [c for c in taken if c <= 2]
     assert own == sorted(own)
+
+
+def test_classes_that_change_places_within_a_group_are_ordered_anew() -> None:
+    # Used to wait until a class changed its group. Tasks of four classes take 4, 3, 1 and 1 on
+    # the fast core and twice as long on the slow one, two of each: 14 and 8 with the cut in the
+    # middle, 8 and 20 or 16 and 4 otherwise. One more of the second class that takes 7 makes its
+    # mean (3 + 7) / 2 = 5, more than 4: 5 * 3 + 4 * 2 = 23 and 8 with the same cut, 15 and 24 or
+    # 25 and 4 otherwise.
+    machine, workload = uneven(2e9, 1e9), make_workload("stages", {"chunks": 4})
+    view = View(machine, workload, np.arange(2), np.zeros(2, np.int32), np.random.default_rng(0))
+    policy = make_policy("aats_ordered_pools")
+    state = policy.start(view)
+    policy.plan(view, state, workload.graph)
+    for place, time_s in enumerate((4.0, 3.0, 1.0, 1.0)):
+        state.finished += [(place, 0, time_s, 1.0), (place, 1, 2 * time_s, 0.5)]
+    (first,) = policy.on_timer(view, state)
+    assert policy.on_timer(view, state) == ()
+    state.finished.append((1, 0, 7.0, 1.0))
+    (second,) = policy.on_timer(view, state)
+    for order, expected in ((first, [0, 1, 6, 7]), (second, [1, 0, 6, 7])):
+        assert order.acquire[1].rank[0, state.classes].tolist() == expected
+    state.finished.append((2, 0, 1.0, 1.0))  # as expected: nothing changes
+    assert policy.on_timer(view, state) == ()
 
 
 def test_pipelines_are_divided_while_they_run(backend: str) -> None:
