@@ -24,7 +24,7 @@ from simsched.policy.base import (
 from simsched.policy.batch_gate import GATE, gated, is_batch
 from simsched.policy.core_groups import CoreGroups, core_groups, cut_points, preference
 from simsched.policy.placement import PlacedPolicy
-from simsched.policy.random_stealing import stealing_plan
+from simsched.policy.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.registry import preset, register
 from simsched.policy.snatching import Seats
 from simsched.workload.graph import TaskGraph, Workload
@@ -229,9 +229,10 @@ class Aats(PlacedPolicy):
         """Return a plan with a pool for every class, or one of plain stealing."""
         state.graph = graph if graph is view.workload.graph else None
         if state.steals or state.graph is None:
+            plan = stealing_plan("parent_first", "oldest", "oldest")
             if _is_recursive(graph):
-                return stealing_plan("child_first")
-            return stealing_plan("parent_first", "oldest", "oldest")
+                plan = stealing_plan("child_first")
+            return main_on_fastest(plan, view, graph, state.seats.group)
         pooled = state.is_pooled
         order = np.full(graph.n_tasks, PARENT_FIRST, np.uint8)
         instance = np.full(graph.n_tasks, -1, np.int32)
