@@ -24,7 +24,7 @@ from simsched.policy.base import (
 from simsched.policy.batch_gate import GATE, gated, is_batch
 from simsched.policy.core_groups import CoreGroups, core_groups, cut_points, preference
 from simsched.policy.placement import PlacedPolicy
-from simsched.policy.random_stealing import stealing_plan
+from simsched.policy.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.registry import preset, register
 from simsched.policy.snatching import Seats
 from simsched.workload.graph import TaskGraph, Workload
@@ -130,6 +130,7 @@ class _Memory:
     kind_row: Int32Array  # row of the graph's operations by worker
     is_pooled: NDArray[np.bool_]  # tasks that enter pools of classes
     cluster: Int32Array | None = None  # group of each class in use; None: not known yet
+    by_weight: Int32Array | None = None  # place of each class among all then, the heaviest first
     finished: list[tuple[int, int, float, float]] = field(default_factory=list)
     graph: TaskGraph | None = None  # of the iteration that is going on
     looks: int = 0
@@ -146,7 +147,8 @@ class Aats(PlacedPolicy):
         Whether a core whose group has no tasks left takes those of the next slower groups, then of
         the faster ones.
     within : {"random", "in_order"}
-        Which pool of a group's classes a core tries: a random one, or the heaviest class first.
+        Which pool of a group's classes a core tries: a random one, or the heaviest class first, as
+        known when classes were divided.
     snatching : {"none", "largest"}
         Whether a core that finds no task takes over the largest one that a slower core executes.
     helper_period_s : float
@@ -227,9 +229,10 @@ class Aats(PlacedPolicy):
         """Return a plan with a pool for every class, or one of plain stealing."""
         state.graph = graph if graph is view.workload.graph else None
         if state.steals or state.graph is None:
+            plan = stealing_plan("parent_first", "oldest", "oldest")
             if _is_recursive(graph):
-                return stealing_plan("child_first")
-            return stealing_plan("parent_first", "oldest", "oldest")
+                plan = stealing_plan("child_first")
+            return main_on_fastest(plan, view, graph, state.seats.group)
         pooled = state.is_pooled
         order = np.full(graph.n_tasks, PARENT_FIRST, np.uint8)
         instance = np.full(graph.n_tasks, -1, np.int32)
@@ -252,14 +255,13 @@ class Aats(PlacedPolicy):
         if state.cluster is None:
             rank[:, state.classes] = 0
         else:
-            by_weight = np.argsort(np.argsort(-state.history.time_s[:, 0], kind="stable"))
             for group in range(n_groups):
                 place = np.full(n_groups, -1)
                 wanted = preference(group, n_groups) if self.helps == "weaker_first" else [group]
                 place[wanted] = np.arange(len(wanted))
                 ranks = place[state.cluster]
                 if self.within == "in_order":
-                    ranks = np.where(ranks < 0, -1, ranks * n_classes + by_weight)
+                    ranks = np.where(ranks < 0, -1, ranks * n_classes + state.by_weight)
                 rank[np.ix_(state.seats.group == group, state.classes)] = ranks
         return (
             AcquireStep("worker", "own", "oldest"),
@@ -286,13 +288,16 @@ class Aats(PlacedPolicy):
         if self.snatching == "largest":
             swaps = self._snatch(view, state)
         state.looks += 1
-        before = state.cluster
+        before = state.cluster, state.by_weight
         if state.looks * self.timer_period_s >= self.helper_period_s:
             state.looks = 0
             self._learn(state)
             if not state.is_batch:
                 self._divide(state, state.history.time_s, state.history.n.sum(axis=1))
-        if not swaps and _same(before, state.cluster):
+        same = _same(before[0], state.cluster)
+        if self.within == "in_order":  # classes may change places within a group, too
+            same = same and _same(before[1], state.by_weight)
+        if not swaps and same:
             return ()
         return (*swaps, AcquireOrder(self._acquire(view, state)))
 
@@ -330,6 +335,8 @@ class Aats(PlacedPolicy):
         """Divide the classes anew if all are known."""
         if state.history.is_complete:
             state.cluster = allocate(time_s, n_tasks.astype(np.float64), state.groups.size)
+            order = np.argsort(-time_s[:, 0], kind="stable")
+            state.by_weight = np.argsort(order).astype(np.int32)
 
 
 def _in_pools(graph: TaskGraph) -> NDArray[np.bool_]:

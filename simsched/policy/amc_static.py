@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, PoolGroup, View
 from simsched.policy.core_groups import core_groups, cut_points
 from simsched.policy.placement import PlacedPolicy
-from simsched.policy.random_stealing import stealing_plan
+from simsched.policy.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.registry import register
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -101,7 +101,8 @@ class StaticCuts(_Static):
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return the plan of the allocation."""
         if self._steals(view, graph):
-            return stealing_plan("parent_first", "oldest", "oldest")
+            plan = stealing_plan("parent_first", "oldest", "oldest")
+            return main_on_fastest(plan, view, graph, core_groups(view).of_worker)
         groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
         items = items[np.argsort(-task_ops(view, graph)[items], kind="stable")]
         times = task_ops(view, graph)[items, None] / groups.ops_per_s

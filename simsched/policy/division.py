@@ -259,9 +259,41 @@ def rounded(shares: FloatArray, count: int) -> Int64Array:
     return units
 
 
-def first_fraction(units: int, fraction: float) -> int:
-    """Return a part of all units, at least one of them."""
-    return min(units, max(1, round(fraction * units)))
+def first_fraction(units: int, fraction: float, least: int) -> int:
+    """Return a part of all units, at least as many as `least` as far as there are as many."""
+    return min(units, max(least, round(fraction * units)))
+
+
+def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Array:
+    """Return a step in which parts whose speed is not known have a unit each.
+
+    Parameters
+    ----------
+    units : ndarray of int64, shape (n_parts,)
+        The step by the shares.
+    unmeasured : ndarray of bool, shape (n_parts,)
+        Parts that need a unit.
+
+    Notes
+    -----
+    Each unit comes from the part that has most to spare, the first of several; a part that needs
+    one keeps its last. In a step with fewer units than such parts some remain without.
+
+    Examples
+    --------
+    >>> with_unmeasured(np.array([0, 3, 5]), np.array([True, True, False])).tolist()
+    [1, 3, 4]
+    >>> with_unmeasured(np.array([0, 1]), np.array([True, True])).tolist()
+    [0, 1]
+    """
+    found, keeps = units.copy(), unmeasured.astype(np.int64)
+    for part in np.flatnonzero(unmeasured & (units == 0)).tolist():
+        giver = int((found - keeps).argmax())
+        if found[giver] <= keeps[giver]:
+            break
+        found[giver] -= 1
+        found[part] += 1
+    return found
 
 
 @dataclass(eq=False)
@@ -284,6 +316,12 @@ class DivisionState:
     shares: FloatArray
     rate: FloatArray
     step: int = 0
+
+    @property
+    def unmeasured(self) -> NDArray[np.bool_]:
+        """Which parts have a share but no measured speed yet; shape (n_parts,)."""
+        missing: NDArray[np.bool_] = (self.shares > 0.0) & (self.rate == 0.0)
+        return missing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,12 +384,19 @@ class MeasuringPolicy(DividingPolicy):
     Parameters
     ----------
     initial_share : float
-        Share of the devices in the first step.
+        Share of the devices in the first step; with 0 or 1 one side never has work.
     timer_noise : float
         Standard deviation of measured times, relative to the times.
     every_invocation : bool
         Whether each invocation of a kernel that is invoked several times begins as the first one;
         otherwise the division goes on as it was at the end of the one before.
+
+    Notes
+    -----
+    A speed ``n / T`` is measured where ``n`` is above 0 only; a part that has had nothing is not
+    slow. The source has loops so large that every part always has work. Where a share is less than
+    a unit of the step, a part that has not been measured gets one, and as long as a step is too
+    small for that, shares stay as they are.
     """
 
     initial_share: float = param(0.5, low=0.0, high=1.0)
@@ -367,11 +412,12 @@ class MeasuringPolicy(DividingPolicy):
         begins = remaining == division.units
         if counters is None or (begins and self.every_invocation):
             state.shares = device_shares(state.sides, self.initial_share)
-            return self.give(state, self.first_step(remaining))
+            state.rate[:] = 0.0
+            return self.give(state, self.first_step(state, remaining))
         shares = state.shares if begins else self.follow(view, state, counters)
         return self.give(state, self.next_step(state, remaining, shares))
 
-    def first_step(self, units: int) -> int:
+    def first_step(self, state: DivisionState, units: int) -> int:
         """Return the size of the first step of an invocation."""
         raise NotImplementedError
 
@@ -382,7 +428,7 @@ class MeasuringPolicy(DividingPolicy):
     def give(self, state: DivisionState, count: int) -> Int64Array:
         """Return a step of `count` units by the present shares, and remember its size."""
         state.step = count
-        return rounded(state.shares, count)
+        return with_unmeasured(rounded(state.shares, count), state.unmeasured)
 
     def follow(self, view: View, state: DivisionState, counters: Counters) -> FloatArray:
         """Return new shares, in proportion to the speeds of the step that has just ended.
@@ -390,7 +436,8 @@ class MeasuringPolicy(DividingPolicy):
         Notes
         -----
         Speeds are units per second, ``r_p = n_p / T_p``; new shares ``r_p / sum r``. A part that
-        had no units keeps the speed that it had before.
+        had no units keeps the speed that it had before; shares remain until the speed of every part
+        that has a share is known.
         """
         time = counters.part_s
         if self.timer_noise > 0.0:
@@ -398,6 +445,8 @@ class MeasuringPolicy(DividingPolicy):
             time = time * np.maximum(factor, 0.01)
         had = counters.part_units > 0
         state.rate[had] = counters.part_units[had] / np.maximum(time[had], 1e-12)
+        if state.unmeasured.any():
+            return state.shares
         total = 0.0
         for rate in state.rate.tolist():
             total += rate

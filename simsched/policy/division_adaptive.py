@@ -22,7 +22,7 @@ class Quick(MeasuringPolicy):
     Parameters
     ----------
     initial_fraction : float
-        The profiled part of the loop.
+        The profiled part of the loop; at least a unit for each part that has a share.
 
     Notes
     -----
@@ -41,9 +41,9 @@ class Quick(MeasuringPolicy):
 
     initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
 
-    def first_step(self, units: int) -> int:
-        """Return the profiled part."""
-        return first_fraction(units, self.initial_fraction)
+    def first_step(self, state: DivisionState, units: int) -> int:
+        """Return the profiled part, at least a unit for each part that has a share."""
+        return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
         """Return everything."""
@@ -63,7 +63,8 @@ class Split(MeasuringPolicy):
 
     Notes
     -----
-    One step per chunk, the last one with what remains.
+    One step per chunk, the last one with what remains. Chunks of fewer units than parts go to one
+    part after the other until the speed of each is known.
 
     A program without divisible work runs from a central queue.
 
@@ -76,7 +77,7 @@ class Split(MeasuringPolicy):
 
     chunk_units: int = param(1024, low=1)
 
-    def first_step(self, units: int) -> int:
+    def first_step(self, state: DivisionState, units: int) -> int:
         """Return a chunk."""
         return min(self.chunk_units, units)
 

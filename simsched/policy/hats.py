@@ -43,7 +43,7 @@ class Hats(MeasuringPolicy):
     Parameters
     ----------
     initial_fraction : float
-        First step, as a part of the whole loop.
+        First step, as a part of the whole loop; at least a unit for each part that has a share.
     variance_threshold : float
         The division has settled when the shares of two steps vary by less.
     variance : {"sample", "population"}
@@ -79,9 +79,9 @@ class Hats(MeasuringPolicy):
     variance: str = param("sample", choices=("sample", "population"))
     stop: str = param("half_rule", choices=("half_rule", "next_step"))
 
-    def first_step(self, units: int) -> int:
-        """Return the initial fraction, at least one unit."""
-        return first_fraction(units, self.initial_fraction)
+    def first_step(self, state: DivisionState, units: int) -> int:
+        """Return the initial fraction, at least a unit for each part that has a share."""
+        return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
         """Return twice the step, or all that remains once the division has settled."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,15 @@ from simsched.policy.base import (
     PARENT_FIRST,
     TAKES,
     AcquireStep,
+    Counters,
     Exchange,
     Plan,
+    PoolGroup,
+    Update,
     View,
     param,
 )
+from simsched.policy.core_groups import Int32Array, core_groups
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph
@@ -44,6 +48,41 @@ def stealing_plan(
     )
 
 
+def main_on_fastest(plan: Plan, view: View, graph: TaskGraph, group: Int32Array) -> Plan:
+    """Return a plan of random stealing whose main task starts on a core of the fastest group.
+
+    Parameters
+    ----------
+    plan : Plan
+        As :func:`stealing_plan` returns it.
+    view : View
+        Machine and workers.
+    graph : TaskGraph
+        The program.
+    group : ndarray of int32, shape (n_workers,)
+        Group of the core of each worker, 0 being the fastest.
+
+    Notes
+    -----
+    The main task waits in a pool that the first worker on such a core looks into and nobody else.
+    Its continuations are in the pools that everybody steals from. The plan stays as it is where all
+    cores are equal or of different kinds, or not exactly one task without a parent spawns others.
+    """
+    main = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
+    kinds = view.machine.core_group[view.machine.thread_core[view.worker_thread]]
+    alike = len({view.machine.core_groups[kind].kind for kind in kinds.tolist()}) == 1
+    if not group.any() or not alike or int(main.sum()) != 1:
+        return plan
+    own, steal = plan.acquire
+    return replace(
+        plan,
+        acquire=(own, AcquireStep("main", "own", "oldest"), steal),
+        pool_groups=(*plan.pool_groups, PoolGroup("main")),
+        group_of=main.astype(np.int8),
+        instance_of=np.where(main, group.argmin(), -1).astype(np.int32),
+    )
+
+
 @register("random_stealing")
 @dataclass(frozen=True, kw_only=True)
 class RandomStealing(PlacedPolicy):
@@ -59,9 +98,16 @@ class RandomStealing(PlacedPolicy):
     roots : {"round_robin", "first"}
         Tasks without a parent enter the pools of the workers in turn, or all that of the first
         worker.
+    main : {"fastest", "anywhere"}
+        Where the main task of an iteration starts on cores of different speeds: on a core of the
+        fastest group (:func:`main_on_fastest`), or on the one that takes it first.
 
     Notes
     -----
+    The study of cores of different speeds starts the main task on the fastest core for all
+    schedulers, a favour to those that would start it at random; here in each iteration, that is
+    batch, as for AATS.
+
     A worker with an empty pool draws victims uniformly among the other workers until one has work.
     Owners do not lock their pools, thieves do. The book's single-worker order for parent-first, t0
     t1 t2 t3 t4 t5 t6 t7, needs owners that take the oldest task; its thieves are taken to do the
@@ -73,18 +119,26 @@ class RandomStealing(PlacedPolicy):
     References
     ----------
     Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 2.2-2.3. R. D. Blumofe, C. E. Leiserson, *Scheduling multithreaded computations by work
-    stealing*, J. ACM 46(5), 1999.
+    sections 2.2-2.3 and 5.9. R. D. Blumofe, C. E. Leiserson, *Scheduling multithreaded computations
+    by work stealing*, J. ACM 46(5), 1999.
     """
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
     local_take: str = param("newest", choices=TAKES)
     steal_take: str = param("oldest", choices=TAKES)
     roots: str = param("round_robin", choices=("round_robin", "first"))
+    main: str = param("fastest", choices=("fastest", "anywhere"))
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
-        """Return one and the same plan for every graph."""
-        return stealing_plan(self.spawn, self.local_take, self.steal_take, self.roots)
+        """Return one and the same plan for every graph, but for its main task."""
+        plan = stealing_plan(self.spawn, self.local_take, self.steal_take, self.roots)
+        if self.main == "anywhere":
+            return plan
+        return main_on_fastest(plan, view, graph, self.seats(view, state))
+
+    def seats(self, view: View, state: Any) -> Int32Array:
+        """Return the group of each worker's core by now, 0 being the fastest."""
+        return core_groups(view).of_worker
 
 
 @register("unpinned_stealing")
@@ -106,6 +160,9 @@ class UnpinnedStealing(RandomStealing):
     leave the domain, what they have in its shared cache and on its memory node. The move itself
     costs nothing. A run shorter than the period is that of pinned workers.
 
+    The study of cores of different speeds has parent-first stealing and snatching differ from Cilk
+    in nothing else. As theirs, its Cilk has pinned workers in the shipped experiments (``cilk_a``).
+
     References
     ----------
     Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
@@ -119,12 +176,26 @@ class UnpinnedStealing(RandomStealing):
         """Time between two moves in seconds."""
         return self.exchange_period_s
 
+    def start(self, view: View) -> Int32Array:
+        """Return the group of each worker's core."""
+        return core_groups(view).of_worker.copy()
+
+    def seats(self, view: View, state: Any) -> Int32Array:
+        """Return who is where after the moves so far."""
+        found: Int32Array = state
+        return found
+
     def on_timer(self, view: View, state: Any) -> tuple[Exchange, ...]:
         """Return two workers that swap threads."""
         if view.n_workers < 2:
             return ()
-        first, second = view.rng.choice(view.n_workers, 2, replace=False).tolist()
-        return (Exchange(first, second),)
+        pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()
+        state[pair] = state[pair[::-1]]
+        return (Exchange(*pair),)
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        """Return the plan with who is on the fastest core by now, where there is such a core."""
+        return Update(plan=self.plan(view, state, view.workload.graph)) if state.any() else None
 
 
 @register("single_thread")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import Exchange, View, param
+from simsched.policy.base import Counters, Exchange, Update, View, param
 from simsched.policy.core_groups import core_groups
 from simsched.policy.random_stealing import RandomStealing
 from simsched.policy.registry import register
@@ -97,6 +97,8 @@ class RandomSnatching(RandomStealing):
     The worker on the fast core and the one on the slow core swap their hardware threads. The
     task in progress goes on at the speed of the fast core; the worker that was idle waits on the
     slow core, where it may find a task or snatch from a still slower one. Its pool goes with it.
+    The worker that executes pays for the swap. The other one, which is parked, pays nothing: should
+    it be woken in that time, it begins at once.
     Engines do not model the attempts of idle workers to steal; a worker that is waiting at a look
     of the timer counts as one that has failed once. Cost and number of attempts are not published.
 
@@ -120,6 +122,17 @@ class RandomSnatching(RandomStealing):
     def start(self, view: View) -> Seats:
         """Return who is where."""
         return Seats(core_groups(view).of_worker)
+
+    def seats(self, view: View, state: Any) -> Int32Array:
+        """Return who is where after the swaps so far."""
+        found: Int32Array = state.group
+        return found
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        """Return the plan with who is on the fastest core by now, where there is such a core."""
+        if not state.group.any():
+            return None
+        return Update(plan=self.plan(view, state, view.workload.graph))
 
     def on_timer(self, view: View, state: Any) -> tuple[Exchange, ...]:
         """Return the swaps of this moment."""

@@ -87,8 +87,19 @@ def periods_until(left_s: float, capacity_s: float, cost_s: float | None = None)
 
 @dataclass
 class TimeGraphState(PoolState):
-    """What TimeGraph remembers: budgets by application, when kernels began or wake up."""
+    """What TimeGraph remembers.
 
+    Attributes
+    ----------
+    arrived : int
+        Task that has just become ready, -1 at the end of a task.
+    budgets : dict of int to Budget
+        Budget of each application.
+    began_ps, wakes_s : dict
+        When kernels that run began, and when those wake that sleep for their budget.
+    """
+
+    arrived: int = -1
     budgets: dict[int, Budget] = field(default_factory=dict)
     began_ps: dict[int, int] = field(default_factory=dict)
     wakes_s: dict[int, float] = field(default_factory=dict)
@@ -110,23 +121,24 @@ class TimeGraph(ReorderingPolicy):
     reserves_critical : bool
         Whether critical applications have a reservation too.
     decision_s : float
-        Time of the interrupt and the decision at the end of a kernel.
+        Time of the interrupt and the decision with which a sleeping kernel is woken.
     prediction_s : float
         Time that the prediction of a cost takes; `ae` only.
 
     Notes
     -----
-    * `prt`: a kernel that arrives is submitted if the GPU is idle, else it sleeps; at the end of a
-      kernel the one of the highest priority is woken, after `decision_s`.
+    * `prt`: a kernel that arrives is submitted at once if the GPU is idle, else it sleeps; at the
+      end of a kernel the one of the highest priority is woken, after `decision_s`. The source has
+      a decision at the boundary of two kernels; where nothing sleeps, nobody waits for it.
     * `ht`: a kernel that arrives is also submitted if the GPU executes kernels of the same
       application and no kernel of higher priority sleeps; at the end of a kernel another one is
       woken only if the GPU is idle.
     * `pe`: a kernel is submitted if its application's budget e is above 0; `ae`: if its predicted
       cost x is at most e. The GPU time of a kernel is taken off e when it has ended; see
       :func:`replenished`. A kernel that sleeps for its budget is on its way to the device until
-      then, one of an application at a time; if another one is running by then, it queues up behind
-      it. Where a budget is so small that a kernel would sleep for more than 3990 s, the run ends
-      with a message.
+      then and for the decision that wakes it, one of an application at a time; if another one is
+      running by then, it queues up behind it. Where a budget is so small that a kernel would sleep
+      for more than 3990 s, the run ends with a message.
 
     The source gives no amount for decisions and no reservations: `decision_s` is the order of an
     interrupt, and a tenth of the GPU per batch application is reserved.
@@ -169,9 +181,14 @@ class TimeGraph(ReorderingPolicy):
         if state.now.is_kernel[task]:
             state.began_ps[task] = view.state.now_ps()
 
+    def note_ready(self, view: View, state: TimeGraphState, task: int) -> None:
+        """Note which task arrives."""
+        state.arrived = task
+
     def note_finish(self, view: View, state: TimeGraphState, task: int) -> None:
         """Take the time of a kernel off its application's budget."""
         assert view.state is not None
+        state.arrived = -1
         state.wakes_s.pop(task, None)
         if task not in state.began_ps:
             return
@@ -193,7 +210,8 @@ class TimeGraph(ReorderingPolicy):
             task = self._first(view, state, now_s)
             if task is None:
                 return
-            decision_s, sleep_s = self.decision_s, self._sleep_s(view, state, task)
+            sleep_s = self._sleep_s(view, state, task)
+            decision_s = 0.0 if task == state.arrived and not sleep_s else self.decision_s
             if sleep_s > MAX_SLEEP_S:
                 raise ConfigurationError(
                     f"policy {self.name}: parameters capacity_s and period_s: found "

@@ -117,10 +117,12 @@ def run_metrics(
     Where a policy divides the work, the iterations before the last one of an invocation are its
     profiling steps, `profiling_steps` their mean number, and `profiled_percent` is the part of the
     work that they do. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the
-    parts with work take: `imbalance_degree` in the last iteration, the mean over invocations,
-    `imbalance_degree_sum` of the times added up over all iterations. `iteration_partition_variance`
-    has the sample variance of the share of the parts after the first between each iteration and the
-    next [3]_. All are 0 or empty for other programs.
+    parts take: `imbalance_degree` in the last iteration, the mean over invocations,
+    `imbalance_degree_sum` of the times added up over all iterations. A part without work takes no
+    time, so the degree is 1 wherever one idles while others work; the equation excepts neither
+    loops that one side executes by definition nor parts that are too slow for a unit.
+    `iteration_partition_variance` has the sample variance of the share of the parts after the first
+    between each iteration and the next [3]_. All are 0 or empty for other programs.
 
     References
     ----------
@@ -414,13 +416,13 @@ def _division(summary: Summary, division: Division | None) -> dict[str, Any]:
         return {**dict.fromkeys(names, 0.0), "iteration_partition_variance": []}
     step, share = units.sum(axis=1), units[:, 1:].sum(axis=1) / units.sum(axis=1)
     last = np.cumsum(step) % division.units == 0
-    degrees = [_imbalance(times[i][units[i] > 0]) for i in np.flatnonzero(last).tolist()]
-    whole = np.where(units > 0, times, 0).sum(axis=0)
+    worked = np.where(units > 0, times, 0)
+    degrees = [_imbalance(each) for each in worked[last]]
     return {
         "profiling_steps": int((~last).sum()) / len(degrees),
         "profiled_percent": 100.0 * int(step[~last].sum()) / int(step.sum()),
         "imbalance_degree": sum(degrees) / len(degrees),
-        "imbalance_degree_sum": _imbalance(whole[units.any(axis=0)]),
+        "imbalance_degree_sum": _imbalance(worked.sum(axis=0)),
         "iteration_partition_variance": (np.diff(share) ** 2 / 2).tolist(),
     }
 

@@ -16,6 +16,7 @@ from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy, policy_from_spec
 from simsched.policy.aats import History, allocate
+from simsched.policy.base import View
 from simsched.policy.batch_gate import GATE, gated, is_batch
 from simsched.policy.core_groups import (
     CoreGroups,
@@ -293,6 +294,79 @@ def test_the_heaviest_class_of_a_group_is_taken_first_where_pools_are_ordered() 
     ]
     own = [c for c in taken if c <= 2]
     assert own == sorted(own)
+
+
+def speeds_of_main(run: Run) -> list[float]:
+    """Return the speed of the core on which the main task of each batch has started."""
+    assert run.trace is not None
+    events, found = run.trace.events, []
+    thread = run.worker_thread.copy()
+    columns = [events[name].tolist() for name in ("kind", "worker", "task", "arg0", "arg1")]
+    for kind, worker, task, first, second in zip(*columns, strict=True):
+        if kind == EventKind.EXCHANGE:
+            thread[[first, second]] = thread[[second, first]]
+        if kind == EventKind.TASK_START and run.workload.graph.parent[task] < 0:
+            core = run.machine.thread_core[thread[worker]]
+            found.append(run.machine.core_groups[run.machine.core_group[core]].ops_per_s)
+    return found
+
+
+@pytest.mark.parametrize("policy", ["cilk[exchange_period_s=0.001]", "cilk_a", "pfws", "rts"])
+def test_main_tasks_start_on_the_fastest_core(backend: str, policy: str) -> None:
+    # From the second batch on, whoever came first took the main task. The fastest core is not the
+    # first one here, and the worker on it changes under cilk and rts.
+    machine = uneven(1e9, 4e9, 1e9, 2e9)
+    run = simulate(machine, batches(), policy_from_spec(policy), backend=backend, events=True)
+    assert speeds_of_main(run) == [4e9] * 5
+    assert (run.summary.exchanges > 0) == (policy == "rts" or "exchange" in policy)
+    made = make_policy("pfws", {"main": "anywhere"})
+    anywhere = simulate(machine, batches(), made, backend=backend, events=True)
+    assert set(speeds_of_main(anywhere)) != {4e9}
+
+
+def test_the_favour_is_for_one_main_task_on_cores_of_one_kind_and_different_speeds() -> None:
+    one = batches().graph
+    two = build_graph(np.ones(4), children=adjacency([0, 1], [2, 3], 4))
+    gpu = load_machine("e5620_m2090")
+    for machine, graph, changes in (
+        (uneven(1e9, 2e9), one, True),
+        (uneven(1e9, 1e9), one, False),
+        (uneven(1e9, 2e9), two, False),
+        (uneven(1e9, 2e9), build_graph(np.ones(4)), False),
+        (gpu, one, False),
+    ):
+        threads = machine.place_workers(None)
+        domain = machine.core_domain[machine.thread_core[threads]]
+        rng = np.random.default_rng(0)
+        view = View(machine, Workload("any", graph), threads, domain, rng)
+        plan = make_policy("cilk_a").plan(view, None, graph)
+        assert [group.name for group in plan.pool_groups] == ["worker", "main"][: 1 + changes]
+        if changes:
+            assert plan.instance_of is not None
+            assert (plan.instance_of[0], set(plan.instance_of[1:].tolist())) == (1, {-1})
+
+
+def test_classes_that_change_places_within_a_group_are_ordered_anew() -> None:
+    # Used to wait until a class changed its group. Tasks of four classes take 4, 3, 1 and 1 on
+    # the fast core and twice as long on the slow one, two of each: 14 and 8 with the cut in the
+    # middle, 8 and 20 or 16 and 4 otherwise. One more of the second class that takes 7 makes its
+    # mean (3 + 7) / 2 = 5, more than 4: 5 * 3 + 4 * 2 = 23 and 8 with the same cut, 15 and 24 or
+    # 25 and 4 otherwise.
+    machine, workload = uneven(2e9, 1e9), make_workload("stages", {"chunks": 4})
+    view = View(machine, workload, np.arange(2), np.zeros(2, np.int32), np.random.default_rng(0))
+    policy = make_policy("aats_ordered_pools")
+    state = policy.start(view)
+    policy.plan(view, state, workload.graph)
+    for place, time_s in enumerate((4.0, 3.0, 1.0, 1.0)):
+        state.finished += [(place, 0, time_s, 1.0), (place, 1, 2 * time_s, 0.5)]
+    (first,) = policy.on_timer(view, state)
+    assert policy.on_timer(view, state) == ()
+    state.finished.append((1, 0, 7.0, 1.0))
+    (second,) = policy.on_timer(view, state)
+    for order, expected in ((first, [0, 1, 6, 7]), (second, [1, 0, 6, 7])):
+        assert order.acquire[1].rank[0, state.classes].tolist() == expected
+    state.finished.append((2, 0, 1.0, 1.0))  # as expected: nothing changes
+    assert policy.on_timer(view, state) == ()
 
 
 def test_pipelines_are_divided_while_they_run(backend: str) -> None:

@@ -14,6 +14,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
+from simsched.policy.division import with_unmeasured
 from simsched.policy.hats import share_variance
 from simsched.trace.metrics import run_metrics
 from simsched.workload.graph import Workload
@@ -192,6 +193,49 @@ def test_a_device_without_work_costs_nothing_and_keeps_its_speed() -> None:
     assert found.part_ps[0, 1] < 1e6  # three empty tasks
 
 
+SLOW_GPU = {"cpu_s": 1e-3, "gpu_s": 4e-3}
+SLOW_CPU = {"cpu_s": 4e-3, "gpu_s": 1e-3}
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        # 160 / 128 is one unit, of which one side would have nothing and count as one without
+        # speed: the other did the whole loop. Each needs one. Shares are then 4 to 1.
+        ("quick", [[1, 1], [126, 32]]),
+        ("hats", [[1, 1], [3, 1], [123, 31]]),
+    ],
+)
+def test_every_side_is_measured_before_shares_follow(
+    policy: str, expected: list[list[int]]
+) -> None:
+    found = run(policy, loop(160, **SLOW_GPU), free()).summary
+    assert found.part_units.tolist() == expected
+    assert compare(free(), loop(160, **SLOW_GPU), make_policy(policy)).difference == ""
+
+
+def test_chunks_of_a_unit_go_to_one_side_after_the_other_first() -> None:
+    found = run("split", loop(40, **SLOW_GPU), free(), chunk_units=1).summary.part_units.tolist()
+    assert found == [[0, 1]] + [[1, 0]] * 39
+    # A processor that is slower is known from one unit, too, in each invocation.
+    twice = loop(40, iterations=2, **SLOW_CPU)
+    found = run("split", twice, free(), chunk_units=1).summary.part_units.tolist()
+    assert found == ([[0, 1], [1, 0]] + [[0, 1]] * 38) * 2
+    found = run("split", twice, free(), chunk_units=1, every_invocation=False).summary
+    assert found.part_units.tolist() == [[0, 1], [1, 0]] + [[0, 1]] * 78
+
+
+def test_units_to_measure_come_from_parts_that_can_spare_them() -> None:
+    everybody, first = np.array([True, True, True]), np.array([True, False, False])
+    for units, unmeasured, expected in (
+        ([0, 2, 5], everybody, [1, 2, 4]),
+        ([0, 0, 2], everybody, [1, 0, 1]),  # no third unit
+        ([0, 1, 1], first, [1, 0, 1]),
+        ([0, 0, 1], ~first, [0, 0, 1]),  # who needs it keeps its last one
+    ):
+        assert with_unmeasured(np.array(units), unmeasured).tolist() == expected
+
+
 def test_noise_of_the_timer_disturbs_shares_and_is_seeded() -> None:
     noisy = [run("hats", loop(), timer_noise=0.2).summary.part_units.tolist() for _ in range(2)]
     assert noisy[0] == noisy[1]
@@ -212,7 +256,23 @@ def test_metrics_of_a_division() -> None:
     assert row["makespan_over_bound"] >= 1.0
     one = run("cpu_only", loop())
     row = run_metrics(one.summary, one.machine, one.workload, one.worker_thread)
-    assert (row["profiled_percent"], row["imbalance_degree"]) == (0.0, 0.0)
+    assert (row["profiling_steps"], row["profiled_percent"]) == (0.0, 0.0)
+
+
+def degrees(run: Run) -> tuple[float, float]:
+    row = run_metrics(run.summary, run.machine, run.workload, run.worker_thread)
+    return row["imbalance_degree"], row["imbalance_degree_sum"]
+
+
+def test_a_side_without_work_is_out_of_balance() -> None:
+    # Eq. 6.5 with a time of 0 is T / T = 1, which used to be 0, perfect.
+    for policy in ("cpu_only", "gpu_only"):
+        assert degrees(run(policy, loop())) == (1.0, 1.0)
+    # One unit on the GPU and 39 on the processor, whose last unit is alone in its step.
+    last, whole = degrees(run("split", loop(40, **SLOW_GPU), free(), chunk_units=1))
+    assert (last, whole) == (1.0, pytest.approx((39 - 4) / 39))
+    host = make_machine()  # no other side
+    assert degrees(simulate(host, loop(40), make_policy("cpu_only"))) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -74,7 +74,7 @@ def replenished_budget(
 
 @probe("timegraph_overhead_s")
 def timegraph_overhead_s(*, reservation: str) -> float:
-    """Return what TimeGraph spends on a kernel with ``none``, ``pe`` or ``ae``."""
+    """Return what TimeGraph spends on waking a kernel with ``none``, ``pe`` or ``ae``."""
     policy = TimeGraph(reservation=reservation)
     return policy.decision_s + (policy.prediction_s if reservation == "ae" else 0.0)
 
