@@ -192,3 +192,23 @@ def test_waiting_tasks_by_kind_and_job() -> None:
     waiting.clear()
     assert not waiting
     assert list(waiting.of_kind(REDUCE)) == []
+
+
+@pytest.mark.parametrize("name", ["hadoop_fifo", "samr", "delay"])
+def test_a_slot_looks_at_few_of_many_waiting_tasks(name: str) -> None:
+    """Programs of a million tasks run on trackers, too: every task is looked at a few times."""
+    policy, workload = make_policy(name), sort()
+    state = tracker(policy, workload)
+    state.replicas = [()] * len(state.replicas)
+    looks: list[int] = []
+
+    class Counted(np.ndarray):  # type: ignore[type-arg]  # of the kinds or the jobs of tasks
+        def __getitem__(self, task: Any) -> Any:
+            looks.append(task)
+            return super().__getitem__(task)
+
+    for what in ("kind", "job"):
+        vars(state.tasks)[what] = getattr(state.tasks, what).view(Counted)
+    view = replace(_view_of(workload), state=Parked(PERIOD_S))
+    assert policy.pick(view, state, 0, MAP) == 0
+    assert len(looks) <= 2
