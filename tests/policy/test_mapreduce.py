@@ -408,6 +408,19 @@ def test_reduce_tasks_start_at_once_if_no_map_tasks_have_to_end() -> None:
     assert min(time for time, task in starts if kind[task] != MAP) < 2 * 10**12
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_both_backends_agree_where_reduce_tasks_start_early(name: str) -> None:
+    machine, workload = cluster((0.3, 1.0, 1.0, 1.0)), sort(slowstart=0.25, iterations=2)
+    traces = []
+    for backend in ("simpy", "native"):
+        result = run(name, machine, workload, backend, heartbeat_s=1.0)
+        assert result.trace is not None
+        traces.append(result.trace.events)
+    assert sorted(traces[0]) == sorted(traces[1])
+    for column, values in traces[0].items():
+        assert np.array_equal(values, traces[1][column])
+
+
 def test_trackers_count_map_tasks_and_others_follow_edges() -> None:
     early = sort(slowstart=0.25)
     counted = make_policy("hadoop_fifo").prepare(_view_of(early))
