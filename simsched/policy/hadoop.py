@@ -65,7 +65,13 @@ class HadoopDefault(SpeculativePolicy):
             return None
         if kind not in state.memo:
             state.memo[kind] = self.stragglers(view, state, kind)
-        found = [a for a in state.memo[kind] if a.node != node and self.may_back_up(view, state, a)]
+        found = [
+            a
+            for a in state.memo[kind]
+            if a.node != node
+            and self.may_run(state, a.task, node)
+            and self.may_back_up(view, state, a)
+        ]
         return min(
             found,
             key=lambda a: speculation_order(
@@ -73,6 +79,10 @@ class HadoopDefault(SpeculativePolicy):
             ),
             default=None,
         )
+
+    def may_run(self, state: Tracker, task: int, node: int) -> bool:
+        """Return whether a node may get a backup of a task; always here."""
+        return True
 
 
 def speculation_order(is_local: bool, score: float, index: int) -> tuple[bool, float, int]:

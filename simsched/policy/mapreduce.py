@@ -3,12 +3,13 @@
 A node is a domain of the machine; its workers are its slots, the first ones for map tasks, the
 others for reduce tasks. Ready tasks wait in one pool that nobody searches. At every heartbeat the
 tracker looks at the free slots and sends a task to each, or starts a backup of a running one:
-which, is what policies differ in.
+which, is what policies differ in. Reduce tasks of a job that starts them early may be sent when any
+of its map tasks have ended, as many as the job says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -31,8 +32,9 @@ from simsched.policy.base import (
     param,
 )
 from simsched.policy.executions import Duplicate, Kill
+from simsched.policy.mapreduce_waiting import CountedWorkload, Waiting, without_slowstart
 from simsched.policy.placement import first_touch
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
 Decision = Duplicate | Kill | Transfer
@@ -85,12 +87,20 @@ class Tracker:
         Memory node of each node.
     replicas : list of tuple of int
         Memory nodes that hold the input of each task; empty for tasks without.
-    waiting : dict of int to None
-        Ready tasks that nobody executes, in the order of becoming ready.
+    early_maps : ndarray of int32, shape (n_tasks,)
+        Number of map tasks of its job that end before each task may start, beyond what edges say.
+    waiting : Waiting
+        Tasks that may start and that nobody executes.
+    held : dict of int to list of int
+        By job, reduce tasks that may not start yet.
+    n_ended : dict of (int, int) to int
+        Number of tasks that have ended, by kind and job.
     attempts : dict of int to Attempt
         By worker, whatever has been sent to it and has not ended.
-    failed : set of int
-        Waiting tasks that have been executed without success.
+    failed : dict of int to None
+        Waiting tasks that have been executed without success, in the order of coming back.
+    killed : set of int
+        Tasks that the policy has killed and that have not come back yet: these have not failed.
     started : set of int
         Tasks that were sent to a slot.
     done : list of int
@@ -109,9 +119,13 @@ class Tracker:
     slots: tuple[list[list[int]], list[list[int]]]
     storage: list[int]
     replicas: list[tuple[int, ...]]
-    waiting: dict[int, None] = field(default_factory=dict)
+    early_maps: Int32Array
+    waiting: Waiting = field(default_factory=Waiting)
+    held: dict[int, list[int]] = field(default_factory=dict)
+    n_ended: dict[tuple[int, int], int] = field(default_factory=dict)
     attempts: dict[int, Attempt] = field(default_factory=dict)
-    failed: set[int] = field(default_factory=set)
+    failed: dict[int, None] = field(default_factory=dict)
+    killed: set[int] = field(default_factory=set)
     started: set[int] = field(default_factory=set)
     done: list[int] = field(default_factory=list)
     ended: dict[int, float] = field(default_factory=dict)
@@ -148,9 +162,29 @@ class Tracker:
             counts[attempt.task] = counts.get(attempt.task, 0) + 1
         return counts
 
+    def wait(self, task: int) -> bool:
+        """Let a ready task wait for a slot; return whether it may start, or is held back."""
+        job = int(self.tasks.job[task])
+        if self.early_maps[task] > self.n_ended.get((MAP, job), 0):
+            self.held.setdefault(job, []).append(task)
+            return False
+        self.waiting.add(int(self.tasks.kind[task]), job, task)
+        return True
+
+    def end(self, task: int) -> None:
+        """Count a task that has ended; reduce tasks that have waited for it may start."""
+        kind, job = int(self.tasks.kind[task]), int(self.tasks.job[task])
+        self.n_ended[kind, job] = self.n_ended.get((kind, job), 0) + 1
+        self.killed.discard(task)
+        for reduce in self.held.pop(job, ()):
+            self.wait(reduce)
+
     def start_iteration(self) -> None:
         """Forget what belongs to the jobs that have ended."""
         self.waiting.clear()
+        self.held.clear()
+        self.n_ended.clear()
+        self.killed.clear()
         self.attempts.clear()
         self.failed.clear()
         self.started.clear()
@@ -190,6 +224,10 @@ class MapReducePolicy(Policy):
     # -------------------------------------------------------------------------------------------
     # before the run
 
+    def prepare(self, view: View) -> Workload:
+        """Return the program whose reduce tasks the tracker counts map tasks for."""
+        return without_slowstart(view.workload)
+
     def start(self, view: View) -> Tracker:
         """Return the tracker; where splits are does not depend on the policy."""
         graph = view.workload.graph
@@ -204,7 +242,10 @@ class MapReducePolicy(Policy):
             of_maps = of_reduces = members
         storage = [view.machine.own_node(d) for d in domains]
         replicas = self._replicas(view, tasks, storage)
-        return Tracker(tasks, (of_maps, of_reduces), storage, replicas)
+        early = np.zeros(graph.n_tasks, np.int32)
+        if isinstance(view.workload, CountedWorkload):
+            early = view.workload.early_maps
+        return Tracker(tasks, (of_maps, of_reduces), storage, replicas, early)
 
     def _map_slots(self, fewest: int) -> int:
         """Return the number of map slots, given the slots of the smallest node."""
@@ -272,10 +313,11 @@ class MapReducePolicy(Policy):
             return None
         for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
             del state.attempts[slot]
-        if task in state.started:
-            state.failed.add(task)
-        state.waiting[task] = None
-        if self._is_quiet(view, state):
+        if task in state.killed:
+            state.killed.remove(task)
+        elif task in state.started:
+            state.failed[task] = None
+        if state.wait(task) and self._is_quiet(view, state):
             kind = int(state.tasks.kind[task])
             slots = [(n, w) for n, ws in enumerate(state.slots[kind]) for w in ws]
             free = [(n, w) for n, w in slots if self._is_free(view, state, w)]
@@ -293,7 +335,7 @@ class MapReducePolicy(Policy):
         decision = next(self._fill(view, state, worker), None)
         if isinstance(decision, Transfer):
             return decision
-        task = next(iter(state.waiting))
+        task = next(t for kind in (MAP, REDUCE) for t in state.waiting.of_kind(kind))
         for node, slots in enumerate(state.slots[int(state.tasks.kind[task])]):
             for slot in slots:
                 if self._is_free(view, state, slot, worker):
@@ -313,6 +355,7 @@ class MapReducePolicy(Policy):
             self.learn(view, state, won)
         for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
             del state.attempts[slot]
+        state.end(task)
 
     def on_timer(self, view: View, state: Tracker) -> tuple[Decision, ...]:
         """Return what the free slots get; reports of the trackers come first."""
@@ -326,7 +369,9 @@ class MapReducePolicy(Policy):
             return ()
         state.next_heartbeat_ps = (now // period_ps + 1) * period_ps
         state.heartbeats += 1
-        return (*self.kills(view, state), *self._fill(view, state))
+        kills = self.kills(view, state)
+        state.killed.update(state.attempts[kill.worker].task for kill in kills)
+        return (*kills, *self._fill(view, state))
 
     def report(self, view: View, state: Tracker, *, in_full: bool) -> None:
         """Take over the progress of all attempts; unless in full, only when phases have begun."""
@@ -359,15 +404,12 @@ class MapReducePolicy(Policy):
         -----
         The order of jobs is that of :meth:`job_order`.
         """
-        of_kind = [t for t in state.waiting if state.tasks.kind[t] == kind]
-        for task in of_kind:
-            if task in state.failed:
+        for task in state.failed:
+            if state.tasks.kind[task] == kind:
                 return task
-        by_job: dict[int, list[int]] = {}
-        for task in of_kind:
-            by_job.setdefault(int(state.tasks.job[task]), []).append(task)
-        for job in self.job_order(state, kind, sorted(by_job)):
-            found = self.pick_of_job(state, node, kind, job, by_job[job])
+        for job in self.job_order(state, kind, state.waiting.jobs[kind]):
+            waiting = state.waiting.of_job(kind, job)
+            found = self.pick_of_job(state, node, kind, job, waiting)
             if found is not None:
                 return found
         return None
@@ -377,10 +419,11 @@ class MapReducePolicy(Policy):
         return jobs
 
     def pick_of_job(
-        self, state: Tracker, node: int, kind: int, job: int, waiting: list[int]
+        self, state: Tracker, node: int, kind: int, job: int, waiting: Collection[int]
     ) -> int | None:
         """Return a waiting task of one job for a node: a local one if there is one."""
-        return next((t for t in waiting if state.is_local(t, node)), waiting[0])
+        local = next((t for t in waiting if state.is_local(t, node)), None)
+        return next(iter(waiting)) if local is None else local
 
     def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
         """Return a running attempt that a free slot of a node starts once more; None by default."""
@@ -403,15 +446,22 @@ class MapReducePolicy(Policy):
             yield from islice(self._fill_node(view, state, node, asker), self.tasks_per_heartbeat)
 
     def _fill_node(self, view: View, state: Tracker, node: int, asker: int) -> Iterator[Decision]:
-        """Yield what the free slots of a node get, those for map tasks first."""
+        """Yield what the free slots of a node get, those for map tasks first.
+
+        A node asks once, whatever number of slots it has: what the first one is refused, the next
+        one does not ask for again. Backups are for nodes that find nothing waiting at all.
+        """
         live = _live(view)
         for kind in (MAP, REDUCE):
+            is_refused = False
             for slot in state.slots[kind][node]:
                 if not self._is_free(view, state, slot, asker):
                     continue
-                task = self.pick(view, state, node, kind) if state.waiting else None
-                if task is not None:
-                    yield self._send(view, state, task, node, slot)
+                if state.waiting.jobs[kind]:
+                    task = None if is_refused else self.pick(view, state, node, kind)
+                    is_refused = task is None
+                    if task is not None:
+                        yield self._send(view, state, task, node, slot)
                     continue
                 attempt = self.back_up(view, state, node, kind)
                 if attempt is not None and live.running_task(attempt.worker) == attempt.task:
@@ -422,8 +472,9 @@ class MapReducePolicy(Policy):
 
     def _send(self, view: View, state: Tracker, task: int, node: int, slot: int) -> Transfer:
         """Note that a task is on its way to a slot and return the decision."""
-        del state.waiting[task]
-        state.failed.discard(task)
+        kind, job = int(state.tasks.kind[task]), int(state.tasks.job[task])
+        state.waiting.remove(kind, job, task)
+        state.failed.pop(task, None)
         state.started.add(task)
         state.attempts[slot] = Attempt(task, slot, node, _live(view).now_ps())
         return Transfer(WAITING, 0, OWN, slot, 1, AT_ONCE_S, task=task)

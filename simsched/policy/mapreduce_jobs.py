@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from simsched.errors import ConfigurationError
@@ -101,8 +102,9 @@ class Fair(SharedPolicy):
     A free slot goes to a pool below its guarantee, of these and otherwise to the one with the
     smallest part of its share; inside a pool, to the job with the fewest running tasks. A starving
     pool lets the latest started task of the pool with the largest part of its share be killed, one
-    for each slot that is missing, provided that pool stays at its guarantee. The killed task starts
-    over.
+    for each slot that is missing: for the guarantee or, if it has fewer, for its waiting tasks, and
+    that is not free already. That pool stays at its guarantee. The killed task has not failed: it
+    waits as a task that was never started, and starts over.
 
     References
     ----------
@@ -137,29 +139,28 @@ class Fair(SharedPolicy):
         now, chosen = view.state.now_ps(), []
         for kind in (0, 1):
             count = held(state, kind)
-            wanted = {
-                state.tasks.names[int(state.tasks.job[t])][0]
-                for t in state.waiting
-                if state.tasks.kind[t] == kind
-            }
+            wanted = wanted_slots(state, kind)
+            free = sum(self._is_free(view, state, w) for ws in state.slots[kind] for w in ws)
             for user in users(state):
-                if user not in wanted or count.get(user, 0) >= self.least_slots:
+                lacks = min(self.least_slots - count.get(user, 0), wanted.get(user, 0))
+                if lacks <= 0:
                     state.since_ps.pop((kind, user), None)
                     continue
                 since = state.since_ps.setdefault((kind, user), now)
                 if (now - since) * PS < self.preempt_after_s:
                     continue
                 state.since_ps[kind, user] = now
-                chosen += self._victims(view, state, kind, user, count)
+                chosen += self._victims(view, state, kind, user, count, lacks - free)
+                free = max(0, free - lacks)
         return tuple(Kill(worker) for worker in chosen)
 
     def _victims(
-        self, view: View, state: Tracker, kind: int, user: str, count: dict[str, int]
+        self, view: View, state: Tracker, kind: int, user: str, count: dict[str, int], most: int
     ) -> list[int]:
-        """Return slots of other pools, one for each slot that a pool lacks."""
+        """Return slots of other pools that a pool gets by force."""
         assert view.state is not None
         found: list[int] = []
-        for _ in range(self.least_slots - count.get(user, 0)):
+        for _ in range(most):
             over = [u for u in count if u != user and count[u] > self.least_slots]
             running = [
                 a
@@ -195,6 +196,11 @@ class Starving(Tracker):
     """
 
     since_ps: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    def start_iteration(self) -> None:
+        """Forget who starves as well: nobody waits any more."""
+        super().start_iteration()
+        self.since_ps.clear()
 
 
 @register("capacity")
@@ -281,15 +287,16 @@ class Delay(MapReducePolicy):
     Parameters
     ----------
     most_skips : int
-        D, the number of times that a job is passed over until it gets a task that is not local; the
-        source names such a guard without a number, the default is the number of nodes of the
-        cluster that it measures.
+        D, the number of requests without a local task at which a job gets one that is not local: it
+        has been passed over D - 1 times then, so that 0 and 1 never wait. The source names such a
+        guard without a number; the default is the number of nodes of the cluster that it measures.
 
     Notes
     -----
     Jobs in the order of arrival. A map task whose split is on the node's disk is launched;
-    otherwise the job's counter goes up, and when it has reached D a task that is not local is
-    launched. A local launch sets the counter back.
+    otherwise the job's counter goes up, once for the request of a node however many slots are free
+    there, and when it has reached D a task that is not local is launched. Launching a local map
+    task sets the counter back; reduce tasks are local nowhere and have no part in it.
 
     References
     ----------
@@ -305,16 +312,18 @@ class Delay(MapReducePolicy):
         return Skipping(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
 
     def pick_of_job(
-        self, state: Tracker, node: int, kind: int, job: int, waiting: list[int]
+        self, state: Tracker, node: int, kind: int, job: int, waiting: Collection[int]
     ) -> int | None:
-        """Return a local task, any task of a job that has been skipped D times, or none."""
+        """Return a local task, any task at the D-th request without one, or none."""
         assert isinstance(state, Skipping)
+        if kind != MAP:
+            return next(iter(waiting))
         local = next((t for t in waiting if state.is_local(t, node)), None)
-        if kind != MAP or local is not None:
+        if local is not None:
             state.skips[job] = 0
-            return local if local is not None else waiting[0]
+            return local
         state.skips[job] = state.skips.get(job, 0) + 1
-        return waiting[0] if state.skips[job] >= self.most_skips else None
+        return next(iter(waiting)) if state.skips[job] >= self.most_skips else None
 
 
 @dataclass(eq=False)
@@ -328,6 +337,11 @@ class Skipping(Tracker):
     """
 
     skips: dict[int, int] = field(default_factory=dict)
+
+    def start_iteration(self) -> None:
+        """Forget the counters as well: other jobs begin."""
+        super().start_iteration()
+        self.skips.clear()
 
 
 def users(state: Tracker) -> list[str]:
@@ -346,4 +360,13 @@ def held(state: Tracker, kind: int) -> dict[str, int]:
     for attempt in state.running(kind):
         user = _user(state, attempt.task)
         counts[user] = counts.get(user, 0) + 1
+    return counts
+
+
+def wanted_slots(state: Tracker, kind: int) -> dict[str, int]:
+    """Return how many tasks of a kind each user has waiting."""
+    counts: dict[str, int] = {}
+    for job in state.waiting.jobs[kind]:
+        user = state.tasks.names[job][0]
+        counts[user] = counts.get(user, 0) + len(state.waiting.of_job(kind, job))
     return counts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -25,10 +26,10 @@ class Balance(History):
 
     Parameters
     ----------
-    lag : int
-        Map tasks computed but not delivered, at the last heartbeat.
+    lag, computed : int
+        Map tasks computed but not delivered, and computed, at the end of the last period.
     grown, steady : int
-        Heartbeats in a row in which the lag has grown, and has not.
+        Periods in a row in which the lag has grown, and has not.
     stealing : bool
         Whether nodes may take map tasks whose data others have.
     map_s : dict of int to list of float
@@ -38,11 +39,18 @@ class Balance(History):
     """
 
     lag: int = 0
+    computed: int = 0
     grown: int = 0
     steady: int = 0
     stealing: bool = True
     map_s: dict[int, list[float]] = field(default_factory=dict)
     local_run: dict[int, int] = field(default_factory=dict)
+
+    def start_iteration(self) -> None:
+        """Forget the shuffle of the jobs that have ended as well."""
+        super().start_iteration()
+        self.lag = self.computed = self.grown = self.steady = 0
+        self.stealing = True
 
 
 @register("tarazu")
@@ -60,16 +68,20 @@ class Tarazu(HadoopDefault):
     plb : bool
         Whether reduce tasks get bins in proportion to the speed of their node.
     growing_periods : int
-        Heartbeats in a row in which the lag has to grow until stealing stops, and in which it must
-        not until stealing begins again.
+        Periods in a row in which the lag has to grow until stealing stops, and in which it must not
+        until stealing begins again. A period ends with the first heartbeat after the end of a map
+        task: without one the lag cannot grow.
     bin_multiplier : int
         Bins that map tasks make for each reduce task.
 
     Notes
     -----
-    CALB: a map task counts as computed when it has ended and as delivered when the reduce tasks
-    that run have copied its output, their mean being taken; the lag is the difference. While it
-    grows, nodes run local map tasks only. The source has no periods or thresholds.
+    CALB: a map task counts as computed when it has ended and as delivered when the reduce tasks of
+    its job that have begun have copied its output, their mean being taken; nothing is delivered
+    before the first one begins. The lag is the difference, of all jobs together. While it grows,
+    nodes run local map tasks only, backups included. They take others again when it has not grown
+    for as long, and at once when everything is delivered, which is a shuffle below any threshold,
+    or when no map task runs and the lag cannot change. The source has no periods or thresholds.
 
     CAS: the source gives no quota. With the ratio r of the mean times of map tasks (equation 7.7)
     of the slowest node and the asking one, a node that is faster takes a remote task after every
@@ -102,9 +114,10 @@ class Tarazu(HadoopDefault):
 
     def prepare(self, view: View) -> Workload:
         """Return the program whose reduce tasks have the sizes that PLB gives them."""
-        tasks = JobTasks(view.workload.graph)
+        workload = super().prepare(view)
+        tasks = JobTasks(workload.graph)
         if not self.plb or not (tasks.kind == REDUCE).any():
-            return view.workload
+            return workload
         factor = np.ones(len(tasks.kind))
         nodes, speeds = reduce_nodes(view, tasks), node_speeds(view)
         for job in range(tasks.n_jobs):
@@ -113,7 +126,7 @@ class Tarazu(HadoopDefault):
                 share = [speeds[nodes[task]] for task in mine.tolist()]
                 bins = reduce_bins(len(mine), self.bin_multiplier, share)
                 factor[mine] = np.array(bins) / self.bin_multiplier
-        return replace(view.workload, graph=scaled(tasks, factor))
+        return replace(workload, graph=scaled(tasks, factor))
 
     def start(self, view: View) -> Balance:
         """Return the tracker that watches the shuffle."""
@@ -126,7 +139,7 @@ class Tarazu(HadoopDefault):
             if "nodes" not in state.memo:
                 state.memo["nodes"] = reduce_nodes(view, state.tasks)
             nodes = state.memo["nodes"]
-            reduces = [t for t in state.waiting if state.tasks.kind[t] == REDUCE]
+            reduces = list(state.waiting.of_kind(REDUCE))
             mine = (t for t in reduces if nodes[t] == node or t in state.failed)
             others = (t for t in reduces if has_left(view, state, nodes[t]))
             return next(chain(mine, others), None)
@@ -136,22 +149,31 @@ class Tarazu(HadoopDefault):
     # map tasks and shuffle
 
     def pick_of_job(
-        self, state: Tracker, node: int, kind: int, job: int, waiting: list[int]
+        self, state: Tracker, node: int, kind: int, job: int, waiting: Collection[int]
     ) -> int | None:
         """Return a local map task, or a remote one when the balance allows and wants it."""
         if kind != MAP:
-            return waiting[0]
+            return next(iter(waiting))
         assert isinstance(state, Balance)
         local = next((t for t in waiting if state.is_local(t, node)), None)
         remote = [t for t in waiting if not state.is_local(t, node)]
-        may_steal = state.stealing or not self.calb
         is_turn = self.cas and local is not None and self._is_turn(state, node)
-        if remote and may_steal and (local is None or is_turn):
+        if remote and self._may_steal(state) and (local is None or is_turn):
             state.local_run[node] = 0
             return self._from_slowest(state, remote)
         if local is not None:
             state.local_run[node] = state.local_run.get(node, 0) + 1
         return local
+
+    def may_run(self, state: Tracker, task: int, node: int) -> bool:
+        """Return whether a node may get a backup: without stealing, of local map tasks only."""
+        assert isinstance(state, Balance)
+        is_map = state.tasks.kind[task] == MAP
+        return not is_map or self._may_steal(state) or state.is_local(task, node)
+
+    def _may_steal(self, state: Balance) -> bool:
+        """Return whether nodes may take map tasks whose data others have."""
+        return state.stealing or not self.calb
 
     def _is_turn(self, state: Balance, node: int) -> bool:
         """Return whether a fast node has run enough local tasks to take a remote one."""
@@ -187,18 +209,19 @@ class Tarazu(HadoopDefault):
         assert isinstance(state, Balance)
         if not in_full:
             return
-        computed = sum(state.tasks.kind[task] == MAP for task in state.ended)
-        copying = [a for a in state.running(REDUCE) if a.entered_ps]
-        copied = [min(1.0, a.fraction) if a.phase == 0 else 1.0 for a in copying]
-        maps = int((state.tasks.kind == MAP).sum())
-        delivered = round(sum(copied) / len(copied) * maps) if copied else computed
-        self.note_lag(state, shuffle_lag([computed], [min(computed, delivered)]))
+        computed, delivered = outputs(state)
+        lag = shuffle_lag(computed, delivered)
+        self.note_lag(state, lag, sum(computed))
+        if lag == 0 or not state.running(MAP):
+            state.stealing, state.grown = True, 0
 
-    def note_lag(self, state: Balance, lag: int) -> None:
-        """Decide whether map tasks may be stolen until the next heartbeat."""
+    def note_lag(self, state: Balance, lag: int, computed: int) -> None:
+        """Decide whether map tasks may be stolen, if a period has ended with this heartbeat."""
+        if computed == state.computed:
+            return
         grows = lag > state.lag
         state.grown, state.steady = (state.grown + 1, 0) if grows else (0, state.steady + 1)
-        state.lag = lag
+        state.lag, state.computed = lag, computed
         if state.grown >= self.growing_periods:
             state.stealing = False
         elif state.steady >= self.growing_periods:
@@ -208,6 +231,25 @@ class Tarazu(HadoopDefault):
 preset("calb", Tarazu, "Tarazu's communication-aware load balancing alone.", cas=False, plb=False)
 preset("cas", Tarazu, "Tarazu's communication-aware scheduling alone.", calb=False, plb=False)
 preset("plb", Tarazu, "Tarazu's predictive load balancing alone.", calb=False, cas=False)
+
+
+def outputs(state: Tracker) -> tuple[list[int], list[int]]:
+    """Return how many map tasks of each job have ended, and how many outputs are delivered."""
+    copied: dict[int, dict[int, float]] = {}  # by job and reduce task that runs
+    for attempt in state.running(REDUCE):
+        if attempt.entered_ps:
+            part = min(1.0, attempt.fraction) if attempt.phase == 0 else 1.0
+            of_job = copied.setdefault(int(state.tasks.job[attempt.task]), {})
+            of_job[attempt.task] = max(part, of_job.get(attempt.task, 0.0))
+    jobs = sorted(job for kind, job in state.n_ended if kind == MAP)
+    computed = [state.n_ended[MAP, job] for job in jobs]
+    delivered = []
+    for job, most in zip(jobs, computed, strict=True):
+        maps, reduces = state.tasks.counts[:, job].tolist()
+        parts = [1.0] * state.n_ended.get((REDUCE, job), 0) + list(copied.get(job, {}).values())
+        mean = math.fsum(parts) / len(parts) if parts else float(reduces == 0)
+        delivered.append(min(most, round(mean * maps)))
+    return computed, delivered
 
 
 def node_speeds(view: View) -> list[float]:

@@ -1,8 +1,9 @@
 """MapReduce jobs as task graphs, and what a job tracker reads from one.
 
 A job with S splits and R reduce tasks has S map tasks, then R reduce tasks. A reduce task may start
-when the first ``E = ceil(slowstart * S)`` map tasks have ended (``E R`` edges); it then copies the
-outputs one after the other in the order in which the map tasks end.
+when the first ``E = ceil(slowstart * S)`` map tasks have ended (``E R`` edges; a job tracker takes
+any E for that, see :mod:`simsched.policy.mapreduce_waiting`); it then copies the outputs one after
+the other in the order in which the map tasks end.
 
 * *Map task*: phase 1 reads its split and writes what the map function spills, phase 2 (reorder)
   writes the sorted output, which has one part for each reduce task.
@@ -370,6 +371,12 @@ class JobTasks:
     def n_jobs(self) -> int:
         """Number of jobs."""
         return int(self.job.max()) + 1
+
+    @cached_property
+    def counts(self) -> Int64Array:
+        """Number of tasks of each kind in each job; shape (2, n_jobs)."""
+        numbers = np.bincount(2 * self.job + self.kind, minlength=2 * self.n_jobs)
+        return numbers.reshape(-1, 2).T
 
     @cached_property
     def bytes_before(self) -> Int64Array:

@@ -18,6 +18,7 @@ from simsched.policy import list_policies, make_policy
 from simsched.policy.base import View
 from simsched.policy.mapreduce import Attempt, Tracker
 from simsched.policy.mapreduce_speculation import History, observed_weights
+from simsched.policy.mapreduce_waiting import CountedWorkload
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, JobTasks
@@ -115,9 +116,8 @@ def test_splits_are_where_every_policy_finds_them() -> None:
 
 
 def test_with_replicas_everywhere_all_map_tasks_are_local() -> None:
-    tracker = Tracker(
-        JobTasks(sort().graph), ([[0], [1]], [[0], [1]]), [0, 1], [(0, 1)] * 24 + [()] * 8
-    )
+    slots, replicas = ([[0], [1]], [[0], [1]]), [(0, 1)] * 24 + [()] * 8
+    tracker = Tracker(JobTasks(sort().graph), slots, [0, 1], replicas, np.zeros(32, np.int32))
     assert all(tracker.is_local(task, node) for task in range(32) for node in (0, 1))
 
 
@@ -278,7 +278,8 @@ def test_late_keeps_its_cap() -> None:
 
 
 def test_observed_weights_are_shares_of_time() -> None:
-    tracker = Tracker(JobTasks(sort().graph), ([[0]], [[1]]), [0], [()] * 32)
+    tasks, early = JobTasks(sort().graph), np.zeros(32, np.int32)
+    tracker = Tracker(tasks, ([[0]], [[1]]), [0], [()] * 32, early)
     reduce = Attempt(24, 1, 0, 0, entered_ps=[10, 70, 90])
     assert observed_weights(tracker, reduce, 110) == pytest.approx((0.6, 0.2, 0.2))
     # A phase that no sample has seen took no time.
@@ -375,22 +376,74 @@ def test_nodes_of_the_shipped_clusters() -> None:
         assert np.unique(machine.domain_socket, return_counts=True)[1].max() == 2
 
 
-@pytest.mark.parametrize("slowstart", [0.0, 0.05, 1.0])
+@pytest.mark.parametrize("slowstart", [0.25, 0.5, 1.0])
 def test_reduce_tasks_start_when_enough_map_tasks_have_ended(slowstart: float) -> None:
-    result = run("hadoop_fifo", cluster(), sort(slowstart=slowstart), heartbeat_s=0.5)
+    """Any of them, in Hadoop: the slow node has some of the first ones for the whole job."""
+    machine, workload = cluster((0.02, 1.0, 1.0, 1.0)), sort(slowstart=slowstart)
+    result = run("hadoop_fifo", machine, workload, heartbeat_s=0.5)
     kind = JobTasks(result.workload.graph).kind
     ends = sorted(
-        t for t, task in events(result, EventKind.TASK_END, "time_ps", "task") if task < 24
+        (time, task)
+        for time, task in events(result, EventKind.TASK_END, "time_ps", "task")
+        if kind[task] == MAP
     )
     first = min(
-        t
-        for t, task in events(result, EventKind.TASK_START, "time_ps", "task")
+        time
+        for time, task in events(result, EventKind.TASK_START, "time_ps", "task")
         if kind[task] != MAP
     )
     early = int(np.ceil(slowstart * 24))
-    before = sum(end <= first for end in ends)
-    assert before >= early
-    assert (before == 24) == (slowstart == 1.0)
+    last_ps = ends[early - 1][0]
+    assert slowstart == 1.0 or any(task < early for _, task in ends[early:])
+    # At the first heartbeat after that end; reduce slots are free, and a node gets a task at each.
+    period_ps = 5 * 10**11
+    assert first - (last_ps // period_ps + 1) * period_ps < 10**6
+
+
+def test_reduce_tasks_start_at_once_if_no_map_tasks_have_to_end() -> None:
+    result = run("hadoop_fifo", cluster(), sort(slowstart=0.0), heartbeat_s=0.5)
+    kind = JobTasks(result.workload.graph).kind
+    starts = events(result, EventKind.TASK_START, "time_ps", "task")
+    # Map tasks go first: a node gets one task at a heartbeat, and has two slots for them.
+    assert min(time for time, task in starts if kind[task] != MAP) < 2 * 10**12
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_backends_agree_where_reduce_tasks_start_early(name: str) -> None:
+    machine, workload = cluster((0.3, 1.0, 1.0, 1.0)), sort(slowstart=0.25, iterations=2)
+    traces = []
+    for backend in ("simpy", "native"):
+        result = run(name, machine, workload, backend, heartbeat_s=1.0)
+        assert result.trace is not None
+        traces.append(result.trace.events)
+    assert sorted(traces[0]) == sorted(traces[1])
+    for column, values in traces[0].items():
+        assert np.array_equal(values, traces[1][column])
+
+
+def test_trackers_count_map_tasks_and_others_follow_edges() -> None:
+    early = sort(slowstart=0.25)
+    counted = make_policy("hadoop_fifo").prepare(_view_of(early))
+    assert isinstance(counted, CountedWorkload)
+    assert counted.graph.n_edges == 0
+    assert counted.early_maps.tolist() == [0] * 24 + [6] * 8
+    assert counted.graph.access_after is early.graph.access_after
+    assert JobTasks(counted.graph).n_jobs == 1
+    assert make_policy("cilk").prepare(_view_of(early)) is early
+    assert early.graph.n_edges == 6 * 8
+    # All map tasks are any; and who does not need all outputs waits for certain ones.
+    whole = sort(slowstart=1.0)
+    assert make_policy("hadoop_fifo").prepare(_view_of(whole)) is whole
+    graph = early.graph
+    assert graph.access_after is not None
+    after = graph.access_after.copy()
+    mine = slice(graph.access_ptr[24], graph.access_ptr[25])
+    after[mine][after[mine] == 23] = -1
+    some = replace(early, graph=replace(graph, access_after=after))
+    counted = make_policy("hadoop_fifo").prepare(_view_of(some))
+    assert isinstance(counted, CountedWorkload)
+    assert counted.early_maps.tolist() == [0] * 25 + [6] * 7
+    assert counted.graph.in_degree.tolist() == [0] * 24 + [6] + [0] * 7
 
 
 def test_reading_a_replica_spares_the_network() -> None:
@@ -440,14 +493,6 @@ def test_reduce_tasks_of_a_failed_node_begin_with_the_others(name: str, backend:
     assert begun[24][0] >= 4
     assert [begun[24 + node][0] // 4 for node in (1, 2, 3)] == [1, 2, 3]
     assert begun[24][1] < min(time for task, time in ends if kind[task] != MAP)
-
-
-def test_calb_stops_stealing_while_the_shuffle_lags() -> None:
-    policy = make_policy("calb", {"growing_periods": 2})
-    state = policy.start(_view_of(sort()))
-    for lag, stealing in ((1, True), (2, False), (2, False), (2, True), (3, True), (4, False)):
-        policy.note_lag(state, lag)
-        assert (state.lag, state.stealing) == (lag, stealing)
 
 
 def test_cas_interleaves_by_the_ratio_of_speeds() -> None:

@@ -1,0 +1,135 @@
+"""What waits for the job tracker: ready tasks by kind and job, reduce tasks until they may start.
+
+The edges of a job say that its reduce tasks start after certain map tasks. Hadoop asks only how
+many have ended: a tracker takes the edges away and counts (:func:`without_slowstart`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from simsched.workload.builder import adjacency
+from simsched.workload.graph import Int32Array, Workload
+from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
+
+
+@dataclass(eq=False)
+class Waiting:
+    """Ready tasks that nobody executes, by kind and job in the order of becoming ready.
+
+    Parameters
+    ----------
+    jobs : tuple of list of int
+        For each kind the jobs that have waiting tasks, ascending.
+    tasks : tuple of dict of int to OrderedDict
+        For each kind the waiting tasks of those jobs. Ordered dictionaries, because the first of
+        very many is found at once however many have gone before it.
+    """
+
+    jobs: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    tasks: tuple[dict[int, OrderedDict[int, None]], dict[int, OrderedDict[int, None]]] = field(
+        default_factory=lambda: ({}, {})
+    )
+
+    def __bool__(self) -> bool:
+        return any(self.jobs)
+
+    def add(self, kind: int, job: int, task: int) -> None:
+        """Append a task."""
+        if job not in self.tasks[kind]:
+            insort(self.jobs[kind], job)
+            self.tasks[kind][job] = OrderedDict()
+        self.tasks[kind][job][task] = None
+
+    def remove(self, kind: int, job: int, task: int) -> None:
+        """Remove a task."""
+        del self.tasks[kind][job][task]
+        if not self.tasks[kind][job]:
+            del self.tasks[kind][job]
+            del self.jobs[kind][bisect_left(self.jobs[kind], job)]
+
+    def of_job(self, kind: int, job: int) -> Collection[int]:
+        """Return the tasks of a kind in a job, which has some."""
+        return self.tasks[kind][job].keys()
+
+    def of_kind(self, kind: int) -> Iterator[int]:
+        """Yield the tasks of a kind, by job."""
+        for job in self.jobs[kind]:
+            yield from self.tasks[kind][job]
+
+    def clear(self) -> None:
+        """Forget all tasks."""
+        for kind in (MAP, REDUCE):
+            self.jobs[kind].clear()
+            self.tasks[kind].clear()
+
+
+@dataclass(frozen=True, eq=False)
+class CountedWorkload(Workload):
+    """A program whose reduce tasks the tracker holds back until enough map tasks have ended.
+
+    Parameters
+    ----------
+    early_maps : ndarray of int32, shape (n_tasks,)
+        Number of map tasks of its job that end before each task of `graph` starts; 0 where edges
+        say it.
+    """
+
+    early_maps: Int32Array = field(default_factory=lambda: np.empty(0, np.int32), kw_only=True)
+
+
+def without_slowstart(workload: Workload) -> Workload:
+    """Return the program without the edges that only say how early reduce tasks start.
+
+    Parameters
+    ----------
+    workload : Workload
+        Any program.
+
+    Returns
+    -------
+    Workload
+        The same object where there are no such edges, otherwise a `CountedWorkload`.
+
+    Notes
+    -----
+    They are those of a reduce task whose copies wait for every map task of its job anyway and that
+    starts after some of them. Where it starts after all of them the edges stay: all are any.
+    """
+    early = early_maps(JobTasks(workload.graph))
+    if not early.any():
+        return workload
+    graph = workload.graph
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    stays = early[graph.succ] == 0
+    edges = adjacency(source[stays], graph.succ[stays], graph.n_tasks)
+    made = {item.name: getattr(workload, item.name) for item in fields(Workload)}
+    made["graph"] = replace(graph, succ_ptr=edges.ptr, succ=edges.target)
+    return CountedWorkload(**made, early_maps=early)
+
+
+def early_maps(tasks: JobTasks) -> Int32Array:
+    """Return after how many map tasks of its job each task starts, 0 where edges have to say it.
+
+    Shape (n_tasks,); see :func:`without_slowstart`.
+    """
+    graph, n = tasks.graph, tasks.graph.n_tasks
+    if graph.access_after is None or not (tasks.kind == REDUCE).any():
+        return np.zeros(n, np.int32)
+    waiter = np.repeat(np.arange(n), np.diff(graph.access_ptr))[graph.access_after >= 0]
+    awaited = graph.access_after[graph.access_after >= 0].astype(np.int64)
+    is_map = tasks.kind == MAP
+    pairs = np.unique(waiter[is_map[awaited]] * n + awaited[is_map[awaited]])
+    copied = np.bincount(pairs // n, minlength=n)
+    of_job = tasks.counts[MAP][tasks.job]
+    source = np.repeat(np.arange(n), np.diff(graph.succ_ptr))
+    maps_before = np.bincount(graph.succ[is_map[source]], minlength=n)
+    counts = (tasks.kind == REDUCE) & (copied == of_job) & (maps_before < of_job)
+    counts &= maps_before == graph.in_degree
+    early: Int32Array = np.where(counts, maps_before, 0).astype(np.int32)
+    return early
