@@ -216,6 +216,7 @@ static void fill_plan(ssk_plan_t *r, const file_t *file, const char *part, int32
     ARRAY(r->step_when, "plan.step_when");
     ARRAY(r->step_batch, "plan.step_batch");
     ARRAY(r->step_least, "plan.step_least");
+    ARRAY(r->step_attempts, "plan.step_attempts");
     ARRAY(r->step_choice, "plan.victims.step_choice");
     ARRAY(r->step_list, "plan.victims.step_list");
     r->n_lists = highest(r->step_list, r->n_steps) + 1;
