@@ -395,9 +395,10 @@ def test_reduce_tasks_start_when_enough_map_tasks_have_ended(slowstart: float) -
     early = int(np.ceil(slowstart * 24))
     last_ps = ends[early - 1][0]
     assert slowstart == 1.0 or any(task < early for _, task in ends[early:])
-    # At the first heartbeat after that end; reduce slots are free, and a node gets a task at each.
+    # Not before that end, and at the first heartbeat after it at the latest (at once when nothing
+    # runs any more): reduce slots are free, and a node gets a task at each heartbeat.
     period_ps = 5 * 10**11
-    assert first - (last_ps // period_ps + 1) * period_ps < 10**6
+    assert last_ps < first < (last_ps // period_ps + 1) * period_ps + 10**6
 
 
 def test_reduce_tasks_start_at_once_if_no_map_tasks_have_to_end() -> None:
