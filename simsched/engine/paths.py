@@ -131,7 +131,7 @@ def _access_paths(
         path = machine.paths[domain][node]
         caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
         write_caps = _shared_caps(path.write_core_cap, n_smt)
-        links = [(first_link + link, 1.0) for link in path.links]
+        links = [(first_link + link, load) for link, load in path.link_loads]
         own = [(node, path.node_weight)]
         cache = machine.nodes[node].memory_side_cache
         if cache is None:
@@ -154,8 +154,9 @@ def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) ->
     shares = _copy_shares(machine)
     for source, target in np.ndindex(n_nodes, n_nodes):
         near = machine.nodes[target].domain
-        crossed = () if near is None else machine.paths[near][source].links
-        load = [(source, 1.0), (target, 1.0)] + [(first_link + link, 1.0) for link in crossed]
+        crossed = () if near is None else machine.paths[near][source].link_loads
+        load = [(source, 1.0), (target, 1.0)]
+        load += [(first_link + link, weight) for link, weight in crossed]
         if machine.copies_data and near is not None:
             path = machine.paths[near][source]
             caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)

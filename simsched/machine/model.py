@@ -172,7 +172,7 @@ class Path:
         Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds
         beyond the end.
     links : tuple of int
-        Links crossed, each loaded with weight 1 as often as it occurs.
+        Links crossed by data, as often as they occur.
     node_weight : float
         Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs
         more.
@@ -180,6 +180,8 @@ class Path:
         Latency of the first written byte; that of read bytes by default.
     write_core_cap_bytes_per_s : tuple of float, optional
         Most that one core can write, as `core_cap_bytes_per_s`, which holds by default.
+    message_loads : tuple of (int, float)
+        Links crossed by messages of cache coherence, with their bytes per byte of data.
     """
 
     latency_ps: int
@@ -188,6 +190,15 @@ class Path:
     node_weight: float = 1.0
     write_latency_ps: int | None = None
     write_core_cap_bytes_per_s: tuple[float, ...] | None = None
+    message_loads: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def link_loads(self) -> tuple[tuple[int, float], ...]:
+        """Links, and the bytes of data and messages that cross each per byte of data."""
+        loads = {link: float(self.links.count(link)) for link in self.links}
+        for link, load in self.message_loads:
+            loads[link] = loads.get(link, 0.0) + load
+        return tuple(sorted(loads.items()))
 
     @property
     def write_latency(self) -> int:

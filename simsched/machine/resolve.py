@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any
 
 import networkx as nx
@@ -20,7 +19,6 @@ from simsched.machine.model import (
     CoreGroup,
     IntArray,
     KernelTime,
-    Link,
     Machine,
     MemoryNode,
     MemorySideCache,
@@ -30,6 +28,7 @@ from simsched.machine.model import (
 )
 from simsched.machine.topology import default_touch_order, number_threads
 from simsched.machine.values import Sourced
+from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
 from simsched.yaml_reader import FieldError, key_path
 
 _PATH_VALUES = (
@@ -53,25 +52,6 @@ class _Layout:
     domain_socket: IntArray
 
 
-@dataclass(frozen=True)
-class _Wires:
-    """Links, the ones that data crosses between two domains, and those that many paths cross."""
-
-    links: tuple[Link, ...]
-    routes: dict[tuple[int, int], tuple[int, ...]]
-    crossed_by_all: tuple[int, ...]
-    crossed_by_remote: tuple[int, ...]
-    listed: dict[str, int]
-    out_of: dict[int, tuple[int, ...]]  # by socket, those that lead out of it
-    into: dict[int, tuple[int, ...]]
-
-    def between(self, source: int, target: int) -> tuple[int, ...]:
-        """Return the links between two sockets that lead out of one and into the other."""
-        if source == target:
-            return ()
-        return self.out_of.get(source, ()) + self.into.get(target, ())
-
-
 def resolve(file: schema.MachineFile, name: str) -> Machine:
     """Return the machine that a file describes.
 
@@ -90,9 +70,9 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     _check_amounts(file)
     layout = _lay_out(file)
     n_domains = len(layout.domain_socket)
-    graph = _link_graph(file, n_domains)
+    graph = link_graph(file, n_domains)
     hops = _hops(file, graph, n_domains)
-    wires = _wires(file, graph, int(layout.domain_socket[-1]) + 1)
+    wires = find_wires(file, graph, int(layout.domain_socket[-1]) + 1)
     entries, nodes = _nodes(file, n_domains)
     paths, distances, origin = _paths(file, layout, hops, entries, nodes, wires)
     groups = [_core_group(group, file.cores[group]) for group in layout.groups]
@@ -224,34 +204,6 @@ def _core_group(name: str, cores: schema.Cores) -> CoreGroup:
     )
 
 
-def _link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:
-    """Return the domains and the links between them; an edge holds name, bandwidth and duplex."""
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_nodes_from(range(n_domains))
-    for name, link in file.links.items():
-        for position, pair in enumerate(link.connects.value if link.connects else []):
-            loc = ("links", name, "connects", 0, position)
-            _check_domains(pair, n_domains, loc)
-            left, right = pair
-            if graph.has_edge(left, right):
-                raise FieldError(loc, f"found domains {left} and {right} connected twice")
-            shared = link.duplex == "half"
-            graph.add_edge(
-                left, right, link=f"{name}{left}-{right}" if shared else f"{name}{left}>{right}"
-            )
-            graph.add_edge(
-                right, left, link=f"{name}{left}-{right}" if shared else f"{name}{right}>{left}"
-            )
-            graph[left][right]["bandwidth"] = graph[right][left]["bandwidth"] = link.bandwidth.value
-    return graph
-
-
-def _check_domains(domains: list[int], n_domains: int, loc: tuple[str | int, ...]) -> None:
-    for domain in domains:
-        if domain >= n_domains:
-            raise FieldError(loc, f"found domain {domain}, accepted: 0 to {n_domains - 1}")
-
-
 def _hops(file: schema.MachineFile, graph: nx.DiGraph[int], n_domains: int) -> IntArray:
     """Return the hop matrix: as given, or over the links, or one hop between any two domains."""
     if file.hops is not None:
@@ -280,55 +232,6 @@ def _hops(file: schema.MachineFile, graph: nx.DiGraph[int], n_domains: int) -> I
     return np.array(rows, dtype=np.int32)
 
 
-def _wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int) -> _Wires:
-    """Return the numbered links and the routes between all pairs of domains that links connect.
-
-    Routes are shortest; among those, each pair in turn, near pairs first, takes the route whose
-    links have the fewest routes so far, so that regular networks come out evenly loaded.
-    """
-    links: list[Link] = []
-    index: dict[str, int] = {}
-    crossed: dict[str, list[int]] = {"all": [], "remote": [], "listed": []}
-    out_of: dict[int, tuple[int, ...]] = {}
-    into: dict[int, tuple[int, ...]] = {}
-    for name, spec in file.links.items():
-        if spec.crossed_by == "other sockets":
-            for socket in range(n_sockets):
-                out_of[socket] = (*out_of.get(socket, ()), len(links))
-                into[socket] = (*into.get(socket, ()), len(links) + 1)
-                links += [Link(f"{name}{socket}{way}", spec.bandwidth.value) for way in "><"]
-        elif spec.crossed_by is not None:
-            crossed[spec.crossed_by].append(len(links))
-            links.append(Link(name, spec.bandwidth.value))
-    listed = {links[index].name: index for index in crossed["listed"]}
-    for _, _, edge in graph.edges(data=True):
-        if edge["link"] not in index:
-            index[edge["link"]] = len(links)
-            links.append(Link(edge["link"], edge["bandwidth"]))
-        edge["routes"] = 0
-    many = 1 + len(graph) ** 3  # more than the routes that can meet on a path, so hops count first
-    lengths = dict(nx.all_pairs_shortest_path_length(graph))
-    pairs = sorted(
-        (hops, one, other) for one in lengths for other, hops in lengths[one].items() if hops
-    )
-    routes: dict[tuple[int, int], tuple[int, ...]] = {}
-    for _, one, other in pairs:
-        way = nx.dijkstra_path(graph, one, other, weight=lambda _u, _v, edge: many + edge["routes"])
-        edges = [graph[here][there] for here, there in pairwise(way)]
-        for edge in edges:
-            edge["routes"] += 1
-        routes[one, other] = tuple(index[edge["link"]] for edge in edges)
-    return _Wires(
-        tuple(links),
-        routes,
-        tuple(crossed["all"]),
-        tuple(crossed["remote"]),
-        listed,
-        out_of,
-        into,
-    )
-
-
 def _nodes(file: schema.MachineFile, n_domains: int) -> tuple[list[str], list[MemoryNode]]:
     """Return the memory entry and the model of every node, in operating-system numbering."""
     entries: list[str] = []
@@ -338,7 +241,7 @@ def _nodes(file: schema.MachineFile, n_domains: int) -> tuple[list[str], list[Me
         if memory.at == "each domain":
             domains = list(range(n_domains))
         elif memory.at != "machine":
-            _check_domains(memory.at, n_domains, ("memory", entry, "at"))
+            check_domains(memory.at, n_domains, ("memory", entry, "at"))
             domains = list(memory.at)
         for domain in domains:
             name = entry if domain is None else f"{entry}{domain}"
@@ -382,7 +285,7 @@ def _paths(
     hops: IntArray,
     entries: list[str],
     nodes: list[MemoryNode],
-    wires: _Wires,
+    wires: Wires,
 ) -> tuple[tuple[tuple[Path, ...], ...], dict[tuple[int, int], int], dict[str, str]]:
     """Return the paths, the given operating-system distances, and the source of every value."""
     _check_rules(file, layout, hops, entries, nodes, wires)
@@ -429,6 +332,9 @@ def _paths(
                     write_core_cap_bytes_per_s=tuple(found["write_core_cap"].value)
                     if "write_core_cap" in found
                     else None,
+                    message_loads=()
+                    if node.domain is None
+                    else wires.message_loads(domain, node.domain),
                 )
             )
         rows.append(tuple(row))
@@ -454,7 +360,7 @@ def _check_rules(
     hops: IntArray,
     entries: list[str],
     nodes: list[MemoryNode],
-    wires: _Wires,
+    wires: Wires,
 ) -> None:
     """Refuse rules with unknown names or domains, and rules that select nothing."""
     names = {node.kind for node in nodes} | {node.name for node in nodes} | set(entries)
@@ -464,7 +370,7 @@ def _check_rules(
                 raise FieldError(
                     ("paths", key, "to", position), unknown_name("memory", name, names)
                 )
-        _check_domains(rule.domains or [], len(hops), ("paths", key, "domains"))
+        check_domains(rule.domains or [], len(hops), ("paths", key, "domains"))
         for position, name in enumerate(rule.links.value if rule.links else []):
             if name not in wires.listed:
                 what = "link crossed_by listed"

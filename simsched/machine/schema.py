@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.errors import unknown_name
+from simsched.machine.schema_links import LinkSpec
 from simsched.machine.values import (
     Bandwidth,
     Bandwidths,
@@ -266,48 +267,6 @@ class Memory(Section):
         ):
             if any(value > peak for value in values):
                 raise FieldError((key, 0), "found more than peak_bandwidth, accepted: at most that")
-        return self
-
-
-class LinkSpec(Section):
-    """Links between pairs of domains, or one link that many paths share.
-
-    Parameters
-    ----------
-    bandwidth : bandwidth
-        Of each link; of each direction when `duplex` is full.
-    connects : list of pairs of int
-        One link per pair of domains; routes are the shortest over all of them.
-    crossed_by : {"remote", "all", "other sockets", "listed"}
-        One shared link, crossed by the paths to other domains' nodes or by all paths; or one link
-        out of each socket and one into it, crossed by the paths between it and others: network
-        cards of computers at a switch that is never full; or one shared link that those paths
-        cross whose rules list it.
-    duplex : {"full", "half"}
-        Whether `connects` makes one link per direction or one for both.
-    """
-
-    bandwidth: Sourced[Bandwidth]
-    connects: (
-        Sourced[
-            Annotated[
-                list[Annotated[list[Index], Field(min_length=2, max_length=2)]], Field(min_length=1)
-            ]
-        ]
-        | None
-    ) = None
-    crossed_by: Literal["remote", "all", "other sockets", "listed"] | None = None
-    duplex: Literal["full", "half"] = "full"
-
-    @model_validator(mode="after")
-    def _check_ends(self) -> Self:
-        if (self.connects is None) == (self.crossed_by is None):
-            raise FieldError(
-                (), "found both or neither of connects and crossed_by, accepted: one of them"
-            )
-        for position, (left, right) in enumerate(self.connects.value if self.connects else []):
-            if left == right:
-                raise FieldError(("connects", 0, position), f"found domain {left} linked to itself")
         return self
 
 

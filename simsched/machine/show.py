@@ -273,7 +273,8 @@ def _add_paths(branch: Tree, machine: Machine) -> None:
             node = machine.nodes[index]
             home = domain if node.domain is None else node.domain
             hops = int(machine.domain_hops[domain, home])
-            like = replace(path, links=(0,) * len(path.links))
+            messages = sum(load for _, load in path.message_loads)
+            like = replace(path, links=(0,) * len(path.links), message_loads=((0, messages),))
             groups.setdefault((memory_entry(node), hops, like), []).append((domain, index))
     for (entry, hops, path), pairs in sorted(groups.items(), key=lambda item: item[1][0][::-1]):
         domain, index = pairs[0]
@@ -288,6 +289,10 @@ def _add_paths(branch: Tree, machine: Machine) -> None:
             *_written(path),
         ):
             _add_value(below, machine, label, value, path_source_key(domain, node_name, key))
+        if messages := path.message_loads[0][1]:
+            keys = [key for key in machine.sources if key.startswith("links.") and ".snooping" in key]
+            label = "load per byte of messages on all links"
+            _add_value(below, machine, label, f"{messages:.4g}", *keys)
 
 
 def _written(path: Path) -> Iterator[tuple[str, str, str]]:

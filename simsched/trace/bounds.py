@@ -450,10 +450,12 @@ def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) 
         rate = _peak(node) if side is None else side.bandwidth_bytes_per_s
         times = np.maximum(times, summary.node_bytes[:, :, index] @ weights / rate)
     for number, link in enumerate(machine.links):
-        crossing = np.array([[number in path.links for path in row] for row in machine.paths])
+        weights = np.array(
+            [[dict(path.link_loads).get(number, 0.0) for path in row] for row in machine.paths]
+        )
         if moved:
-            crossing[:] = crossing.all(axis=0)
-        load = (summary.node_bytes * crossing).sum(axis=(1, 2))
+            weights[:] = weights.min(axis=0)
+        load = (summary.node_bytes * weights).sum(axis=(1, 2))
         times = np.maximum(times, load / link.bandwidth_bytes_per_s)
     bound = float(times.sum())
     if cached:

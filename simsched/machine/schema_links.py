@@ -1,0 +1,81 @@
+"""The shape of links in a machine file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from simsched.machine.values import Bandwidth, Index, Size, Sourced
+from simsched.yaml_reader import FieldError, Section
+
+
+class Snooping(Section):
+    """Messages with which caches stay coherent by asking each other about every line.
+
+    Whoever misses a line sends a request to its home, the domain of its memory. The home sends a
+    probe to every other domain, and all but the one that reads answer there. The home sends the
+    line behind a head, and at the end the reader tells it so. All of these cross the links between
+    their domains, also those of a domain that reads its own memory.
+
+    Parameters
+    ----------
+    line : size
+        Bytes of data that come at a time.
+    request : size
+        Of a request and of a probe, which have an address.
+    response : size
+        Of an answer to a probe, the head of the data, and the end.
+    """
+
+    line: Sourced[Size]
+    request: Sourced[Size]
+    response: Sourced[Size]
+
+
+class LinkSpec(Section):
+    """Links between pairs of domains, or one link that many paths share.
+
+    Parameters
+    ----------
+    bandwidth : bandwidth
+        Of each link; of each direction when `duplex` is full.
+    connects : list of pairs of int
+        One link per pair of domains; routes are the shortest over all of them.
+    crossed_by : {"remote", "all", "other sockets", "listed"}
+        One shared link, crossed by the paths to other domains' nodes or by all paths; or one link
+        out of each socket and one into it, crossed by the paths between it and others: network
+        cards of computers at a switch that is never full; or one shared link that those paths
+        cross whose rules list it.
+    duplex : {"full", "half"}
+        Whether `connects` makes one link per direction or one for both.
+    snooping : mapping, optional
+        Messages of coherence that cross these links beside data; none by default, which stands for
+        directories that know where copies are.
+    """
+
+    bandwidth: Sourced[Bandwidth]
+    connects: (
+        Sourced[
+            Annotated[
+                list[Annotated[list[Index], Field(min_length=2, max_length=2)]], Field(min_length=1)
+            ]
+        ]
+        | None
+    ) = None
+    crossed_by: Literal["remote", "all", "other sockets", "listed"] | None = None
+    duplex: Literal["full", "half"] = "full"
+    snooping: Snooping | None = None
+
+    @model_validator(mode="after")
+    def _check_ends(self) -> Self:
+        if (self.connects is None) == (self.crossed_by is None):
+            raise FieldError(
+                (), "found both or neither of connects and crossed_by, accepted: one of them"
+            )
+        if self.snooping is not None and self.connects is None:
+            raise FieldError(("snooping",), "accepted: only in links that connect domains")
+        for position, (left, right) in enumerate(self.connects.value if self.connects else []):
+            if left == right:
+                raise FieldError(("connects", 0, position), f"found domain {left} linked to itself")
+        return self
