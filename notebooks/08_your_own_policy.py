@@ -158,13 +158,13 @@ result
 # %%
 mean = result.runs.groupby("policy")[columns].mean()
 assert mean.remote_percent["Homing"] < 10
-assert mean.makespan_s["Homing"] < 0.75 * mean.makespan_s["cilk_a"]
+assert mean.makespan_s["Homing"] < 0.55 * mean.makespan_s["cilk_a"]
 assert mean.makespan_s["Homing"] < 1.05 * mean.makespan_s["laws"]
 axes = result.plot.waterfall("Homing")
 # %% [markdown]
-# Four percent of the bytes are remote instead of seventy, and runs are shorter by nearly a third,
-# as with `laws`, which does this with more care. What shrank is the time in which accesses wait
-# because others use the same memory node, or the same link on the way to it.
+# Four percent of the bytes are remote instead of seventy, and runs are half as long, as with
+# `laws`, which does this with more care. What shrank is the time in which accesses wait because
+# others use the same memory node, or the same link on the way to it.
 #
 # ## How patient?
 #
@@ -196,15 +196,16 @@ axes.set_xticks(by_patience.index, by_patience.index)
 _ = axes.set_title("How many tasks a pool keeps from other sockets", fontsize=10, loc="left")
 # %%
 alike, different = (by_patience[label] for label in machines)
-assert alike[8] < alike[1]
-assert alike.max() < 1.1 * alike.min()
-assert different[64] > 1.2 * different[4]
+assert alike[32] < 0.8 * alike[1]
+assert alike[64] == alike.min()
+assert different[16] < 0.95 * different[1]
+assert different[64] > 1.05 * different[16]
 by_patience.round(2)
 
 # %% [markdown]
-# **Answer.** Send tasks to their data; looking near first when stealing does not. Where cores are
-# alike, patience hardly matters, a little of it is best. Where one socket is slow, its pool must
-# not be left to it.
+# **Answer.** Send tasks to their data; looking near first when stealing does not help. Where cores
+# are alike, be patient: a task that another socket takes reads over links that messages of all
+# sockets load. Where one socket is slow, too much patience leaves its pool to it.
 #
 # ## What to change next
 #

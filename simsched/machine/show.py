@@ -290,7 +290,9 @@ def _add_paths(branch: Tree, machine: Machine) -> None:
         ):
             _add_value(below, machine, label, value, path_source_key(domain, node_name, key))
         if messages := path.message_loads[0][1]:
-            keys = [key for key in machine.sources if key.startswith("links.") and ".snooping" in key]
+            keys = [
+                key for key in machine.sources if key.startswith("links.") and ".snooping" in key
+            ]
             label = "load per byte of messages on all links"
             _add_value(below, machine, label, f"{messages:.4g}", *keys)
 

@@ -184,9 +184,10 @@ def test_opteron8380_links_form_an_evenly_loaded_square() -> None:
     latencies = np.array([[path.latency_ps for path in row] for row in machine.paths])
     assert np.array_equal(latencies, np.array([100_000, 110_000, 130_000])[machine.domain_hops])
     crossed = [link for row in machine.paths for path in row for link in path.links]
-    assert np.bincount(crossed).tolist() == [2] * 8
-    assert [len(path.links) for path in machine.paths[0]] == [0, 1, 1, 2]
-    near = machine.links[machine.paths[0][1].links[0]]
+    assert machine.links[0].name == "probes"  # crossed by all of the 16 paths
+    assert np.bincount(crossed).tolist() == [16] + [2] * 8
+    assert [len(path.links) for path in machine.paths[0]] == [1, 2, 2, 3]
+    near = machine.links[machine.paths[0][1].links[1]]
     assert near.name == "ht1>0"  # data comes from the node's socket
 
 
