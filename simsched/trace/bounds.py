@@ -449,14 +449,16 @@ def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) 
         side = node.memory_side_cache
         rate = _peak(node) if side is None else side.bandwidth_bytes_per_s
         times = np.maximum(times, summary.node_bytes[:, :, index] @ weights / rate)
-    for number, link in enumerate(machine.links):
-        weights = np.array(
-            [[dict(path.link_loads).get(number, 0.0) for path in row] for row in machine.paths]
-        )
-        if moved:
-            weights[:] = weights.min(axis=0)
-        load = (summary.node_bytes * weights).sum(axis=(1, 2))
-        times = np.maximum(times, load / link.bandwidth_bytes_per_s)
+    loads = np.zeros((len(machine.links), machine.n_domains, len(machine.nodes)))
+    for domain, row in enumerate(machine.paths):
+        for index, path in enumerate(row):
+            for number, load in path.link_loads:
+                loads[number, domain, index] = load
+    if moved:
+        loads[:] = loads.min(axis=1, keepdims=True)
+    for link, weights in zip(machine.links, loads, strict=True):
+        moved_bytes = (summary.node_bytes * weights).sum(axis=(1, 2))
+        times = np.maximum(times, moved_bytes / link.bandwidth_bytes_per_s)
     bound = float(times.sum())
     if cached:
         missed = float(summary.node_bytes[:, :, cached].sum()) - summary.memory_side_hit_bytes
