@@ -94,14 +94,14 @@ def _import_trace(
     path: Path, format_name: str | None, output: Path | None, options: dict[str, object]
 ) -> Imported:
     """Import a trace; return what is in it."""
-    from simsched.trace.importers import import_recording, trace_importers
+    from simsched.trace.importers import import_recording, recognise, trace_importers
     from simsched.trace.recording import write_recording
 
     if format_name is not None and format_name not in trace_importers():
         known = [*trace_importers(), SAMPLING]
         raise ConfigurationError(f"--format: {unknown_name('format', format_name, known)}")
     _suffix(output, (RECORDING_SUFFIX,))
-    recording = import_recording(path, format_name, **options)
+    recording = import_recording(path, format_name or recognise(path, [SAMPLING]), **options)
     if output is not None:
         write_recording(output, recording)
     files = [] if output is None else [output]

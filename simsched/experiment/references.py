@@ -1,14 +1,15 @@
 """Makespans that others give for the same programs: read, simulated, compared.
 
-A file of references is a table of comma-separated values with a head. Lines that begin with ``#``
-are comments. Columns are ``machine``, ``policy``, ``tiles_per_side`` and ``makespan_ms``; others,
-such as ``gflops``, are not used. Policies have StarPU's names: its `heft` is `dmda`.
+A file of references is a table of comma-separated values with a head. Lines that begin with ``#``,
+blanks before it or not, are comments. Columns are ``machine``, ``policy``, ``tiles_per_side`` and
+``makespan_ms``; others, such as ``gflops``, are not used. Policies have StarPU's names: its `heft`
+is `dmda`.
 """
 
 from __future__ import annotations
 
 import csv
-import math
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import make_policy
 from simsched.policy.base import Policy
+from simsched.workload.builder import LAST_ARRIVAL_S
 from simsched.workload.registry import make_workload
 
 COLUMNS = ("machine", "policy", "tiles_per_side", "makespan_ms")
@@ -34,7 +36,11 @@ PROGRAMS: dict[str, dict[str, object]] = {
 }
 #: What others call a policy that has another name here: StarPU takes `heft` for `dmda`.
 OTHER_NAMES = {"heft": "dmda"}
+#: What they call their number of tiles per side, which is the file's.
+SIZES = ("tiles", "tiles_x", "tiles_y")
 MAX_TILES = 1000
+#: Makespans in ms: from a picosecond to the end of simulated time.
+SHORTEST_MS, LONGEST_MS = 1e-9, LAST_ARRIVAL_S * 1e3
 MAX_PROBLEMS = 10  #: rows whose problems are told
 
 
@@ -131,23 +137,21 @@ def read_references(path: Path) -> list[Reference]:
     Raises
     ------
     ConfigurationError
-        A file that cannot be read or holds nothing, or a line without the columns of the head; the
-        message names file and line. A value that is no positive number is the problem of its row.
+        A file that cannot be read or holds nothing, a head without the columns or with one twice,
+        or a line without the columns of the head; the message names file and line. A value that is
+        no number or out of range is the problem of its row.
     """
     text = read_text(path)
     lines = [
         (number, line)
         for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and not line.startswith("#")
+        if line.strip() and not line.lstrip().startswith("#")
     ]
     if not lines:
         raise ConfigurationError(f"{path}: found no line, accepted a head and rows")
     rows = [_fields(f"{path}:{number}", line) for number, line in lines]
     head = [name.strip() for name in rows[0]]
-    for name in COLUMNS:
-        if name not in head:
-            message = f"found columns {', '.join(head)}, accepted with {name}"
-            raise ConfigurationError(f"{path}:{lines[0][0]}: {message}")
+    _check_head(head, f"{path}:{lines[0][0]}")
     found = []
     for (number, _), row in zip(lines[1:], rows[1:], strict=True):
         where = f"{path}:{number}"
@@ -158,6 +162,21 @@ def read_references(path: Path) -> list[Reference]:
     if not found:
         raise ConfigurationError(f"{path}: found no row below the head, accepted one or more")
     return found
+
+
+def _check_head(head: list[str], where: str) -> None:
+    """Refuse a head without the columns, with one of them twice, or with other separators."""
+    for name in COLUMNS:
+        if name not in head:
+            message = f"found columns {', '.join(head)}, accepted with {name}"
+            for separator, called in (("\t", "tabs"), (";", "semicolons")):
+                if any(separator in column for column in head):
+                    message = f"found columns separated by {called}, accepted commas"
+            raise ConfigurationError(f"{where}: {message}")
+    for name in dict.fromkeys(head):
+        if name and head.count(name) > 1:
+            message = f"found column {name} {head.count(name)} times, accepted once"
+            raise ConfigurationError(f"{where}: {message}")
 
 
 def _fields(where: str, line: str) -> list[str]:
@@ -172,31 +191,38 @@ def _fields(where: str, line: str) -> list[str]:
 def _reference(values: dict[str, str], where: str) -> Reference:
     """Return what a line says, with a problem where a number is none."""
     problems = []
-    tiles, makespan_ms = _number(values["tiles_per_side"]), _number(values["makespan_ms"])
-    if tiles is None or not tiles.is_integer() or tiles > MAX_TILES:
-        tiles = None
+    tiles, makespan_ms = _tiles(values["tiles_per_side"]), _makespan_ms(values["makespan_ms"])
+    if tiles is None:
         found = values["tiles_per_side"]
         problems.append(f"tiles_per_side: found {found!r}, accepted 1 to {MAX_TILES}")
     if makespan_ms is None:
         found = values["makespan_ms"]
-        problems.append(f"makespan_ms: found {found!r}, accepted a number above 0")
+        accepted = f"{SHORTEST_MS:g} to {LONGEST_MS:.3g} ms"
+        problems.append(f"makespan_ms: found {found!r}, accepted {accepted}")
     return Reference(
         values["machine"],
         values["policy"],
-        None if tiles is None else int(tiles),
+        tiles,
         None if makespan_ms is None else makespan_ms / 1e3,
         where,
         "; ".join(problems),
     )
 
 
-def _number(text: str) -> float | None:
-    """Return a positive number, None for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
+def _tiles(text: str) -> int | None:
+    """Return a number of tiles, None for anything else; spreadsheets write ``20`` as ``20.0``."""
+    if not re.fullmatch(r"[0-9]{1,9}(\.0*)?", text):
         return None
-    return value if 0.0 < value < math.inf else None
+    value = int(text.partition(".")[0])
+    return value if 1 <= value <= MAX_TILES else None
+
+
+def _makespan_ms(text: str) -> float | None:
+    """Return a makespan, None for anything else."""
+    if not re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text):
+        return None
+    value = float(text)
+    return value if SHORTEST_MS <= value <= LONGEST_MS else None
 
 
 def compare_references(
@@ -217,7 +243,7 @@ def compare_references(
         What was run, in tiles of 960 x 960 single-precision elements unless `parameters` say
         otherwise.
     parameters : dict of str to object, optional
-        Other parameters of the program.
+        Other parameters of the program; the number of tiles is the file's.
     seeds : int
         Number of simulations; their mean counts.
     progress : callable, optional
@@ -226,10 +252,15 @@ def compare_references(
     Raises
     ------
     ConfigurationError
-        An unknown program. Whatever else cannot be simulated is the problem of its row.
+        An unknown program, or a number of tiles among the parameters. Whatever else cannot be
+        simulated is the problem of its row.
     """
     if program not in PROGRAMS:
         raise ConfigurationError(unknown_name("program", program, PROGRAMS))
+    for name in SIZES:
+        if name in (parameters or {}):
+            message = f"parameter {name}: found a value, accepted that of the column tiles_per_side"
+            raise ConfigurationError(f"program {program}: {message}")
     named, unnamed = _named(references)
     for reference in references:
         if progress is not None:

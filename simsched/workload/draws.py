@@ -13,7 +13,7 @@ from simsched.workload.graph import FloatArray
 Distribution = Literal["constant", "uniform", "exponential", "lognormal"]
 
 
-def stream(seed: int, purpose: str) -> np.random.Generator:
+def stream(seed: int, purpose: str, skipped: int = 0) -> np.random.Generator:
     """Return the random numbers of one purpose; other purposes do not shift them.
 
     Parameters
@@ -22,9 +22,13 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
         Seed of the workload.
     purpose : str
         What is drawn, for instance ``"edges"``.
+    skipped : int
+        Numbers in [0, 1) that are left out at the beginning, so that a part of a long row of them
+        can be drawn without the others.
     """
     key = zlib.crc32(purpose.encode())
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(key,))))
+    bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(key,)))
+    return np.random.Generator(bits.advance(skipped))
 
 
 def draw_costs(

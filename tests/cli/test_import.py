@@ -73,6 +73,11 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
     [
         (("nowhere.csv",), "nowhere.csv: found no such file or directory"),
         (
+            ("EMPTY",),
+            "empty: found contents of no known format; accepted with an explicit format: chrome, "
+            "mir, starpu_sampling, starvz, tasks_rec, wfformat",
+        ),
+        (
             ("TRACE", "--format", "starvs"),
             "--format: unknown format 'starvs'; did you mean 'starvz'",
         ),
@@ -91,8 +96,9 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
         ),
     ],
 )
-def test_wrong_words_are_told(words, message, simsched, trace, sampling):
-    places = {"TRACE": trace, "SAMPLING": sampling}
+def test_wrong_words_are_told(words, message, simsched, trace, sampling, tmp_path):
+    places = {"TRACE": trace, "SAMPLING": sampling, "EMPTY": tmp_path / "empty"}
+    places["EMPTY"].mkdir()
     code, output, messages = simsched("import", *(places.get(word, word) for word in words))
     assert (code, output) == (2, "")
     assert message in messages

@@ -74,7 +74,19 @@ def test_what_starpu_calls_heft_is_dmda(tmp_path, capsys):
         (HEAD, "found no row below the head"),
         ("machine,policy,tiles,makespan_ms\nmirage,dmda,3,50\n", ":1: found columns machine"),
         (HEAD + "mirage,dmda,3,50\n", ":2: found 4 values, accepted 5"),
-        (HEAD + "mirage,dmda,3,0,1\n", ":2: makespan_ms: found '0', accepted a number above 0"),
+        (
+            "machine;policy;tiles_per_side;makespan_ms\nmirage;dmda;3;50\n",
+            ":1: found columns separated by semicolons, accepted commas",
+        ),
+        (
+            "# tabs\nmachine\tpolicy\ttiles_per_side\tmakespan_ms\nmirage\tdmda\t3\t50\n",
+            ":2: found columns separated by tabs, accepted commas",
+        ),
+        (
+            "machine,policy,tiles_per_side,makespan_ms, policy\nmirage,dmda,3,50,eager\n",
+            ":1: found column policy 2 times, accepted once",
+        ),
+        (HEAD + "mirage,dmda,3,0,1\n", ":2: makespan_ms: found '0', accepted 1e-09 to 4.61e+09 ms"),
         (HEAD + "mirage,dmda,2.5,50,1\n", ":2: tiles_per_side: found '2.5', accepted 1 to 1000"),
         (HEAD + "mirrage,dmda,3,50,1\n", ":2: unknown machine 'mirrage'; did you mean 'mirage'"),
         (HEAD + "\nmirage,dmdax,3,50,1\n", ":3: unknown policy 'dmdax'"),
@@ -147,13 +159,41 @@ def test_rows_with_wrong_names_and_numbers_leave_the_others(tmp_path, capsys):
         "4 of 5 rows cannot be simulated",
         f"{file}:2: unknown policy 'dmdax'",
         f"{file}:3: tiles_per_side: found '2.5', accepted 1 to 1000",
-        f"{file}:4: makespan_ms: found 'none', accepted a number above 0",
+        f"{file}:4: makespan_ms: found 'none', accepted 1e-09 to 4.61e+09 ms",
         f"{file}:5: tiles_per_side: found '0', accepted 1 to 1000; unknown machine 'mirrage'",
     ):
         assert told in error
     assert main(["references", str(file)]) == 2
     (cells,) = [line.split() for line in capsys.readouterr().out.splitlines() if "mirrage" in line]
     assert cells == ["mirrage", "dmda", "-", "-", "50.0", "-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("column", "texts"),
+    [
+        ("tiles_per_side", ("2_0", "1e1", "-3", "1001", "0x3", "٣")),  # the last is Arabic for 3
+        ("makespan_ms", ("1e300", "5e9", "1e-10", "5_0", "inf", "nan", "-50", "٣")),
+    ],
+)
+def test_odd_numbers_are_told(column, texts, tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    columns = {"machine": "mirage", "policy": "eager", "tiles_per_side": "3", "makespan_ms": "50"}
+    for text in texts:
+        row = {**columns, column: text}
+        file.write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n", encoding="utf-8")
+        assert main(["references", str(file)]) == 2
+        assert f"{file}:2: {column}: found {text!r}, accepted 1" in capsys.readouterr().err
+
+
+def test_spellings_of_numbers_and_comments(tmp_path, capsys):
+    file = tmp_path / "given.csv"
+    file.write_text(
+        " # one\nmachine,policy,tiles_per_side,makespan_ms,,\n\t# two\nmirage,eager,3.0,5e1,,\n"
+        "mirage,eager,03,.5e2,,\n"
+    )
+    assert main(["references", str(file), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["tiles_per_side"], row["reference_ms"]) for row in rows] == [(3, 50.0)] * 2
 
 
 def test_several_seeds_show_their_spread(tmp_path, capsys, monkeypatch):
@@ -189,6 +229,12 @@ def test_words_of_the_command_are_checked(tmp_path, capsys):
         (["-o", "table.txt"], "--output: found 'table.txt'"),
         (["--set", "tile_size=100"], "found no timing for 40000 bytes"),
         (["--set", "tilesize=100"], "did you mean 'tile_size'"),
+        (
+            ["--set", "tiles=9"],
+            "program cholesky: parameter tiles: found a value, accepted that of",
+        ),
+        (["--program", "gemm", "--set", "tiles_y=9"], "program gemm: parameter tiles_y: found a"),
+        (["--program", "gemm", "--set", "tiles_x=9"], "accepted that of the column tiles_per_side"),
     ):
         assert main(["references", str(file), *words]) == 2
         assert message in capsys.readouterr().err

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from simsched.errors import ConfigurationError
 from simsched.workload import TaskGraph, make_workload
 from simsched.workload.call_tree import CallTree
+from simsched.workload.draws import stream
+from simsched.workload.generators import mandelbrot
+from simsched.workload.generators import queens as queens_module
 from simsched.workload.generators.cholesky import enumerate_tasks
 from simsched.workload.generators.knapsack import Search
 from simsched.workload.generators.mandelbrot import escape_steps
@@ -66,6 +69,43 @@ def test_first_levels_of_20_queens() -> None:
     graph = make_workload("queens", {"queens": 20, "task_depth": 2, "probes": 1}).graph
     assert np.bincount(levels(graph)).tolist() == [1, 20, 19 * 18]
     graph.validate()
+
+
+@pytest.mark.parametrize("at_once", [1, 20, 2**15])
+def test_probes_descend_row_by_row(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every descent as a loop, with one long row of random numbers for each row of the board."""
+    monkeypatch.setattr(queens_module, "SLICE", at_once)
+    board, depth, probes = 7, 2, 3
+    starts = [c for c in itertools.product(range(board), repeat=2) if abs(c[0] - c[1]) > 1]
+    below = np.zeros((len(starts), probes))
+    draws = stream(5, "probes").random((board - depth, len(starts), probes))
+    for at, probe in np.ndindex(below.shape):
+        placed, weight = list(starts[at]), 1
+        for row in range(depth, board):
+            free = [
+                c
+                for c in range(board)
+                if all(abs(c - p) not in (0, row - r) for r, p in enumerate(placed))
+            ]
+            weight *= len(free)
+            below[at, probe] += weight
+            if not free:
+                break
+            placed.append(free[int(draws[row - depth, at, probe] * len(free))])
+    parameters = {"queens": board, "task_depth": depth, "probes": probes, "ops_per_try": 1 / board}
+    graph = make_workload("queens", parameters, seed=5).graph
+    found = graph.ops[0, in_class(graph, "search")]
+    assert found.tolist() == pytest.approx((1 + below.mean(axis=1)).tolist())
+
+
+def test_probes_that_take_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """12 queens have 11 x 10 placements of 2; each probe tries 12 columns in 10 rows."""
+    parameters = {"queens": 12, "task_depth": 2, "probes": 2}
+    monkeypatch.setattr(queens_module, "MAX_TRIES", 26_400)
+    make_workload("queens", parameters)
+    monkeypatch.setattr(queens_module, "MAX_TRIES", 26_399)
+    with pytest.raises(ConfigurationError, match="probes: found 2 below each of 110 placements of"):
+        make_workload("queens", parameters)
 
 
 def test_counting_many_queens_is_refused() -> None:
@@ -166,7 +206,11 @@ def test_fft_refuses_what_is_not_a_power_of_two(key: str) -> None:
         make_workload("fft", {key: 48})
 
 
-def test_mandelbrot_operations_are_those_of_its_points() -> None:
+@pytest.mark.parametrize("at_once", [7, 2**16])
+def test_mandelbrot_operations_are_those_of_its_points(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mandelbrot, "SLICE", at_once)
     parameters = {"rows": 24, "columns": 20, "most_steps": 60, "leaf_rows": 3}
     graph = make_workload("mandelbrot", {**parameters, "ops_per_step": 1.0}).graph
     graph.validate()
@@ -181,6 +225,23 @@ def test_mandelbrot_operations_are_those_of_its_points() -> None:
     assert graph.ops[0, graph.leaves].tolist() == rows.reshape(8, 3).sum(axis=1).tolist()
     assert graph.written_bytes.tolist() == [3 * 20 * 4] * 8
     assert not graph.read_bytes.any()
+
+
+def test_too_many_rows_are_refused_before_they_are_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """1,000 rows of their own make 1,999 tasks."""
+    monkeypatch.setenv("SIMSCHED_MAX_TASKS", "1998")
+    monkeypatch.setattr(mandelbrot, "escape_steps", lambda *_: pytest.fail("computed"))
+    with pytest.raises(ConfigurationError, match="mandelbrot: found 1999 tasks, accepted at most"):
+        make_workload("mandelbrot", {"rows": 1000, "columns": 1})
+
+
+def test_too_many_points_are_refused() -> None:
+    """2^31 points count 8 steps each besides those of the set."""
+    parameters = {"rows": 2**15, "columns": 2**16, "most_steps": 1, "leaf_rows": 2**15}
+    with pytest.raises(ConfigurationError, match="accepted at most 17179869184 steps altogether"):
+        make_workload("mandelbrot", parameters)
 
 
 def test_points_of_the_set_take_all_steps_and_others_few() -> None:

@@ -4,6 +4,7 @@ from simsched.trace.importers._events import placed_tasks, worker_busy_ps
 from simsched.trace.importers.registry import (
     TraceImporter,
     import_recording,
+    recognise,
     trace_importer,
     trace_importers,
 )
@@ -12,6 +13,7 @@ __all__ = [
     "TraceImporter",
     "import_recording",
     "placed_tasks",
+    "recognise",
     "trace_importer",
     "trace_importers",
     "worker_busy_ps",

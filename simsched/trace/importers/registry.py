@@ -6,7 +6,7 @@ are found by walking the package, so that a new format is one new file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -125,12 +125,11 @@ def import_recording(
         The trace cannot be read, its format cannot be told or its contents are wrong.
     """
     source = Path(path)
-    if not is_there(source):
-        raise TraceError(f"{source}: found no such file or directory")
+    _check_there(source)
     known = trace_importers()
     if format is not None and format not in known:
         raise ConfigurationError(unknown_name("format", format, known))
-    chosen = _recognise(source, known) if format is None else known[format]
+    chosen = known[recognise(source) if format is None else format]
     check_options(options, chosen.name, chosen.options)
     recording = chosen.read(source, **options)
     recording.details.setdefault("format", chosen.name)
@@ -141,11 +140,37 @@ def import_recording(
     return recording
 
 
-def _recognise(path: Path, known: dict[str, TraceImporter]) -> TraceImporter:
-    """Return the importer that fits the content."""
-    fitting = [i for i in known.values() if i.recognises(path)]
+def recognise(path: Path, others: Sequence[str] = ()) -> str:
+    """Return the name of the format that fits the content.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a directory.
+    others : sequence of str
+        Formats that the caller accepts besides and has not recognised; the message names them, too.
+
+    Returns
+    -------
+    str
+        A key of `trace_importers`.
+
+    Raises
+    ------
+    TraceError
+        There is no such path, or not exactly one format fits.
+    """
+    _check_there(path)
+    known = trace_importers()
+    fitting = [name for name, importer in known.items() if importer.recognises(path)]
     if len(fitting) == 1:
         return fitting[0]
-    names = ", ".join(i.name for i in fitting)
-    found = f"contents that fit {names}" if fitting else "contents of no known format"
-    raise TraceError(f"{path}: found {found}; accepted with an explicit format: {', '.join(known)}")
+    found = f"contents that fit {', '.join(fitting)}" if fitting else "contents of no known format"
+    accepted = ", ".join(sorted([*known, *others]))
+    raise TraceError(f"{path}: found {found}; accepted with an explicit format: {accepted}")
+
+
+def _check_there(path: Path) -> None:
+    """Refuse a path that leads nowhere."""
+    if not is_there(path):
+        raise TraceError(f"{path}: found no such file or directory")

@@ -23,12 +23,14 @@ from typing import Annotated
 import numpy as np
 
 from simsched.errors import ConfigurationError
-from simsched.workload.builder import accesses, build_graph
+from simsched.workload.builder import accesses, build_graph, check_size
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
 from simsched.workload.spawn_tree import divide_in_halves
 
 MAX_STEPS = 2**34
+POINT_STEPS = 8  #: steps that take as long as what else is done for a point
+SLICE = 2**16  #: points at a time, so that any image takes little memory
 Coordinate = Annotated[float, Bounds(-4, 4)]
 
 
@@ -70,24 +72,29 @@ def mandelbrot(
     iterations : int
         How often the image is computed.
     """
-    if rows * columns * most_steps > MAX_STEPS:
+    points = rows * columns
+    if points * (most_steps + POINT_STEPS) > MAX_STEPS:
         raise ConfigurationError(
-            f"workload mandelbrot: found {rows} x {columns} points of {most_steps} steps, "
-            f"accepted at most {MAX_STEPS} steps altogether"
+            f"workload mandelbrot: found {rows} x {columns} points of {most_steps} steps, accepted "
+            f"at most {MAX_STEPS} steps altogether, {POINT_STEPS} more counted for every point"
         )
-    across = left + (np.arange(columns) + 0.5) * ((right - left) / columns)
-    up = bottom + (np.arange(rows) + 0.5) * ((top - bottom) / rows)
-    steps = np.array([escape_steps(across + 1j * height, most_steps).sum() for height in up])
+    check_size("mandelbrot", tasks=2 * (rows // leaf_rows) - 1, data_bytes=points * pixel_bytes)
     tree = divide_in_halves.grow(rows, leaf_rows + 1)
-    before = np.concatenate(([0], np.cumsum(steps)))
-    done = np.where(tree.is_leaf, before[tree.last] - before[tree.first], 0)
-    blocks = np.diff(tree.bounds) * (columns * pixel_bytes)
+    leaves, bounds = tree.leaves, tree.bounds
+    across, up = (right - left) / columns, (top - bottom) / rows
+    done = np.zeros(tree.n_tasks, dtype=np.int64)
+    for begin in range(0, points, SLICE):
+        row, column = np.divmod(np.arange(begin, min(begin + SLICE, points)), columns)
+        place = left + (column + 0.5) * across + 1j * (bottom + (row + 0.5) * up)
+        leaf = leaves[np.searchsorted(bounds, row, side="right") - 1]
+        np.add.at(done, leaf, escape_steps(place, most_steps))
+    blocks = np.diff(bounds) * (columns * pixel_bytes)
     graph = build_graph(
         done * ops_per_step,
         task_class=tree.task_class,
         class_names=("divide", "compute"),
         children=tree.children,
-        accessed=accesses(tree.leaves, np.arange(len(blocks)), 0, blocks, tree.n_tasks),
+        accessed=accesses(leaves, np.arange(len(blocks)), 0, blocks, tree.n_tasks),
         block_bytes=blocks,
     )
     return Workload("mandelbrot", graph, iterations)

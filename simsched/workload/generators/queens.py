@@ -8,7 +8,9 @@
 * *Nodes below a task.* Counted, if `probes` is 0. Otherwise estimated: a probe descends at random,
   and the product of the numbers of children on its way to a level is, in the mean, the number of
   nodes of that level; `probes` of them are averaged. Whole trees have 2,057 nodes with 8 queens,
-  856,189 with 12 and 171,129,072 with 15; with 20 they are out of reach.
+  856,189 with 12 and 171,129,072 with 15; with 20 they are out of reach. Probes, too, take time: in
+  p placements of d queens they try up to ``p * probes * (queens - d) * queens`` columns, of which
+  there may be 2^33, about a minute.
 * *Blocks.* None: a task works on its own placement.
 
 References
@@ -25,6 +27,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simsched.errors import ConfigurationError
 from simsched.workload.builder import build_graph, check_size
@@ -34,6 +37,8 @@ from simsched.workload.registry import Bounds, Cost, Count, generator
 from simsched.workload.spawn_tree import LEAF, number_levels
 
 MAX_COUNTED = 12
+MAX_TRIES = 2**33
+SLICE = 2**15  #: descents at a time, so that any number of them takes little memory
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ def queens(
     task_depth : int
         Queens placed by tasks; the other rows are searched within the deepest tasks.
     probes : int
-        Random descents below every deepest task; 0 counts nodes, with up to 12 queens.
+        Random descents below every deepest task; 0 counts nodes, with up to 12 queens. Many tasks
+        (a large `task_depth`) allow fewer.
     ops_per_try : float
         Operations for trying one column.
     iterations : int
@@ -111,6 +117,13 @@ def queens(
         degrees.append(np.bincount(parent, minlength=len(level.columns)))
         level = below
         n_tasks += len(parent)
+    tries = len(level.columns) * probes * (queens - depth) * queens
+    if tries > MAX_TRIES:
+        raise ConfigurationError(
+            f"workload queens: probes: found {probes} below each of {len(level.columns)} "
+            f"placements of {depth} queens, which try {tries} columns, accepted at most "
+            f"{MAX_TRIES}, with fewer probes or another task_depth"
+        )
     hidden = _nodes_below(level, queens, queens - depth, probes, seed)
     numbers, children = number_levels([*degrees, np.zeros(len(hidden), dtype=np.int64)])
     nodes, kind = np.ones(n_tasks), np.zeros(n_tasks, dtype=np.int32)
@@ -131,7 +144,7 @@ def _nodes_below(
     """Return the number of nodes below each placement, counted or estimated."""
     if probes == 0:
         return count_nodes(placements, queens, rows)
-    return estimate_nodes(placements, queens, rows, probes, stream(seed, "probes"))
+    return estimate_nodes(placements, queens, rows, probes, seed)
 
 
 def count_nodes(placements: Placements, queens: int, rows: int) -> FloatArray:
@@ -154,7 +167,7 @@ def count_nodes(placements: Placements, queens: int, rows: int) -> FloatArray:
 
 
 def estimate_nodes(
-    placements: Placements, queens: int, rows: int, probes: int, random: np.random.Generator
+    placements: Placements, queens: int, rows: int, probes: int, seed: int
 ) -> FloatArray:
     """Return estimates of the number of nodes below each placement.
 
@@ -166,21 +179,53 @@ def estimate_nodes(
         Columns of the board, and rows that are left.
     probes : int
         Random descents from each placement.
-    random : numpy.random.Generator
-        Where they are drawn.
+    seed : int
+        Seed of the descents. Row after row, each one takes a number from the stream ``probes``.
     """
-    start = np.repeat(np.arange(len(placements.columns)), probes)
-    placements = Placements(
-        placements.columns[start], placements.left[start], placements.right[start]
-    )
-    weight, below = np.ones(len(start)), np.zeros(len(start))
-    for _ in range(rows):
-        free = placements.free(queens)
-        ahead = np.stack([(free >> column) & 1 for column in range(queens)]).cumsum(axis=0)
-        weight *= ahead[-1]
-        below += weight
-        chosen = (random.random(len(start)) * ahead[-1]).astype(np.int64)
-        column = (ahead <= chosen).sum(axis=0)
-        placements = placements.placed(np.arange(len(start)), np.int64(1) << column)
-    mean: FloatArray = below.reshape(-1, probes).mean(axis=1)
+    n_descents = len(placements.columns) * probes
+    at_once = max(SLICE // probes, 1) * probes
+    mean = np.zeros(len(placements.columns))
+    for begin in range(0, n_descents, at_once):
+        end = min(begin + at_once, n_descents)
+        start = np.arange(begin, end) // probes
+        weight, below = np.ones(end - begin), np.zeros(end - begin)
+        current = Placements(
+            placements.columns[start], placements.left[start], placements.right[start]
+        )
+        for row in range(rows):
+            draws = stream(seed, "probes", row * n_descents + begin).random(end - begin)
+            n_free, column = draw_columns(current.free(queens), queens, draws)
+            weight *= n_free
+            below += weight
+            current = current.placed(np.arange(end - begin), np.int64(1) << column)
+        mean[begin // probes : end // probes] = below.reshape(-1, probes).mean(axis=1)
     return mean
+
+
+def draw_columns(
+    free: Int64Array, queens: int, draws: FloatArray
+) -> tuple[NDArray[np.uint8], Int64Array]:
+    """Return how many columns are free, and one of them, each as likely; any if none is.
+
+    Parameters
+    ----------
+    free : ndarray of int64, shape (n,)
+        Free columns as masks.
+    queens : int
+        Columns of the board.
+    draws : ndarray of float64, shape (n,)
+        Random numbers in [0, 1).
+
+    Examples
+    --------
+    >>> masks = np.array([0b10010, 0b10010, 0b01000])
+    >>> [array.tolist() for array in draw_columns(masks, 5, np.array([0.4, 0.5, 0.9]))]
+    [[2, 2, 1], [1, 4, 3]]
+    """
+    octets = free.astype("<u4").view(np.uint8).reshape(-1, 4)
+    is_free = np.unpackbits(octets, axis=1, bitorder="little")[:, :queens]
+    ahead = is_free.cumsum(axis=1, dtype=np.uint8)
+    n_free = ahead[:, -1]
+    chosen = (draws * n_free).astype(np.uint8)
+    column: Int64Array = (ahead <= chosen[:, None]).sum(axis=1)
+    return n_free, column
