@@ -116,6 +116,8 @@ class Mts(PlacedPolicy):
     ) -> tuple[Transfer, ...] | None:
         """Note that a worker has work; return the steals of what it has left in the queue."""
         state.working.add(worker)
+        if len(state.working) == view.n_workers:
+            return None  # nobody looks for work: the usual case, spared the look at all queues
         return self._noticed(view, state, self._spare(view, state))
 
     def on_ready(
@@ -125,6 +127,8 @@ class Mts(PlacedPolicy):
         live = _live(view)
         if worker < 0:  # an iteration begins, or a task arrives: its pool is not known yet
             state.working = {other for other in state.working if not live.is_waiting(other)}
+            return None
+        if len(state.working) == view.n_workers:
             return None
         socket = int(view.worker_domain[worker])
         spare = self._spare(view, state)
