@@ -498,6 +498,11 @@ class Machine:
             return 0
         return 1 + int(self.domain_hops[self.core_domain[core], self.core_domain[other_core]])
 
+    def link_rate(self, path: Path) -> float:
+        """Return the bytes per second that a path's links let through; infinite without any."""
+        rates = (self.links[link].bandwidth_bytes_per_s / load for link, load in path.link_loads)
+        return min(rates, default=math.inf)
+
     def steal_ps(self, thread: int, other: int) -> int:
         """Return what it costs a thread to steal from another one, in ps.
 

@@ -14,9 +14,10 @@ class Snooping(Section):
     """Messages with which caches stay coherent by asking each other about every line.
 
     Whoever misses a line sends a request to its home, the domain of its memory. The home sends a
-    probe to every other domain, and all but the one that reads answer there. The home sends the
-    line behind a head, and at the end the reader tells it so. All of these cross the links between
-    their domains, also those of a domain that reads its own memory.
+    probe to every other domain that it reaches over such links, and all of them but the reader, and
+    the home, answer to the reader. The home sends the line behind a head, and at the end the reader
+    tells it so. All of these cross the links between their domains, also those of a domain that
+    reads its own memory. Memory that belongs to no domain has no messages.
 
     Parameters
     ----------

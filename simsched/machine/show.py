@@ -273,7 +273,7 @@ def _add_paths(branch: Tree, machine: Machine) -> None:
             node = machine.nodes[index]
             home = domain if node.domain is None else node.domain
             hops = int(machine.domain_hops[domain, home])
-            messages = sum(load for _, load in path.message_loads)
+            messages = round(sum(load for _, load in path.message_loads), 9)
             like = replace(path, links=(0,) * len(path.links), message_loads=((0, messages),))
             groups.setdefault((memory_entry(node), hops, like), []).append((domain, index))
     for (entry, hops, path), pairs in sorted(groups.items(), key=lambda item: item[1][0][::-1]):
@@ -293,7 +293,7 @@ def _add_paths(branch: Tree, machine: Machine) -> None:
             keys = [
                 key for key in machine.sources if key.startswith("links.") and ".snooping" in key
             ]
-            label = "load per byte of messages on all links"
+            label = "bytes of messages per byte of data, all links together"
             _add_value(below, machine, label, f"{messages:.4g}", *keys)
 
 

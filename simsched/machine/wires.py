@@ -69,24 +69,29 @@ class Wires:
         tuple of (int, float)
             Links and bytes of messages on them per byte that is read, as :class:`Snooping` has it.
         """
-        if not self.snooping:
+        if not self._snoop(home, domain):
             return ()
         loads: defaultdict[int, float] = defaultdict(float)
 
         def send(source: int, target: int, *, answers: bool) -> None:
             for link in self.routes.get((source, target), ()):
-                if link in self.snooping:
-                    found = self.snooping[link]
-                    size = found.response if answers else found.request
-                    loads[link] += size.value / found.line.value
+                found = self.snooping[link]
+                size = found.response if answers else found.request
+                loads[link] += size.value / found.line.value
 
         send(domain, home, answers=False)
         for other in range(self.n_domains):
-            send(home, other, answers=False)  # probes
-            send(other, domain, answers=True)
+            if self._snoop(home, other):
+                send(home, other, answers=False)  # a probe
+                send(other, domain, answers=True)
         send(home, domain, answers=True)  # the head of the data
         send(domain, home, answers=True)  # the end
         return tuple(sorted(loads.items()))
+
+    def _snoop(self, home: int, other: int) -> bool:
+        """Return whether messages reach a domain: a device behind other links has no lines."""
+        route = self.routes.get((home, other), ())
+        return home == other or (bool(route) and all(link in self.snooping for link in route))
 
 
 def link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:

@@ -49,7 +49,7 @@ def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
         path = machine.paths[max(0, int(domains[0]))][host]
         link, one = EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S
         if path.links:
-            link = min(machine.links[crossed].bandwidth_bytes_per_s for crossed in path.links)
+            link = machine.link_rate(path)
             cap = path.write_core_cap if direction else path.core_cap_bytes_per_s
             one = min(link, cap[0])
         most[direction] = max(1, batch_copies(link, one))

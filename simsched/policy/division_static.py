@@ -105,8 +105,7 @@ def part_s(view: View, state: DivisionState, part: int, units: float) -> float:
         span = slice(int(graph.access_ptr[task]), int(graph.access_ptr[task + 1]))
         each = division.unit_read_bytes[span] + division.unit_written_bytes[span]
         for moved in each.tolist():
-            rate = path.core_cap_bytes_per_s[0]
-            rate = min([rate, *(machine.links[link].bandwidth_bytes_per_s for link in path.links)])
+            rate = min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
             copying += path.latency_ps * 1e-12 + moved * units / rate
     return max(sum(compute) + copying, 1e-15)
 

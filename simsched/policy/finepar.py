@@ -322,8 +322,7 @@ def host_path(machine: Machine, domain: int) -> tuple[float, float]:
     hosts = host_nodes(machine)
     node = next(n for n in machine.touch_order[domain].tolist() if n in hosts)
     path = machine.paths[domain][node]
-    links = [machine.links[link].bandwidth_bytes_per_s for link in path.links]
-    return path.latency_ps * 1e-12, 1.0 / min([path.core_cap_bytes_per_s[0], *links])
+    return path.latency_ps * 1e-12, 1.0 / min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
 
 
 def _divided(view: View, sides: Sides, program: MatrixWorkload, on_gpu: BoolArray) -> PlacedTasks:

@@ -28,6 +28,7 @@ Work that a policy may divide over iterations as it likes is bounded as a whole
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +117,10 @@ def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability
         caps = [_first(table, busy) for table in tables]
         worker_bytes = max(worker_bytes, *(v / (k + 1) for cap in caps for k, v in enumerate(cap)))
         total_core_bytes += max(max(cap) for cap in caps)
-    nodes_bytes = sum(node_limit(machine, node) for node in range(len(machine.nodes)))
+    nodes_bytes = min(
+        sum(node_limit(machine, node) for node in range(len(machine.nodes))),
+        shared_links_limit(machine),
+    )
     instances = [
         max(level.capacity_bytes, -(-sum(level.effective_capacities_bytes) // _slices(level)))
         * len(np.unique(level.core_instance[cores]))
@@ -157,6 +161,17 @@ def node_limit(machine: Machine, node: int) -> float:
     if memory.memory_side_cache is not None:
         return memory.memory_side_cache.bandwidth_bytes_per_s / weight
     return _peak(memory) / weight
+
+
+def shared_links_limit(machine: Machine) -> float:
+    """Return the highest rate, in bytes per second, that links allow which all accesses cross."""
+    if machine.copies_data:
+        return math.inf  # a task's accesses find copies
+    loads = [dict(path.link_loads) for row in machine.paths for path in row]
+    common = set(loads[0]).intersection(*loads[1:])
+    least = {link: min(load[link] for load in loads) for link in common}
+    rates = (machine.links[link].bandwidth_bytes_per_s / load for link, load in least.items())
+    return min(rates, default=math.inf)
 
 
 def lower_bounds(machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]) -> Bounds:
@@ -449,16 +464,17 @@ def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) 
         side = node.memory_side_cache
         rate = _peak(node) if side is None else side.bandwidth_bytes_per_s
         times = np.maximum(times, summary.node_bytes[:, :, index] @ weights / rate)
-    loads = np.zeros((len(machine.links), machine.n_domains, len(machine.nodes)))
-    for domain, row in enumerate(machine.paths):
-        for index, path in enumerate(row):
-            for number, load in path.link_loads:
-                loads[number, domain, index] = load
-    if moved:
-        loads[:] = loads.min(axis=1, keepdims=True)
-    for link, weights in zip(machine.links, loads, strict=True):
-        moved_bytes = (summary.node_bytes * weights).sum(axis=(1, 2))
-        times = np.maximum(times, moved_bytes / link.bandwidth_bytes_per_s)
+    crossing = np.zeros((len(machine.links), len(summary.iteration)))
+    for index in range(len(machine.nodes)):
+        loads = [dict(row[index].link_loads) for row in machine.paths]
+        if moved:
+            common = set(loads[0]).intersection(*loads[1:])
+            loads = [{link: min(load[link] for load in loads) for link in common}] * len(loads)
+        for domain, load in enumerate(loads):
+            for number, weight in load.items():
+                crossing[number] += summary.node_bytes[:, domain, index] * weight
+    for link, crossed in zip(machine.links, crossing, strict=True):
+        times = np.maximum(times, crossed / link.bandwidth_bytes_per_s)
     bound = float(times.sum())
     if cached:
         missed = float(summary.node_bytes[:, :, cached].sum()) - summary.memory_side_hit_bytes

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simsched.engine.paths import make_paths
 from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError
+from simsched.experiment.probes.machine import traversal_time_s
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.show import describe_machine
@@ -99,7 +101,9 @@ class _Readers(Policy):
         )
 
 
-def _reading_s(workers: int, across: int, backend: str) -> tuple[float, float]:
+def _reading_s(
+    workers: int, across: int, backend: str, *, moved: bool = False
+) -> tuple[float, float]:
     """Return how long workers read a block each, and the least that their traffic needs."""
     machine = replace(load_machine(SQUARE), caches=(), costs=RuntimeCosts())
     each = np.arange(workers)
@@ -116,7 +120,74 @@ def _reading_s(workers: int, across: int, backend: str) -> tuple[float, float]:
         backend=backend,
         pinning="compact",
     )
-    return found.summary.makespan_ps / 1e12, traffic_bound_s(found.summary, machine)
+    return found.summary.makespan_ps / 1e12, traffic_bound_s(found.summary, machine, moved=moved)
+
+
+HALF = """\
+description: two sockets on one bus
+sources: {v: {kind: assumed, reference: an example}}
+cores: {x1: {clock: [1 GHz, v], ops_per_cycle: [1, v]}}
+sockets:
+  - {count: [2, v], domains: [1, v], cores: {x1: [1, v]}}
+memory:
+  dram: {kind: DRAM, at: %s, capacity: [1 GiB, v], bandwidth: [40 GB/s, v], page: [4 KiB, v]}
+links:
+  bus:
+    connects: [[[0, 1]], v]
+    duplex: half
+    bandwidth: [4 GB/s, v]
+    %s
+paths: {all: {latency: [100 ns, v], core_cap: [40 GB/s, v]}}
+"""
+
+
+def test_one_link_for_both_directions_carries_all_messages(tmp_path: Path) -> None:
+    path = tmp_path / "half.yaml"
+    path.write_text(HALF % ("each domain", PACKETS))
+    # Request, end, probe, answer of the home and head of the line: 8 + 4 + 8 + 4 + 4 bytes of 64.
+    rate = 4e9 / (1 + 28 / 64)
+    machine = load_machine(path)
+    assert machine.link_rate(machine.paths[0][1]) == pytest.approx(rate, rel=1e-12)
+    took = traversal_time_s(machine=str(path), domain=0, node=1, moved_bytes=10**9)
+    assert took == pytest.approx(1e-7 + 1e9 / rate, rel=1e-12)
+
+
+def test_memory_of_no_domain_has_no_messages(tmp_path: Path) -> None:
+    path = tmp_path / "pool.yaml"
+    path.write_text(HALF % ("machine", PACKETS))
+    assert load_machine(path).paths[0][0].message_loads == ()
+
+
+def test_devices_behind_other_links_are_not_asked(tmp_path: Path) -> None:
+    server = HALF % ("[0, 1]", PACKETS)
+    device = server.replace("  - {count: [2, v]", "  - {count: [3, v]").replace(
+        "paths:", "  pcie: {connects: [[[1, 2]], v], bandwidth: [8 GB/s, v]}\npaths:"
+    )
+    machines = []
+    for name, text in (("two", server), ("three", device)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+        machines.append(load_machine(tmp_path / f"{name}.yaml"))
+    two, three = machines
+    for domain in (0, 1):
+        for node in (0, 1):
+            assert two.paths[domain][node] == three.paths[domain][node]
+    assert [path.message_loads for path in three.paths[2]] == [(), ()]
+
+
+def test_copies_of_pages_have_messages(tmp_path: Path) -> None:
+    machine = load_machine(SQUARE)
+    paths = make_paths(machine, 1)
+    copy = paths.copy[1, 0]  # from node 1 to node 0, whose domain reads
+    span = slice(paths.resource_ptr[copy], paths.resource_ptr[copy + 1])
+    loads = dict(zip(paths.resource[span].tolist(), paths.weight[span].tolist(), strict=True))
+    links = {len(machine.nodes) + link: load for link, load in machine.paths[0][1].link_loads}
+    assert loads == {0: 1.0, 1: 1.0} | links
+
+
+def test_bounds_of_moved_tasks_count_what_every_reader_loads() -> None:
+    # Who read from where is not known: only the line that all paths cross is loaded for sure.
+    _, bound = _reading_s(16, 3, "native", moved=True)
+    assert bound == pytest.approx(16 * READ_BYTES / 25e9, rel=1e-9)
 
 
 @pytest.mark.parametrize("backend", ["native", "simpy"])
@@ -144,7 +215,7 @@ def test_four_sockets_that_read_across_the_square_are_bound_by_links(backend: st
 
 def test_it_is_told_how_much_messages_load_links() -> None:
     told = describe_machine(load_machine(SQUARE))
-    assert "load per byte of messages on all links 0.75  [amd; ht]" in told
+    assert "bytes of messages per byte of data, all links together 0.75" in told
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ MEMORIES = ("pageable", "pinned")
 def copy_link_bytes_per_s(*, machine: str) -> float:
     """Return what the link between host and accelerator delivers into the accelerator."""
     model = machine_of(machine)
-    return _link_rate(model, _copy_path(model, "copy_in", "pageable"))
+    return model.link_rate(_copy_path(model, "copy_in", "pageable"))
 
 
 @probe("copy_rate_bytes_per_s")
@@ -30,7 +30,7 @@ def copy_rate_bytes_per_s(*, machine: str, memory: str) -> float:
     """Return the rate of a copy from ``pageable`` or ``pinned`` memory that has the link alone."""
     model = machine_of(machine)
     path = _copy_path(model, "copy_in", memory)
-    return min(path.core_cap_bytes_per_s[0], _link_rate(model, path))
+    return min(path.core_cap_bytes_per_s[0], model.link_rate(path))
 
 
 @probe("copy_rate_ratio")
@@ -138,8 +138,3 @@ def _copy_path(model: Machine, kind: str, memory: str) -> Path:
     core = int(np.flatnonzero(model.core_group == groups.index(kind))[0])
     node = pinned[0] if memory == "pinned" else int(model.touch_order[0, 0])
     return model.paths[int(model.core_domain[core])][node]
-
-
-def _link_rate(model: Machine, path: Path) -> float:
-    """Return the bandwidth of the slowest link on a path."""
-    return min(model.links[link].bandwidth_bytes_per_s for link in path.links)

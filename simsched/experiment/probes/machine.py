@@ -158,7 +158,7 @@ def traversal_time_s(
             raise ConfigurationError(f"{name}: found {index}, accepted: 0 to {count - 1}")
     path = model.paths[domain][node]
     caps = [model.nodes[node].bandwidth_bytes_per_s / path.node_weight]
-    caps += [model.links[link].bandwidth_bytes_per_s / load for link, load in path.link_loads]
+    caps.append(model.link_rate(path))
     caps.append((path.write_core_cap if write else path.core_cap_bytes_per_s)[0])
     latency = path.write_latency if write else path.latency_ps
     return latency * PS + moved_bytes / min(caps)
