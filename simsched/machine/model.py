@@ -499,7 +499,18 @@ class Machine:
         return 1 + int(self.domain_hops[self.core_domain[core], self.core_domain[other_core]])
 
     def link_rate(self, path: Path) -> float:
-        """Return the bytes per second that a path's links let through; infinite without any."""
+        """Return the rate that the links of a path let through when nobody else uses them.
+
+        Parameters
+        ----------
+        path : Path
+            One of the machine's.
+
+        Returns
+        -------
+        float
+            Bytes of data per second; infinite without links.
+        """
         rates = (self.links[link].bandwidth_bytes_per_s / load for link, load in path.link_loads)
         return min(rates, default=math.inf)
 
