@@ -80,8 +80,11 @@ class ListScheduling(PlacedPolicy):
                 f"policy {self.name}: found a spawn tree in workload {view.workload.name}, "
                 "accepted dataflow graphs: what a parent spawns is not known before it runs"
             )
-        worker, start, _ = self.schedule(view, view.workload.graph)
-        return scheduled(view.workload, worker, start)
+        estimates = estimate(view, view.workload.graph)
+        schedule = make_schedule(estimates, self.algorithm, insertion=self.insertion)
+        n_tasks, n_edges = estimates.n_tasks, len(estimates.succ)
+        below = upward_ranks(estimates, np.ones(n_tasks), np.zeros(n_edges))
+        return scheduled(view.workload, *schedule, below)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return one pool per worker, from which only its owner takes."""
@@ -95,10 +98,6 @@ class ListScheduling(PlacedPolicy):
             spawn_order=PARENT_FIRST,
             instance_of=worker,
         )
-
-    def schedule(self, view: View, graph: TaskGraph) -> Schedule:
-        """Return worker, start and finish of every task as estimated; times in seconds."""
-        return make_schedule(estimate(view, graph), self.algorithm, insertion=self.insertion)
 
 
 def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:

@@ -12,7 +12,8 @@ from simsched.policy import make_policy
 from simsched.policy.list_scheduling import ALGORITHMS, make_schedule
 from simsched.policy.native import optimistic_costs, upward_ranks
 from simsched.policy.schedules import Estimates
-from simsched.workload.builder import adjacency
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
 
 Edges = list[tuple[int, int, float]]
@@ -213,3 +214,43 @@ def test_simulation_follows_the_schedule(algorithm: str) -> None:
     )
     planned = make_schedule(estimate(view, workload.graph), algorithm)[2].max()
     assert run.makespan_s == pytest.approx(planned, rel=1e-9)
+
+
+def free_tasks(ops: list[float], edges: list[tuple[int, int]]) -> Workload:
+    """Tasks without data, some of them without operations."""
+    n = len(ops)
+    successors = adjacency([e[0] for e in edges], [e[1] for e in edges], n)
+    return Workload("free", build_graph(ops, successors=successors))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_tasks_that_take_no_time_keep_their_dependences(algorithm: str) -> None:
+    # Tasks with lower numbers used to come first of those with equal starts, also before what they
+    # wait for. Here 2 and 1 take no time and precede 0, so all start at 0 and the end is 1 s.
+    workload = free_tasks([1e9, 0.0, 0.0], [(2, 1), (1, 0)])
+    machine = make_machine(domains=1, cores_per_domain=1)
+    for backend in ("native", "simpy"):
+        run = simulate(machine, workload, make_policy(algorithm), backend=backend)
+        assert run.summary.makespan_ps == 10**12
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_graphs_with_many_free_tasks_run(algorithm: str) -> None:
+    # On one worker nothing is copied and no task waits: the end is the sum of the work.
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 16))
+        ops = (rng.integers(0, 3, n) * 1e9 * (rng.random(n) < 0.4)).tolist()
+        number = rng.permutation(n).tolist()
+        edges = [
+            (number[a], number[b]) for a in range(n) for b in range(a + 1, n) if rng.random() < 0.25
+        ]
+        machine = make_machine(domains=1, cores_per_domain=1)
+        run = simulate(machine, free_tasks(ops, edges), make_policy(algorithm))
+        assert run.summary.makespan_ps == round(sum(ops)) * 1000
+        two = simulate(
+            make_machine(domains=2, cores_per_domain=1),
+            free_tasks(ops, edges),
+            make_policy(algorithm),
+        )
+        assert two.summary.makespan_ps >= max(ops) * 1000
