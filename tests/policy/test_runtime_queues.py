@@ -53,11 +53,15 @@ def graph(
     )
 
 
-def run(policy: Policy, tasks: TaskGraph, machine: Machine | None = None) -> Run:
-    """Return the native run of three workers after comparing its events with the reference."""
+def run(
+    policy: Policy, tasks: TaskGraph, machine: Machine | None = None, *, workers: int = 3
+) -> Run:
+    """Return the native run of some workers after comparing its events with the reference."""
     machine, workload = machine or device_machine(devices=1), Workload("tasks", tasks)
     native, reference = (
-        simulate(machine, workload, policy, workers=3, pinning="compact", backend=b, events=True)
+        simulate(
+            machine, workload, policy, workers=workers, pinning="compact", backend=b, events=True
+        )
         for b in ("native", "simpy")
     )
     assert native.trace is not None
