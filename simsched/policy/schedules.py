@@ -106,10 +106,11 @@ def estimate(view: View, graph: TaskGraph) -> Estimates:
     Notes
     -----
     A task costs its operations at the speed of a core whose other hardware threads are idle.
-    Accesses are not part of it: how long they take depends on the schedule. Bytes over an edge are,
-    block by block, the smaller of what its source writes and its target reads. They move from the
-    node next to one worker to that next to the other over the machine's paths, alone; workers of
-    one node share its memory and move nothing.
+    Accesses are not part of it: how long they take depends on the schedule. Neither are copies of
+    what no task has written: these models have no input. Bytes over an edge are, block by block,
+    the smaller of what its source writes and its target reads. They move from the node next to one
+    worker to that next to the other over the machine's paths, alone; workers of one node share its
+    memory and move nothing.
     """
     source = np.repeat(np.arange(graph.n_tasks, dtype=np.int64), np.diff(graph.succ_ptr))
     target = graph.succ.astype(np.int64)

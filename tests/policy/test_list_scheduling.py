@@ -12,9 +12,10 @@ from simsched.policy import make_policy
 from simsched.policy.list_scheduling import ALGORITHMS, make_schedule
 from simsched.policy.native import optimistic_costs, upward_ranks
 from simsched.policy.schedules import Estimates
-from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
+from tests.engine.test_copies import MB, device_machine
 
 Edges = list[tuple[int, int, float]]
 
@@ -254,3 +255,42 @@ def test_graphs_with_many_free_tasks_run(algorithm: str) -> None:
             make_policy(algorithm),
         )
         assert two.summary.makespan_ps >= max(ops) * 1000
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(("written_by", "copied_bytes"), [(None, 10 * MB), (2, 0), (0, 10 * MB)])
+def test_devices_copy_their_input_from_the_host(
+    algorithm: str, written_by: int | None, copied_bytes: int
+) -> None:
+    # A task that only the device can run reads a block of 10 MB: 5 us and 1 ms over the link, then
+    # 1 ms of work. It used to find the block where it looked first, at no cost. An initialisation
+    # is dealt out in turn, its third task to the device: what that writes is there already.
+    machine = device_machine(devices=1)
+    init = None
+    if written_by is not None:
+        init = build_graph(
+            np.full((2, 3), 1e6),
+            kinds=("cpu", "gpu"),
+            accessed=accesses([written_by], [0], 0, 10 * MB, 3),
+            block_bytes=[10 * MB],
+        )
+    tasks = build_graph(
+        [[np.inf], [4e6]],
+        kinds=("cpu", "gpu"),
+        accessed=accesses([0], [0], 10 * MB, 0, 1),
+        block_bytes=[10 * MB],
+    )
+    for backend in ("native", "simpy"):
+        run = simulate(
+            machine,
+            Workload("tasks", tasks, init=init),
+            make_policy(algorithm),
+            workers=3,
+            pinning="compact",
+            backend=backend,
+        )
+        summary = run.summary
+        copy_ps = 1_005_000_000 if copied_bytes else 0
+        assert summary.migrated_bytes == copied_bytes
+        took_ps = summary.iteration_end_ps[-1] - summary.iteration_start_ps[-1]
+        assert took_ps == copy_ps + 10**9
