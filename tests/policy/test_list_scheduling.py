@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from simsched.engine.run import simulate
 from simsched.errors import ModelError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.list_scheduling import ALGORITHMS, make_schedule
+from simsched.policy.list_scheduling import ALGORITHMS, _critical_path, make_schedule
 from simsched.policy.native import optimistic_costs, upward_ranks
 from simsched.policy.schedules import Estimates
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -169,6 +171,56 @@ def test_dls_prefers_the_worker_that_gains_most() -> None:
     # Worker 1 is free later for task 0, but saves more than that.
     worker, _, _ = make_schedule(estimates([[10.0, 2.0], [1.0, 1.0]], []), "dls")
     assert worker.tolist() == [1, 0]
+
+
+def test_dls_compares_with_the_median() -> None:
+    # Medians 40, 10 and 10. Task 0 goes to worker 0: 40 - 0 + (40 - 10) is most. Then tasks 1 and 2
+    # have 10 on worker 1, so 1 gets it; 2 has 10 - 10 on workers 0 and 1 and -20 on 2. With means,
+    # 30, 10 and 20, task 2 would come before 1, and all would be done after 10.
+    cost = [[10.0, 40.0, 40.0], [10.0, 10.0, 10.0], [10.0, 10.0, 40.0]]
+    worker, start, _ = make_schedule(estimates(cost, []), "dls")
+    assert worker.tolist() == [0, 1, 0]
+    assert start.tolist() == [0.0, 0.0, 10.0]
+    assert makespan(TOPCUOGLU_COST, TOPCUOGLU_EDGES, "dls") == 91  # as published
+
+
+def test_medians_count_workers_that_cannot_run_a_task_as_the_slowest() -> None:
+    inf = float("inf")
+    cost = [[3.0, inf, 1.0, inf], [2.0, 6.0, 4.0, inf], [inf, 7.0, inf, inf], [1.0, 4.0, 2.0, 9.0]]
+    assert estimates(cost, []).median_cost_s().tolist() == [3.0, 5.0, 7.0, 3.0]
+    # Three workers are of one kind: 1 and three times 5, 2 and three times 1.
+    known = replace(
+        estimates([[5.0, 1.0], [1.0, 2.0]], []), worker_row=np.array([0, 1, 0, 0], np.int32)
+    )
+    assert known.median_cost_s().tolist() == [5.0, 1.0]
+
+
+@pytest.mark.parametrize("edges", [[(0, 1), (0, 2), (1, 2)], [(0, 2), (0, 1), (1, 2)]])
+def test_the_critical_path_takes_no_shortcut(edges: list[tuple[int, int]]) -> None:
+    # All are on the path 0, 1, 2 of 30; an edge from 0 to 2 used to lead past 1 if it came first.
+    known = estimates([[10.0, 10.0]] * 3, [(a, b, 0.0) for a, b in edges])
+    assert pinned_by_cpop(known).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", [*range(60), 225, 240, 257])
+def test_the_critical_path_is_as_long_as_the_highest_rank(seed: int) -> None:
+    # Sums of ranks along the path differ in their last bits, and once led away from it.
+    cost, edges = random_case(seed)
+    known = estimates(cost, edges)
+    mean, between = known.mean_cost_s(), known.mean_edge_s(known.succ_bytes)
+    path = np.flatnonzero(pinned_by_cpop(known) >= 0)
+    rank = upward_ranks(known, mean, between)
+    assert len(set(pinned_by_cpop(known)[path].tolist())) == 1
+    size = {(a, b): c for a, b, c in edges}  # tasks are numbered along their edges
+    hops = np.array([size[a, b] for a, b in zip(path.tolist(), path[1:].tolist(), strict=False)])
+    length = mean[path].sum() + known.mean_edge_s(hops).sum()
+    assert length == pytest.approx(rank.max(), rel=1e-12)
+
+
+def pinned_by_cpop(known: Estimates) -> np.ndarray:
+    """The worker of each task on the critical path, -1 elsewhere."""
+    mean, between = known.mean_cost_s(), known.mean_edge_s(known.succ_bytes)
+    return _critical_path(known, mean, between, upward_ranks(known, mean, between))[1]
 
 
 def test_lookahead_avoids_a_worker_that_is_far_from_the_successors() -> None:

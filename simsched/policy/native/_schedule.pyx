@@ -161,13 +161,13 @@ def schedule_list(estimates, priority, *, choice, insertion, tail_s=None, pinned
     return worker[:-1], start[:-1], finish[:-1]
 
 
-def schedule_pairs(estimates, level_s, mean_s, *, rule):
+def schedule_pairs(estimates, level_s, typical_s, *, rule):
     """Return worker, start and finish of every task; see `ssl_schedule_pairs`."""
     cdef list kept = []
     cdef ssl_problem_t problem = _problem(estimates, kept)
     cdef Py_ssize_t n = problem.n_tasks
     cdef const double *level = _doubles(kept, level_s, n, "level_s")
-    cdef const double *mean = _doubles(kept, mean_s, n, "mean_s")
+    cdef const double *typical = _doubles(kept, typical_s, n, "typical_s")
     worker, start, finish = np.zeros(n + 1, np.int32), np.zeros(n + 1), np.zeros(n + 1)
     cdef int32_t[::1] worker_view = worker
     cdef double[::1] start_view = start
@@ -176,6 +176,6 @@ def schedule_pairs(estimates, level_s, mean_s, *, rule):
     out.worker, out.start, out.finish = &worker_view[0], &start_view[0], &finish_view[0]
     cdef int which = rule, code
     with nogil:
-        code = ssl_schedule_pairs(&problem, level, mean, which, &out)
+        code = ssl_schedule_pairs(&problem, level, typical, which, &out)
     _check(code)
     return worker[:-1], start[:-1], finish[:-1]

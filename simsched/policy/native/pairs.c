@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     const ssl_problem_t *problem;
     const double *level;
-    const double *mean;
+    const double *typical;
     int rule;
     double *free_at;  /* [n_workers] */
     int32_t *ready;   /* ascending */
@@ -48,7 +48,7 @@ static pair_t best_of_task(const pairs_t *pairs, int32_t position)
         if (pairs->rule == SSL_ETF) {
             key = start;
         } else if (pairs->rule == SSL_DLS) {
-            key = start - pairs->level[task] - (pairs->mean[task] - cost);
+            key = start - pairs->level[task] - (pairs->typical[task] - cost);
         }
         if (key < best.key) {
             best = (pair_t){key, -pairs->level[task], position, w, start};
@@ -114,11 +114,11 @@ static int step(pairs_t *pairs, ssl_schedule_t *out)
     return 0;
 }
 
-int ssl_schedule_pairs(const ssl_problem_t *problem, const double *level, const double *mean,
+int ssl_schedule_pairs(const ssl_problem_t *problem, const double *level, const double *typical,
     int rule, ssl_schedule_t *out)
 {
     size_t n = (size_t) problem->n_tasks + 1;
-    pairs_t pairs = {.problem = problem, .level = level, .mean = mean, .rule = rule};
+    pairs_t pairs = {.problem = problem, .level = level, .typical = typical, .rule = rule};
     int32_t n_done = 0;
     int ret = 0;
     pairs.free_at = calloc((size_t) problem->n_workers + 1, sizeof(double));

@@ -54,8 +54,8 @@ int ssl_schedule_list(const ssl_problem_t *problem, const double *priority, cons
     __attribute__((warn_unused_result));
 
 /* Choose task and worker together among the ready tasks; `level` [n_tasks] breaks ties of
- * SSL_ETF and enters SSL_DLS with `mean` [n_tasks], the mean cost. Tasks follow each other without insertion. */
-int ssl_schedule_pairs(const ssl_problem_t *problem, const double *level, const double *mean,
+ * SSL_ETF and enters SSL_DLS with `typical` [n_tasks], the median cost. Tasks follow each other without insertion. */
+int ssl_schedule_pairs(const ssl_problem_t *problem, const double *level, const double *typical,
     int rule, ssl_schedule_t *out) __attribute__((warn_unused_result));
 
 /* Upward ranks: cost of a task plus the largest of edge and rank of its successors.
