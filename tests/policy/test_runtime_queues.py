@@ -296,6 +296,15 @@ def test_cores_that_drive_devices_execute_nothing() -> None:
     assert np.flatnonzero(used.summary.tasks_per_worker).tolist() == [0, 1, 2, 4]
 
 
+def test_one_core_drives_all_workers_of_a_device() -> None:
+    # Workers 4 and 5 share the device, whose thread drives both as StarPU's does; it once took two
+    # cores. In the first 4 ms both do four tasks each, the three cores that are left one each.
+    machine = device_machine(devices=1, cores=4)
+    tasks = Workload("tasks", graph([4.0] * 11))
+    used = simulate(machine, tasks, make_policy("eager"), workers=6, pinning="compact")
+    assert used.summary.tasks_per_worker.tolist() == [1, 1, 1, 0, 4, 4]
+
+
 def test_each_decision_of_dmda_minimises_the_fitness() -> None:
     checked = []
 
