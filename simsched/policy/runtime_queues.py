@@ -74,19 +74,19 @@ class TaskQueue:
                     break
         return None if found is None else self._entries.pop(found)[2]
 
-    def pop_smallest(self, measure: Callable[[int], tuple[int, int]]) -> int | None:
+    def pop_smallest(self, measure: Callable[[int], tuple[int, int, int]]) -> int | None:
         """Remove and return the task that measures least among the most urgent ones.
 
         Of several the first; the search ends where the measure is 0.
         """
-        best, least = None, (0, 0)
+        best, least = None, (0, 0, 0)
         for place, (urgency, _, task) in enumerate(self._entries):
             if urgency != self._entries[0][0]:
                 break
             size = measure(task)
             if best is None or size < least:
                 best, least = place, size
-            if size == (0, 0):
+            if size == (0, 0, 0):
                 break
         return None if best is None else self._entries.pop(best)[2]
 
