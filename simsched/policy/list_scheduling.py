@@ -63,6 +63,9 @@ class ListScheduling(PlacedPolicy):
     refused. Estimates are described at
     :func:`simsched.policy.schedules.estimate`. An initialisation is dealt out in turn.
 
+    etf, dls, min_min and max_min compare all ready tasks for every task that they place: a second
+    for 10,000 that are independent, four times that for twice as many.
+
     References
     ----------
     H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE TPDS 13(3), 2002 (heft, cpop). H. Arabnejad, J. G.

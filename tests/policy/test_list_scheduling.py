@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,12 @@ from simsched.engine.run import simulate
 from simsched.errors import ModelError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.list_scheduling import ALGORITHMS, _critical_path, make_schedule
+from simsched.policy.list_scheduling import (
+    ALGORITHMS,
+    PAIR_RULES,
+    _critical_path,
+    make_schedule,
+)
 from simsched.policy.native import optimistic_costs, upward_ranks
 from simsched.policy.schedules import Estimates
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -165,6 +172,84 @@ def test_pair_rules_choose_what_they_promise() -> None:
     assert starts["min_min"] == [4.0, 0.0, 1.0]
     assert starts["max_min"] == [0.0, 8.0, 5.0]
     assert starts["etf"] == starts["dls"] == [0.0, 8.0, 5.0]  # equal starts: the highest level
+
+
+def alike_case(seed: int) -> Estimates:
+    """A random graph on up to 9 workers, some of which share costs and nodes; many ties."""
+    rng = np.random.default_rng(seed)
+    cost, edges = random_case(seed)
+    n, unit = len(cost), float(rng.choice([1.0, 0.1]))
+    workers, rows, nodes = (int(v) for v in rng.integers(1, [10, 4, 4]))
+    known = estimates([[1.0] * nodes] * n, [(a, b, unit * c) for a, b, c in edges])
+    cost_s = unit * rng.integers(0, 5, (rows, n))
+    cost_s[1:][rng.random((rows - 1, n)) < 0.2] = np.inf
+    return replace(
+        known,
+        worker_row=np.append(rng.integers(rows, size=workers - 1), 0).astype(np.int32),
+        worker_node=rng.integers(nodes, size=workers).astype(np.int32),
+        cost_s=cost_s,
+    )
+
+
+def plain_pairs(known: Estimates, rule: str) -> list[tuple[int, float, float]]:
+    """The pair rules as they are described, comparing all pairs in every step."""
+    typical = known.median_cost_s() if rule == "dls" else known.mean_cost_s()
+    level = upward_ranks(known, typical, np.zeros(len(known.succ))).tolist()
+    place: dict[int, tuple[int, float, float]] = {}
+    free_at = [0.0] * len(known.worker_row)
+    while len(place) < known.n_tasks:
+        found = []
+        for t in range(known.n_tasks):
+            before = range(int(known.pred_ptr[t]), int(known.pred_ptr[t + 1]))
+            if t in place or any(int(known.pred[e]) not in place for e in before):
+                continue
+            best = None
+            for w, (row, node) in enumerate(zip(known.worker_row, known.worker_node, strict=True)):
+                cost, start = float(known.cost_s[row, t]), free_at[w]
+                for e in before:
+                    by, _, end = place[int(known.pred[e])]
+                    hop = float(known.byte_time_s[known.worker_node[by], node])
+                    start = max(start, end + 0.0 + float(known.pred_bytes[e]) * hop)
+                key = {"etf": start, "dls": start - level[t] - (float(typical[t]) - cost)}
+                value = key.get(rule, start + cost)
+                if np.isfinite(cost) and (best is None or value < best[0]):
+                    best = (value, w, start, start + cost)
+            assert best is not None
+            second = -level[t] if rule == "etf" else 0.0
+            found.append(((-best[0] if rule == "max_min" else best[0], second, t), best))
+        (_, _, task), (_, worker, start, end) = min(found)
+        place[task] = worker, start, end
+        free_at[worker] = end
+    return [place[t] for t in range(known.n_tasks)]
+
+
+@pytest.mark.parametrize("rule", PAIR_RULES)
+def test_pair_rules_equal_their_plain_twin_with_workers_that_are_alike(rule: str) -> None:
+    for seed in range(150):
+        known = alike_case(seed)
+        schedule = make_schedule(known, rule)
+        assert list(zip(*(column.tolist() for column in schedule), strict=True)) == plain_pairs(
+            known, rule
+        )
+
+
+def test_schedules_that_take_long_can_be_interrupted() -> None:
+    # Half a minute for 60,000 ready tasks: signals used to wait until the schedule was complete.
+    known = estimates([[1.0 + t, 2.0 + t] for t in range(60_000)], [])
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    begin = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            make_schedule(known, "min_min")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begin < 10
 
 
 def test_dls_prefers_the_worker_that_gains_most() -> None:
