@@ -158,6 +158,13 @@ class EngineState(Protocol):
     def expects(self, node: int, block: int) -> bool:
         """Return whether a block is valid on a memory node, wanted there or on its way."""
 
+    def has_place(self, node: int, block: int) -> bool:
+        """Return whether a memory node has room for a block, or a place from an earlier time.
+
+        Where data are copied: it is valid there, or has been handed over to the node, or has kept
+        its place on a device; elsewhere, whether it is there.
+        """
+
     def executed_ps(self, task: int) -> int:
         """Return how long a task has been executed, up to the last segment that is over or left.
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from simsched.machine.model import Machine
 from simsched.policy.base import View, param
+from simsched.policy.placement import host_nodes
 from simsched.policy.registry import preset, register
 from simsched.policy.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue, now_s
 from simsched.workload.graph import TaskGraph
@@ -31,6 +32,7 @@ class TransferModel:
         self._byte_time_s = [[0.0] * n for _ in range(n)]
         self._copies_data = machine.copies_data
         self._is_device = [node.kind == "GPU" for node in machine.nodes]
+        self._main = host_nodes(machine)[0]
         for target, node in enumerate(machine.nodes):
             for source in range(n):
                 if source == target or node.domain is None:
@@ -39,14 +41,26 @@ class TransferModel:
                 self._latency_s[source][target] = path.latency_ps * 1e-12
                 self._byte_time_s[source][target] = slowdown / path.core_cap_bytes_per_s[0]
 
-    def missing_bytes(self, view: View, graph: TaskGraph, task: int, node: int) -> tuple[int, int]:
-        """Return the bytes of what a task reads that are not valid on a node, and not expected."""
+    def missing_bytes(
+        self, view: View, graph: TaskGraph, task: int, node: int
+    ) -> tuple[int, int, int]:
+        """Return the bytes of a task's data that lack something on a node.
+
+        Those of what it reads that are not valid there, those of them that are not expected, and
+        those of all its data that have no place. Programs have allocated theirs in the host's
+        first memory, and where nothing is copied all data have their places.
+        """
         assert view.state is not None
-        holds, expects = view.state.holds, view.state.expects
+        holds, expects, has_place = view.state.holds, view.state.expects, view.state.has_place
+        size = graph.block_bytes
         missing = [block for block in read_blocks(graph, task) if not holds(node, block)]
+        homeless: list[int] = []
+        if self._copies_data and node != self._main:
+            homeless = [b for b in blocks_of(graph, task) if not has_place(node, b)]
         return (
-            sum(int(graph.block_bytes[block]) for block in missing),
-            sum(int(graph.block_bytes[block]) for block in missing if not expects(node, block)),
+            sum(int(size[block]) for block in missing),
+            sum(int(size[block]) for block in missing if not expects(node, block)),
+            sum(int(size[block]) for block in homeless),
         )
 
     def penalty_s(
@@ -75,6 +89,12 @@ class TransferModel:
                 default=0.0,
             )
         return total
+
+
+def blocks_of(graph: TaskGraph, task: int) -> list[int]:
+    """Return the blocks that the body of a task accesses, each once."""
+    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
+    return list(dict.fromkeys(graph.access_block[span].tolist()))
 
 
 def read_blocks(graph: TaskGraph, task: int) -> list[int]:
@@ -133,7 +153,9 @@ class DequeModel(QueuedRuntime):
         Whether queues are sorted by the program's priorities.
     pop : {"first", "ready"}
         Which of the most urgent tasks of its queue a worker takes: the first, or the one with the
-        fewest bytes that are not on its node.
+        fewest bytes to read that are not on its node, of equal ones that with the fewest that are
+        not expected there either, then that with the fewest bytes, also of what it only writes,
+        that have no place there.
     alpha, beta : float
         Weights of the computation and of the transfers.
     bus_slowdown : float

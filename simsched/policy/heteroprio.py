@@ -1,9 +1,11 @@
-"""Heteroprio: buckets of tasks by class, visited by types of processors in different orders."""
+"""Heteroprio: buckets of like tasks, visited by types of processors in different orders."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from simsched.policy.base import View, param
 from simsched.policy.registry import register
@@ -14,6 +16,8 @@ TYPES = (HOST, DEVICE)
 UNKNOWN_S = 1e-3  #: time and released time of what has not been executed yet
 IMPOSSIBLE = 1e9  #: normalised time where a type of processor cannot execute a class
 MEMORY = 256  #: most samples that a running mean remembers
+
+Like = tuple[int, tuple[int, ...]]  #: what tasks of a bucket share: class, types that can run them
 
 
 @dataclass
@@ -31,14 +35,14 @@ class Mean:
 
 @dataclass
 class Bucket:
-    """Ready tasks of one class, and what is known of the class.
+    """Ready tasks that are alike, and what is known of such tasks.
 
     Attributes
     ----------
     tasks : list of int
         The newest one last.
-    types : list of int
-        Types of processors that can execute the class.
+    types : tuple of int
+        Types of processors that can execute them.
     time_s, released : list of Mean
         For each type the measured times, and how much normalised work for it ends of tasks release.
     executed : list of float
@@ -52,7 +56,7 @@ class Bucket:
     """
 
     tasks: list[int] = field(default_factory=list)
-    types: list[int] = field(default_factory=list)
+    types: tuple[int, ...] = ()
     time_s: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
     released: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
     executed: list[float] = field(default_factory=lambda: [0.0, 0.0])
@@ -68,22 +72,24 @@ class Bucket:
 
 @dataclass
 class Buckets:
-    """All buckets, in the order in which classes have been seen, and what workers have taken.
+    """All buckets, in the order in which their tasks have been seen, and what workers have taken.
 
     Attributes
     ----------
-    of_class : dict of int to Bucket
-        Bucket of each class.
-    share : dict of int to float
-        Share of each class in the tasks so far.
-    order : list of list of int
-        Classes in the order in which each type of processor visits their buckets.
+    of_like : dict of Like to Bucket
+        Bucket of tasks that share class and types of processors.
+    share : dict of Like to float
+        Share of each bucket in the tasks so far.
+    order : list of list of Like
+        Buckets in the order in which each type of processor visits them.
     taken : dict of int to list of int
         Tasks that each worker has taken out of buckets, the last one first to be executed.
     n_workers : list of int
         Workers of each type.
     in_degree : list of int
         Predecessors of each task.
+    like : list of Like
+        What each task shares with others of its bucket.
     n_pushed : int
         Tasks pushed so far.
     begun_s : dict of int to float
@@ -93,22 +99,23 @@ class Buckets:
     taken: dict[int, list[int]]
     n_workers: list[int]
     in_degree: list[int]
-    of_class: dict[int, Bucket] = field(default_factory=dict)
-    share: dict[int, float] = field(default_factory=dict)
-    order: list[list[int]] = field(default_factory=lambda: [[], []])
+    like: list[Like]
+    of_like: dict[Like, Bucket] = field(default_factory=dict)
+    share: dict[Like, float] = field(default_factory=dict)
+    order: list[list[Like]] = field(default_factory=lambda: [[], []])
     n_pushed: int = 0
     begun_s: dict[int, float] = field(default_factory=dict)
 
     def normalised(self, kind: int, bucket: Bucket) -> float:
-        """Return the time of a class in units of the mean task on its fastest processor."""
+        """Return the time of a task in units of the mean task on its fastest processor."""
         mean = sum(
             self.share.get(c, 0.0) * min(b.expected_s(t) for t in b.types)
-            for c, b in self.of_class.items()
+            for c, b in self.of_like.items()
         )
         return bucket.expected_s(kind) / mean if mean > 0.0 else 1.0
 
     def score(self, kind: int, bucket: Bucket, min_samples: int) -> float:
-        """Return how urgent it is that a type of processor executes a class."""
+        """Return how urgent it is that a type of processor executes the tasks of a bucket."""
         own = self.normalised(kind, bucket)
         other = 1 - kind
         if other in bucket.types:
@@ -121,6 +128,21 @@ class Buckets:
         return (1.0 + urgency) * gain + bonus
 
 
+def _likes(state: RuntimeState) -> list[Like]:
+    """Return the class of every task, and the types of processors that can execute it."""
+    able = np.zeros((len(TYPES), state.graph.n_tasks), bool)
+    rows = {(int(state.is_device[w]), id(state.cost_s[w])): state.cost_s[w] for w in state.order}
+    for (kind, _), cost_s in rows.items():
+        able[kind] |= np.isfinite(cost_s)
+    types: list[tuple[int, ...]] = [(), (HOST,), (DEVICE,), TYPES]
+    return [
+        (name, types[of])
+        for name, of in zip(
+            state.graph.task_class.tolist(), (able[HOST] + 2 * able[DEVICE]).tolist(), strict=True
+        )
+    ]
+
+
 def _take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None:
     """Remove and return the last task that is accepted; None when there is none."""
     for place in reversed(range(len(tasks))):
@@ -130,43 +152,44 @@ def _take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None
 
 
 def _released(bucket: Bucket, kind: int) -> float:
-    """Return the released work of a class, or what stands for it (microseconds in the original)."""
+    """Return the work that tasks release, or what stands for it (microseconds in the original)."""
     return bucket.released[kind].value if bucket.released[kind].n else UNKNOWN_S * 1e6
 
 
 @register("heteroprio")
 @dataclass(frozen=True, kw_only=True)
 class Heteroprio(QueuedRuntime):
-    """Buckets of tasks by class; each type of processor visits those first for which it is best.
+    """Buckets of like tasks; each type of processor visits those first for which it is best.
 
     Parameters
     ----------
     ordering_interval : int
         Tasks that become ready between two orderings of the buckets.
     min_samples : int
-        Executions on a type of processor before which a class comes first there.
+        Executions on a type of processor before which a bucket comes first there.
     max_taken : int
         Most tasks that a worker takes out of the buckets ahead.
 
     Notes
     -----
-    Hosts' cores are one type of processor, devices the other; a worker takes only tasks that have a
-    cost on it, which need not be so for all devices. A worker that asks for a task first
-    fills its own queue up to `max_taken` tasks (to one if there are fewer tasks than workers) from
-    the buckets in the order of its type, newest tasks first, then executes the task that it took
-    last; the data of the others are fetched. With nothing there it takes the task that the next
-    worker of its type took last. A type that is slower than devices by a factor f takes from a
-    bucket only while this holds at least f tasks per device; f follows from what has been measured
-    by the last push, orders from what had been at the last ordering.
+    Hosts' cores are one type of processor, devices the other. Tasks of a bucket share their class
+    and the types that can execute them, as codelet and ``where`` are compared in the original. A
+    worker takes only tasks that have a cost on it, which need not be so for all devices. A worker
+    that asks for a task first fills its own queue up to `max_taken` tasks (to one if there are
+    fewer tasks than workers) from the buckets in the order of its type, newest tasks first, then
+    executes the task that it took last; the data of the others are fetched. With nothing there it
+    takes the task that the next worker of its type took last. A type that is slower than devices by
+    a factor f takes from a bucket only while this holds at least f tasks per device; f follows from
+    what has been measured by the last push, orders from what had been at the last ordering.
 
     Orders and factors are learned in the run. With t the mean measured time, normalised by the mean
     task on its best type, p the share of executions on a type, and U what the ends of a task
     release on a type, the sum over successors of p t / (number of predecessors), the score of a
-    class on a type is
+    bucket on a type is
 
         (1 + U(own) + (1 - p(other)) U(other)) (t(other) - t(own)),
 
-    and a class with fewer than `min_samples` executions there comes first. This is the default of
+    and a bucket with fewer than `min_samples` executions there comes first. This is the default of
     automatic heteroprio (``URT_DOT_DIFF_4``) for a first run: what it learns of the idleness of
     workers and saves on disk for later runs is left out. Nothing is known of durations before tasks
     have been executed.
@@ -190,20 +213,21 @@ class Heteroprio(QueuedRuntime):
             taken={worker: [] for worker in state.order},
             n_workers=[len(state.order) - n_devices, n_devices],
             in_degree=state.graph.in_degree.tolist(),
+            like=_likes(state),
         )
 
     def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
-        """Put the task into the bucket of its class and learn from it."""
+        """Put the task into its bucket and learn from it."""
         buckets: Buckets = state.queues
-        bucket = self._bucket(state, task)
+        bucket = self._bucket(buckets, task)
         if buckets.n_pushed % self.ordering_interval == 0:
             for kind in TYPES:
-                able = [c for c, b in buckets.of_class.items() if kind in b.types]
-                able.sort(key=lambda c: -buckets.score(kind, buckets.of_class[c], self.min_samples))
+                able = [c for c, b in buckets.of_like.items() if kind in b.types]
+                able.sort(key=lambda c: -buckets.score(kind, buckets.of_like[c], self.min_samples))
                 buckets.order[kind] = able
         buckets.n_pushed += 1
         self._learn_push(state, task, bucket)
-        for known in buckets.of_class.values():
+        for known in buckets.of_like.values():
             times = [known.expected_s(kind) for kind in TYPES]
             known.fastest = min(known.types, key=lambda kind: times[kind])
             known.slow_factor = times[1 - known.fastest] / max(times[known.fastest], 1e-15)
@@ -214,31 +238,28 @@ class Heteroprio(QueuedRuntime):
         """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
-    def _bucket(self, state: RuntimeState, task: int) -> Bucket:
-        """Return the bucket of a task's class, with the types of processors seen so far."""
-        buckets: Buckets = state.queues
-        name = int(state.graph.task_class[task])
-        bucket = buckets.of_class.setdefault(name, Bucket())
-        if len(bucket.types) < len(TYPES):
-            able = {int(state.is_device[w]) for w in state.order if state.can_run(w)(task)}
-            for kind in sorted(able.difference(bucket.types)):
-                buckets.order[kind].append(name)
-            bucket.types = sorted(able.union(bucket.types))
-        return bucket
+    def _bucket(self, buckets: Buckets, task: int) -> Bucket:
+        """Return the bucket of a task, the last one of its types of processors if it is new."""
+        like = buckets.like[task]
+        if like not in buckets.of_like:
+            buckets.of_like[like] = Bucket(types=like[1])
+            for kind in like[1]:
+                buckets.order[kind].append(like)
+        return buckets.of_like[like]
 
     def _learn_push(self, state: RuntimeState, task: int, bucket: Bucket) -> None:
-        """Take a ready task into the shares of classes and into what its class releases."""
+        """Take a ready task into the shares of buckets and into what tasks of its own release."""
         buckets: Buckets = state.queues
         bucket.n_pushed = min(bucket.n_pushed + 1, MEMORY)
-        total = sum(b.n_pushed for b in buckets.of_class.values())
-        name = int(state.graph.task_class[task])
-        buckets.share[name] = buckets.share.get(name, 0.0) + 1.0 / total
+        total = sum(b.n_pushed for b in buckets.of_like.values())
+        like = buckets.like[task]
+        buckets.share[like] = buckets.share.get(like, 0.0) + 1.0 / total
         scale = sum(buckets.share.values())
         buckets.share = {c: share / scale for c, share in buckets.share.items()}
         span = slice(int(state.graph.succ_ptr[task]), int(state.graph.succ_ptr[task + 1]))
         released = [0.0, 0.0]
         for successor in state.graph.succ[span].tolist():
-            after = self._bucket(state, successor)
+            after = self._bucket(buckets, successor)
             for kind in TYPES:
                 if after.executed[kind] > 0.0:
                     work = after.executed[kind] * buckets.normalised(kind, after)
@@ -250,13 +271,13 @@ class Heteroprio(QueuedRuntime):
         """Fill the worker's queue from the buckets; take from it, or from another worker's."""
         buckets: Buckets = state.queues
         kind, own = int(state.is_device[worker]), buckets.taken[worker]
-        classes, able = buckets.order[kind], state.can_run(worker)
-        left = sum(len(buckets.of_class[c].tasks) for c in classes)
+        order, able = buckets.order[kind], state.can_run(worker)
+        left = sum(len(buckets.of_like[c].tasks) for c in order)
         number = min(self.max_taken - len(own), left)
         if left < len(state.order):
             number = min(number, 0 if own else 1)
         before = len(own)
-        for bucket in (buckets.of_class[c] for c in classes):
+        for bucket in (buckets.of_like[c] for c in order):
             while number > 0 and self._may_take(buckets, kind, bucket):
                 newest = _take_newest(bucket.tasks, able)
                 if newest is None:
@@ -291,7 +312,7 @@ class Heteroprio(QueuedRuntime):
     def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Learn how long the task has taken, and where."""
         buckets: Buckets = state.queues
-        bucket, kind = self._bucket(state, task), int(state.is_device[worker])
+        bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])
         bucket.n_executed = min(bucket.n_executed + 1, MEMORY)
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
         scale = sum(bucket.executed)

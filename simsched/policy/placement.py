@@ -5,7 +5,11 @@ A placement is a function from a :class:`~simsched.policy.base.View` to a
 that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
 `placement`.
 
-Memory of devices (kind ``"GPU"``) is never used: an operating system does not hand it out.
+Memory of devices (kind ``"GPU"``) is never used: an operating system does not hand it out. Where
+data are copied nothing is placed by a touch: programs register what they have allocated in the
+host's memory, and from there it is copied to whoever uses it. So placements by first touch put all
+blocks there at the start, into the first of their nodes that have room. What tasks write without
+reading it, those of an initialisation too, is then where they ran and nowhere else.
 """
 
 from __future__ import annotations
@@ -134,7 +138,7 @@ def first_touch(view: View) -> Placement:
     Notes
     -----
     The order is `Machine.touch_order`: what the operating system does when nobody asks for anything
-    else.
+    else. Where data are copied all blocks are in the host's memory at the start.
     """
     return _touched(view, host_nodes(view.machine))
 
@@ -192,8 +196,7 @@ def prefer_hbm(view: View) -> Placement:
     """
     hbm = view.machine.nodes_of_kind("HBM")
     rest = [node for node in host_nodes(view.machine) if node not in hbm]
-    first, then = _touched(view, hbm).touch_order, _touched(view, rest).touch_order
-    return Placement(_nowhere(view), np.hstack([first, then]))
+    return _touched_in(view, np.hstack([_order_of(view, hbm), _order_of(view, rest)]))
 
 
 @placement("interleave")
@@ -380,14 +383,30 @@ def _keep_what_fits(
 
 def _touched(view: View, allowed: Sequence[int]) -> Placement:
     """Return first touch restricted to some nodes, in the system's order of distance."""
+    return _touched_in(view, _order_of(view, allowed))
+
+
+def _order_of(view: View, allowed: Sequence[int]) -> Int32Array:
+    """Return some nodes in the system's order of distance from each domain."""
     order = view.machine.touch_order
     rows = [[node for node in row if node in allowed] for row in order.tolist()]
-    return Placement(_nowhere(view), np.array(rows, np.int32).reshape(len(order), len(allowed)))
+    return np.array(rows, np.int32).reshape(len(order), len(allowed))
 
 
-def _nowhere(view: View) -> Int32Array:
-    """Return that no block has a home yet."""
-    return np.full(view.workload.graph.n_blocks, -1, np.int32)
+def _touched_in(view: View, touch_order: Int32Array) -> Placement:
+    """Return blocks without a home yet; where data are copied, in the first nodes with room."""
+    sizes = view.workload.graph.block_bytes
+    home = np.full(len(sizes), -1, np.int32)
+    if not view.machine.copies_data:
+        return Placement(home, touch_order)
+    left = np.arange(len(sizes))
+    home[left] = touch_order[0, 0]  # what fits nowhere: the engine's check names this node
+    room = _room(view.machine)
+    for node in touch_order[0].tolist():
+        fits = int(np.searchsorted(np.cumsum(sizes[left]), room[node], side="right"))
+        home[left[:fits]] = node
+        left = left[fits:]
+    return Placement(home, touch_order)
 
 
 def _room(machine: Machine) -> Int64Array:

@@ -74,19 +74,19 @@ class TaskQueue:
                     break
         return None if found is None else self._entries.pop(found)[2]
 
-    def pop_smallest(self, measure: Callable[[int], tuple[int, int]]) -> int | None:
+    def pop_smallest(self, measure: Callable[[int], tuple[int, int, int]]) -> int | None:
         """Remove and return the task that measures least among the most urgent ones.
 
         Of several the first; the search ends where the measure is 0.
         """
-        best, least = None, (0, 0)
+        best, least = None, (0, 0, 0)
         for place, (urgency, _, task) in enumerate(self._entries):
             if urgency != self._entries[0][0]:
                 break
             size = measure(task)
             if best is None or size < least:
                 best, least = place, size
-            if size == (0, 0):
+            if size == (0, 0, 0):
                 break
         return None if best is None else self._entries.pop(best)[2]
 
@@ -140,7 +140,9 @@ class RuntimeState:
         self.is_device = [machine.nodes[node].kind == "GPU" for node in self.node]
         devices = [w for w in range(n) if self.is_device[w]]
         hosts = [w for w in range(n) if not self.is_device[w]]
-        n_driving = min(cores_per_device * len(devices), max(0, len(hosts) - 1))
+        # One core drives a device, however many workers share it.
+        n_devices = len({self.node[worker] for worker in devices})
+        n_driving = min(cores_per_device * n_devices, max(0, len(hosts) - 1))
         self.order = devices + hosts[: len(hosts) - n_driving]
         self.cost_s: list[list[float]] = []
         self.priority: list[int] = []
@@ -265,7 +267,8 @@ class QueuedRuntime(PlacedPolicy):
         Tasks that a worker of a device has at a time: 1, or 2, the second one being fetched, or
         waiting with its data, while the first one computes.
     cores_per_device : int
-        Cores of the host that drive each device and execute no tasks; one core always stays.
+        Cores of the host that drive each device, for all of its workers, and execute no tasks; one
+        core always stays.
     push_s : float
         What it costs a worker to push a task that it has made ready, in seconds.
     look_s : float

@@ -66,6 +66,26 @@ class Estimates:
             workers += can * count
         return total / np.maximum(workers, 1.0)
 
+    def median_cost_s(self) -> FloatArray:
+        """Return the median cost of each task over all workers; shape (n_tasks,).
+
+        A worker that cannot run a task counts as the slowest one that can, as in Sih and Lee 1993;
+        of an even number the middle two are averaged.
+        """
+        n, finite = len(self.worker_row), np.isfinite(self.cost_s)
+        slowest = np.where(finite, self.cost_s, 0.0).max(axis=0, initial=0.0)
+        cost = np.where(finite, self.cost_s, slowest)
+        order = np.argsort(cost, axis=0, kind="stable")
+        workers = np.bincount(self.worker_row, minlength=len(cost))[order].cumsum(axis=0)
+        lower, upper = (
+            np.take_along_axis(cost, order, axis=0)[
+                (workers > place).argmax(axis=0), np.arange(self.n_tasks)
+            ]
+            for place in ((n - 1) // 2, n // 2)
+        )
+        median: FloatArray = (lower + upper) / 2.0
+        return median
+
     def mean_edge_s(self, n_bytes: FloatArray) -> FloatArray:
         """Return the mean time of moving bytes over all ordered pairs of different workers."""
         n = len(self.worker_node)
@@ -106,10 +126,11 @@ def estimate(view: View, graph: TaskGraph) -> Estimates:
     Notes
     -----
     A task costs its operations at the speed of a core whose other hardware threads are idle.
-    Accesses are not part of it: how long they take depends on the schedule. Bytes over an edge are,
-    block by block, the smaller of what its source writes and its target reads. They move from the
-    node next to one worker to that next to the other over the machine's paths, alone; workers of
-    one node share its memory and move nothing.
+    Accesses are not part of it: how long they take depends on the schedule. Neither are copies of
+    what no task has written: these models have no input. Bytes over an edge are, block by block,
+    the smaller of what its source writes and its target reads. They move from the node next to one
+    worker to that next to the other over the machine's paths, alone; workers of one node share its
+    memory and move nothing.
     """
     source = np.repeat(np.arange(graph.n_tasks, dtype=np.int64), np.diff(graph.succ_ptr))
     target = graph.succ.astype(np.int64)

@@ -25,11 +25,17 @@ class ScheduledWorkload(Workload):
     worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
 
 
-def scheduled(workload: Workload, worker: Int32Array, start_s: FloatArray) -> ScheduledWorkload:
+def scheduled(
+    workload: Workload,
+    worker: Int32Array,
+    start_s: FloatArray,
+    finish_s: FloatArray,
+    below: FloatArray,
+) -> ScheduledWorkload:
     """Return a program tied into a schedule; see :func:`follow`."""
     return ScheduledWorkload(
         workload.name,
-        follow(workload.graph, worker, start_s),
+        follow(workload.graph, worker, start_s, finish_s, below),
         workload.iterations,
         workload.init,
         workload.parameters,
@@ -62,7 +68,13 @@ def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.intege
     return replace(graph, succ_ptr=succ_ptr, succ=succ)
 
 
-def follow(graph: TaskGraph, worker: Int32Array, start_s: FloatArray) -> TaskGraph:
+def follow(
+    graph: TaskGraph,
+    worker: Int32Array,
+    start_s: FloatArray,
+    finish_s: FloatArray,
+    below: FloatArray,
+) -> TaskGraph:
     """Return the graph in which every task waits for the one before it on its worker.
 
     Parameters
@@ -71,9 +83,17 @@ def follow(graph: TaskGraph, worker: Int32Array, start_s: FloatArray) -> TaskGra
         The program.
     worker : ndarray of int32, shape (n_tasks,)
         Worker of each task.
-    start_s : ndarray of float64, shape (n_tasks,)
-        When it starts there; of equal times the lower task comes first.
+    start_s, finish_s : ndarray of float64, shape (n_tasks,)
+        When it starts and ends there.
+    below : ndarray of float64, shape (n_tasks,)
+        What is larger for a task than for all its successors.
+
+    Notes
+    -----
+    Of tasks with equal starts the one that ends first comes first, then the one with more `below`
+    it, then the lower one. Tasks that take no time start when others do, also those that they wait
+    for; as this order grows along every edge of the program it never contradicts one.
     """
-    order = np.lexsort((np.arange(graph.n_tasks), start_s, worker))
+    order = np.lexsort((np.arange(graph.n_tasks), -below, finish_s, start_s, worker))
     same = worker[order][1:] == worker[order][:-1]
     return tied(graph, order[:-1][same].astype(np.int64), order[1:][same].astype(np.int64))

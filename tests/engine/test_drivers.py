@@ -246,3 +246,37 @@ def test_the_host_has_no_driver() -> None:
     run = both(machine, program([[(0, 0, MB)]]), _Assigned([HOST]))
     plain = both(device_machine(), program([[(0, 0, MB)]]), _Assigned([HOST]))
     assert run.makespan_s == plain.makespan_s
+
+
+class _Looking(_Assigned):
+    """Notes at each start of a task what the second node holds, expects and has a place for."""
+
+    def __init__(self, worker: list[int]) -> None:
+        super().__init__(worker, prefetches=True)
+        object.__setattr__(self, "seen", [])
+
+    def on_start(self, view: View, state: Any, task: int, worker: int) -> None:
+        now = view.state
+        assert now is not None
+        asked = (now.holds, now.expects, now.has_place)
+        self.seen.append([ask(1, 0) for ask in asked])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("chunk", [0, 16 * MB])
+def test_a_block_keeps_its_place_on_a_device_when_it_is_written_elsewhere(chunk: int) -> None:
+    # Task 0 computes on the host, task 1 writes the block on the device, tasks 2 and 3 on the host
+    # and on the other device. When these start only its place, which chunks give, is left.
+    tasks = [[], [(0, 0, MB)], [(0, 0, MB)], [(0, MB, MB)]]
+    policy = _Looking([HOST, FIRST, HOST, SECOND])
+    both(driven(chunk=chunk), program(tasks, [(0, 1), (1, 2), (2, 3)]), policy)
+    nothing, all_of_it = [False] * 3, [True] * 3
+    left = [False, False, chunk > 0]
+    seen = policy.seen  # type: ignore[attr-defined]
+    assert seen == 2 * [nothing, all_of_it, left, left]  # by both engines
+
+
+def test_a_copy_has_its_place_from_when_it_is_handed_over() -> None:
+    # While task 0 computes on the device, block 0 is on its way there for task 1, which is next.
+    policy = _Looking([FIRST, FIRST])
+    both(driven(), program([[], [(0, MB, 0)]]), policy)
+    assert policy.seen == 2 * [[False, True, True], [True] * 3]  # type: ignore[attr-defined]

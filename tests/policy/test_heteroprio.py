@@ -8,7 +8,7 @@ import pytest
 
 from simsched.machine.model import CoreGroup
 from simsched.policy.heteroprio import DEVICE as ON_DEVICE
-from simsched.policy.heteroprio import HOST, Bucket, Buckets
+from simsched.policy.heteroprio import HOST, TYPES, Bucket, Buckets
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from tests.engine.test_copies import device_machine
@@ -65,8 +65,18 @@ def test_workers_take_only_what_they_can_execute(devices_of: list[int]) -> None:
     assert workers_of(result) == devices_of
 
 
+def test_tasks_of_one_class_that_run_elsewhere_have_a_bucket_of_their_own() -> None:
+    # Both are of one class. Task 0 takes 0.1 ms on the device, 10 times less than a core, which
+    # would leave a short bucket to it; task 1 runs on cores only, so a core takes it at once.
+    machine = device_machine(devices=1, cores=1)
+    tasks = graph([1.0, 1.0], edges=((0, 1),), device_ms=[0.1, NOWHERE])
+    result = run(alone("heteroprio"), tasks, machine, workers=2)
+    assert workers_of(result) == [1, 0]
+    assert result.makespan_s == pytest.approx(1.1e-3, rel=1e-8)
+
+
 def bucket(host_s: float, device_s: float, types: tuple[int, ...] = (HOST, ON_DEVICE)) -> Bucket:
-    made = Bucket(types=list(types))
+    made = Bucket(types=types)
     for kind, time_s in ((HOST, host_s), (ON_DEVICE, device_s)):
         made.time_s[kind].add(time_s)
         made.released[kind].add(0.5)
@@ -76,7 +86,14 @@ def bucket(host_s: float, device_s: float, types: tuple[int, ...] = (HOST, ON_DE
 def test_scores_follow_the_published_formula() -> None:
     equal, fast = bucket(2.0, 2.0), bucket(4.0, 1.0)
     fast.executed = [0.25, 0.75]
-    buckets = Buckets({}, [2, 1], [], {0: equal, 1: fast}, {0: 0.5, 1: 0.5})
+    buckets = Buckets(
+        {},
+        [2, 1],
+        [],
+        [],
+        {(0, TYPES): equal, (1, TYPES): fast},
+        {(0, TYPES): 0.5, (1, TYPES): 0.5},
+    )
     # The mean task takes 0.5 * 2 + 0.5 * 1 = 1.5 s on its best type.
     assert buckets.normalised(HOST, fast) == pytest.approx(4 / 1.5)
     assert buckets.score(ON_DEVICE, equal, 0) == 0.0

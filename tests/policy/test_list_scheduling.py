@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,11 +13,18 @@ from simsched.engine.run import simulate
 from simsched.errors import ModelError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.list_scheduling import ALGORITHMS, make_schedule
+from simsched.policy.list_scheduling import (
+    ALGORITHMS,
+    PAIR_RULES,
+    _critical_path,
+    make_schedule,
+)
 from simsched.policy.native import optimistic_costs, upward_ranks
 from simsched.policy.schedules import Estimates
-from simsched.workload.builder import adjacency
+from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
+from tests.engine.test_copies import MB, device_machine
 
 Edges = list[tuple[int, int, float]]
 
@@ -163,10 +174,138 @@ def test_pair_rules_choose_what_they_promise() -> None:
     assert starts["etf"] == starts["dls"] == [0.0, 8.0, 5.0]  # equal starts: the highest level
 
 
+def alike_case(seed: int) -> Estimates:
+    """A random graph on up to 9 workers, some of which share costs and nodes; many ties."""
+    rng = np.random.default_rng(seed)
+    cost, edges = random_case(seed)
+    n, unit = len(cost), float(rng.choice([1.0, 0.1]))
+    workers, rows, nodes = (int(v) for v in rng.integers(1, [10, 4, 4]))
+    known = estimates([[1.0] * nodes] * n, [(a, b, unit * c) for a, b, c in edges])
+    cost_s = unit * rng.integers(0, 5, (rows, n))
+    cost_s[1:][rng.random((rows - 1, n)) < 0.2] = np.inf
+    return replace(
+        known,
+        worker_row=np.append(rng.integers(rows, size=workers - 1), 0).astype(np.int32),
+        worker_node=rng.integers(nodes, size=workers).astype(np.int32),
+        cost_s=cost_s,
+    )
+
+
+def plain_pairs(known: Estimates, rule: str) -> list[tuple[int, float, float]]:
+    """The pair rules as they are described, comparing all pairs in every step."""
+    typical = known.median_cost_s() if rule == "dls" else known.mean_cost_s()
+    level = upward_ranks(known, typical, np.zeros(len(known.succ))).tolist()
+    place: dict[int, tuple[int, float, float]] = {}
+    free_at = [0.0] * len(known.worker_row)
+    while len(place) < known.n_tasks:
+        found = []
+        for t in range(known.n_tasks):
+            before = range(int(known.pred_ptr[t]), int(known.pred_ptr[t + 1]))
+            if t in place or any(int(known.pred[e]) not in place for e in before):
+                continue
+            best = None
+            for w, (row, node) in enumerate(zip(known.worker_row, known.worker_node, strict=True)):
+                cost, start = float(known.cost_s[row, t]), free_at[w]
+                for e in before:
+                    by, _, end = place[int(known.pred[e])]
+                    hop = float(known.byte_time_s[known.worker_node[by], node])
+                    start = max(start, end + 0.0 + float(known.pred_bytes[e]) * hop)
+                key = {"etf": start, "dls": start - level[t] - (float(typical[t]) - cost)}
+                value = key.get(rule, start + cost)
+                if np.isfinite(cost) and (best is None or value < best[0]):
+                    best = (value, w, start, start + cost)
+            assert best is not None
+            second = -level[t] if rule == "etf" else 0.0
+            found.append(((-best[0] if rule == "max_min" else best[0], second, t), best))
+        (_, _, task), (_, worker, start, end) = min(found)
+        place[task] = worker, start, end
+        free_at[worker] = end
+    return [place[t] for t in range(known.n_tasks)]
+
+
+@pytest.mark.parametrize("rule", PAIR_RULES)
+def test_pair_rules_equal_their_plain_twin_with_workers_that_are_alike(rule: str) -> None:
+    for seed in range(150):
+        known = alike_case(seed)
+        schedule = make_schedule(known, rule)
+        assert list(zip(*(column.tolist() for column in schedule), strict=True)) == plain_pairs(
+            known, rule
+        )
+
+
+def test_schedules_that_take_long_can_be_interrupted() -> None:
+    # Half a minute for 60,000 ready tasks: signals used to wait until the schedule was complete.
+    known = estimates([[1.0 + t, 2.0 + t] for t in range(60_000)], [])
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    begin = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(KeyboardInterrupt):
+            make_schedule(known, "min_min")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - begin < 10
+
+
 def test_dls_prefers_the_worker_that_gains_most() -> None:
     # Worker 1 is free later for task 0, but saves more than that.
     worker, _, _ = make_schedule(estimates([[10.0, 2.0], [1.0, 1.0]], []), "dls")
     assert worker.tolist() == [1, 0]
+
+
+def test_dls_compares_with_the_median() -> None:
+    # Medians 40, 10 and 10. Task 0 goes to worker 0: 40 - 0 + (40 - 10) is most. Then tasks 1 and 2
+    # have 10 on worker 1, so 1 gets it; 2 has 10 - 10 on workers 0 and 1 and -20 on 2. With means,
+    # 30, 10 and 20, task 2 would come before 1, and all would be done after 10.
+    cost = [[10.0, 40.0, 40.0], [10.0, 10.0, 10.0], [10.0, 10.0, 40.0]]
+    worker, start, _ = make_schedule(estimates(cost, []), "dls")
+    assert worker.tolist() == [0, 1, 0]
+    assert start.tolist() == [0.0, 0.0, 10.0]
+    assert makespan(TOPCUOGLU_COST, TOPCUOGLU_EDGES, "dls") == 91  # as published
+
+
+def test_medians_count_workers_that_cannot_run_a_task_as_the_slowest() -> None:
+    inf = float("inf")
+    cost = [[3.0, inf, 1.0, inf], [2.0, 6.0, 4.0, inf], [inf, 7.0, inf, inf], [1.0, 4.0, 2.0, 9.0]]
+    assert estimates(cost, []).median_cost_s().tolist() == [3.0, 5.0, 7.0, 3.0]
+    # Three workers are of one kind: 1 and three times 5, 2 and three times 1.
+    known = replace(
+        estimates([[5.0, 1.0], [1.0, 2.0]], []), worker_row=np.array([0, 1, 0, 0], np.int32)
+    )
+    assert known.median_cost_s().tolist() == [5.0, 1.0]
+
+
+@pytest.mark.parametrize("edges", [[(0, 1), (0, 2), (1, 2)], [(0, 2), (0, 1), (1, 2)]])
+def test_the_critical_path_takes_no_shortcut(edges: list[tuple[int, int]]) -> None:
+    # All are on the path 0, 1, 2 of 30; an edge from 0 to 2 used to lead past 1 if it came first.
+    known = estimates([[10.0, 10.0]] * 3, [(a, b, 0.0) for a, b in edges])
+    assert pinned_by_cpop(known).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", [*range(60), 225, 240, 257])
+def test_the_critical_path_is_as_long_as_the_highest_rank(seed: int) -> None:
+    # Sums of ranks along the path differ in their last bits, and once led away from it.
+    cost, edges = random_case(seed)
+    known = estimates(cost, edges)
+    mean, between = known.mean_cost_s(), known.mean_edge_s(known.succ_bytes)
+    path = np.flatnonzero(pinned_by_cpop(known) >= 0)
+    rank = upward_ranks(known, mean, between)
+    assert len(set(pinned_by_cpop(known)[path].tolist())) == 1
+    size = {(a, b): c for a, b, c in edges}  # tasks are numbered along their edges
+    hops = np.array([size[a, b] for a, b in zip(path.tolist(), path[1:].tolist(), strict=False)])
+    length = mean[path].sum() + known.mean_edge_s(hops).sum()
+    assert length == pytest.approx(rank.max(), rel=1e-12)
+
+
+def pinned_by_cpop(known: Estimates) -> np.ndarray:
+    """The worker of each task on the critical path, -1 elsewhere."""
+    mean, between = known.mean_cost_s(), known.mean_edge_s(known.succ_bytes)
+    return _critical_path(known, mean, between, upward_ranks(known, mean, between))[1]
 
 
 def test_lookahead_avoids_a_worker_that_is_far_from_the_successors() -> None:
@@ -213,3 +352,82 @@ def test_simulation_follows_the_schedule(algorithm: str) -> None:
     )
     planned = make_schedule(estimate(view, workload.graph), algorithm)[2].max()
     assert run.makespan_s == pytest.approx(planned, rel=1e-9)
+
+
+def free_tasks(ops: list[float], edges: list[tuple[int, int]]) -> Workload:
+    """Tasks without data, some of them without operations."""
+    n = len(ops)
+    successors = adjacency([e[0] for e in edges], [e[1] for e in edges], n)
+    return Workload("free", build_graph(ops, successors=successors))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_tasks_that_take_no_time_keep_their_dependences(algorithm: str) -> None:
+    # Tasks with lower numbers used to come first of those with equal starts, also before what they
+    # wait for. Here 2 and 1 take no time and precede 0, so all start at 0 and the end is 1 s.
+    workload = free_tasks([1e9, 0.0, 0.0], [(2, 1), (1, 0)])
+    machine = make_machine(domains=1, cores_per_domain=1)
+    for backend in ("native", "simpy"):
+        run = simulate(machine, workload, make_policy(algorithm), backend=backend)
+        assert run.summary.makespan_ps == 10**12
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_graphs_with_many_free_tasks_run(algorithm: str) -> None:
+    # On one worker nothing is copied and no task waits: the end is the sum of the work.
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 16))
+        ops = (rng.integers(0, 3, n) * 1e9 * (rng.random(n) < 0.4)).tolist()
+        number = rng.permutation(n).tolist()
+        edges = [
+            (number[a], number[b]) for a in range(n) for b in range(a + 1, n) if rng.random() < 0.25
+        ]
+        machine = make_machine(domains=1, cores_per_domain=1)
+        run = simulate(machine, free_tasks(ops, edges), make_policy(algorithm))
+        assert run.summary.makespan_ps == round(sum(ops)) * 1000
+        two = simulate(
+            make_machine(domains=2, cores_per_domain=1),
+            free_tasks(ops, edges),
+            make_policy(algorithm),
+        )
+        assert two.summary.makespan_ps >= max(ops) * 1000
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(("written_by", "copied_bytes"), [(None, 10 * MB), (2, 0), (0, 10 * MB)])
+def test_devices_copy_their_input_from_the_host(
+    algorithm: str, written_by: int | None, copied_bytes: int
+) -> None:
+    # A task that only the device can run reads a block of 10 MB: 5 us and 1 ms over the link, then
+    # 1 ms of work. It used to find the block where it looked first, at no cost. An initialisation
+    # is dealt out in turn, its third task to the device: what that writes is there already.
+    machine = device_machine(devices=1)
+    init = None
+    if written_by is not None:
+        init = build_graph(
+            np.full((2, 3), 1e6),
+            kinds=("cpu", "gpu"),
+            accessed=accesses([written_by], [0], 0, 10 * MB, 3),
+            block_bytes=[10 * MB],
+        )
+    tasks = build_graph(
+        [[np.inf], [4e6]],
+        kinds=("cpu", "gpu"),
+        accessed=accesses([0], [0], 10 * MB, 0, 1),
+        block_bytes=[10 * MB],
+    )
+    for backend in ("native", "simpy"):
+        run = simulate(
+            machine,
+            Workload("tasks", tasks, init=init),
+            make_policy(algorithm),
+            workers=3,
+            pinning="compact",
+            backend=backend,
+        )
+        summary = run.summary
+        copy_ps = 1_005_000_000 if copied_bytes else 0
+        assert summary.migrated_bytes == copied_bytes
+        took_ps = summary.iteration_end_ps[-1] - summary.iteration_start_ps[-1]
+        assert took_ps == copy_ps + 10**9

@@ -27,6 +27,7 @@ from simsched.policy.placement import (
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import make_small_workload
+from tests.engine.test_copies import MB, device_machine
 
 KNL = {
     "domains": 4,
@@ -253,3 +254,16 @@ def test_the_initialisation_loop_places_like_the_block_index() -> None:
     machine = make_machine(**KNL)
     with_init = place("weighted", machine, sizes, first_touch_loop(sizes, 1.0)).home
     assert np.array_equal(with_init, place("weighted", machine, sizes).home)
+
+
+def test_copied_data_are_in_the_hosts_memory_at_the_start() -> None:
+    # 7 blocks of 10 MB: 4 fit into the first of two nodes of the host, none into the device's.
+    machine = device_machine(devices=2, capacity_bytes=45 * MB)
+    nodes = [replace(node, capacity_bytes=45 * MB) for node in machine.nodes]
+    nodes[1] = replace(nodes[1], kind="DRAM")
+    two = replace(machine, nodes=tuple(nodes))
+    blocks = np.full(7, 10 * MB)
+    for name in ("first_touch", "all_dram"):
+        assert place(name, two, blocks).home.tolist() == [0, 0, 0, 0, 1, 1, 1]
+        assert place(name, machine, blocks).home.tolist() == [0] * 7
+    assert place("first_touch", make_machine(), blocks).home.tolist() == [-1] * 7

@@ -53,11 +53,15 @@ def graph(
     )
 
 
-def run(policy: Policy, tasks: TaskGraph, machine: Machine | None = None) -> Run:
-    """Return the native run of three workers after comparing its events with the reference."""
+def run(
+    policy: Policy, tasks: TaskGraph, machine: Machine | None = None, *, workers: int = 3
+) -> Run:
+    """Return the native run of some workers after comparing its events with the reference."""
     machine, workload = machine or device_machine(devices=1), Workload("tasks", tasks)
     native, reference = (
-        simulate(machine, workload, policy, workers=3, pinning="compact", backend=b, events=True)
+        simulate(
+            machine, workload, policy, workers=workers, pinning="compact", backend=b, events=True
+        )
         for b in ("native", "simpy")
     )
     assert native.trace is not None
@@ -142,6 +146,38 @@ def test_dmdas_takes_the_ready_one_of_the_most_urgent() -> None:
     )
     ends = of_kind(run(alone("dmdas"), tasks), EventKind.TASK_END)
     assert [task for task, _, _ in ends] == [0, 2, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "capacity_mb", "order", "ends_ms"),
+    [
+        # Two blocks fill the device: 0 and 2 are handed over at once, and room for 1 is left to be
+        # made. Task 0 lacks 20 MB, 1 and 2 lack 10 that are on their way; but 1 also lacks a place
+        # for what it writes, so 2 comes first. At its end nobody claims block 0, which makes room
+        # for 1, and comes again when block 2 is there and has made room. So 1 ends after three
+        # copies. Before 0 block 1 is saved and block 2 comes again: two copies more.
+        ("dmdar", 20, [2, 1, 0], [COPY_MS + 1, 3 * COPY_MS + 1, 5 * COPY_MS + 2]),
+        ("dmdas", 20, [2, 1, 0], [COPY_MS + 1, 3 * COPY_MS + 1, 5 * COPY_MS + 2]),
+        # With room for all, block 1 has its place at once, and 1 comes before 2.
+        ("dmdar", 100, [1, 2, 0], [COPY_MS + 1, COPY_MS + 2, COPY_MS + 3]),
+    ],
+)
+def test_of_tasks_with_equal_data_those_come_first_whose_data_have_places(
+    name: str, capacity_mb: int, order: list[int], ends_ms: list[float]
+) -> None:
+    # Tasks 0, 1 and 2 read block 0, 0 also reads block 2, and 1 writes block 1.
+    tasks = build_graph(
+        [[NOWHERE] * 3, [4e6] * 3],
+        kinds=("cpu", "gpu"),
+        accessed=accesses(
+            [0, 0, 1, 1, 2], [0, 2, 0, 1, 0], [10 * MB] * 3 + [0, 10 * MB], [0, 0, 0, 10 * MB, 0], 3
+        ),
+        block_bytes=np.full(3, 10 * MB, np.int64),
+    )
+    machine = device_machine(devices=1, capacity_bytes=capacity_mb * MB)
+    ends = of_kind(run(alone(name), tasks, machine), EventKind.TASK_END)
+    assert [task for task, _, _ in ends] == order
+    assert [time for _, _, time in ends] == pytest.approx(ends_ms, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["dm", "dmda", "dmdar", "dmdas"])
@@ -292,6 +328,15 @@ def test_cores_that_drive_devices_execute_nothing() -> None:
     assert np.flatnonzero(used.summary.tasks_per_worker).tolist() == [0, 1, 2, 4]
 
 
+def test_one_core_drives_all_workers_of_a_device() -> None:
+    # Workers 4 and 5 share the device, whose thread drives both as StarPU's does; it once took two
+    # cores. In the first 4 ms both do four tasks each, the three cores that are left one each.
+    machine = device_machine(devices=1, cores=4)
+    tasks = Workload("tasks", graph([4.0] * 11))
+    used = simulate(machine, tasks, make_policy("eager"), workers=6, pinning="compact")
+    assert used.summary.tasks_per_worker.tolist() == [1, 1, 1, 0, 4, 4]
+
+
 def test_each_decision_of_dmda_minimises_the_fitness() -> None:
     checked = []
 
@@ -368,9 +413,9 @@ def test_task_queues_keep_the_order_of_equals() -> None:
     for task, priority in enumerate([0, 2, 1, 2]):
         queue.push(task, priority)
     assert queue.pop(lambda task: task != 1) == 3
-    assert queue.pop_smallest(lambda task: (5, 0)) == 1
+    assert queue.pop_smallest(lambda task: (5, 0, 0)) == 1
     assert [queue.pop() for _ in range(3)] == [2, 0, None]
-    assert queue.pop_smallest(lambda task: (0, 0)) is None
+    assert queue.pop_smallest(lambda task: (0, 0, 0)) is None
 
 
 def test_tasks_follow_data_that_are_on_their_way() -> None:

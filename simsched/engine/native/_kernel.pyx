@@ -475,6 +475,10 @@ cdef class NativeBackend:
         """Return whether a block is valid on a memory node, wanted there or on its way."""
         return bool(ssk_sim_expects(self.sim, node, block))
 
+    def has_place(self, int32_t node, int32_t block):
+        """Return whether a node has room for a block, or a place from an earlier time."""
+        return bool(ssk_sim_has_place(self.sim, node, block))
+
     def executed_ps(self, int32_t task):
         """Return how long a task has been executed; 0 unless the plan times tasks."""
         return ssk_sim_executed_ps(self.sim, task)

@@ -439,6 +439,12 @@ class SimpyBackend:
         is_coming = self.copies is not None and self.copies.is_coming((block, node))
         return is_coming or self.holds(node, block)
 
+    def has_place(self, node: int, block: int) -> bool:
+        """Return whether a node has room for a block, or a place from an earlier time."""
+        return self.holds(node, block) or (
+            self.copies is not None and self.copies.has_place((block, node))
+        )
+
     def executed_ps(self, task: int) -> int:
         """Return how long a task has been executed; 0 unless the plan times tasks."""
         return self.tasks.executed_ps[task] if self.plan.times_tasks else 0

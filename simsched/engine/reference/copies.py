@@ -416,6 +416,10 @@ class Copies:
         """Return whether a block is wanted or on its way to a node."""
         return place in self._wanted_at or self._coming.get(place, 0) > 0
 
+    def has_place(self, place: Place) -> bool:
+        """Return whether a block has been handed over to a node, or has kept its place there."""
+        return self._coming.get(place, 0) > 0 or self._drivers.has_place(place)
+
     def _try_copy(self, block: int, source: int, target: int) -> bool:
         """Hand a copy over if room is free; return whether it has been handed over."""
         if not self._make_room(int(self._problem.block_bytes[block]), target):

@@ -101,6 +101,10 @@ class Drivers:
         entity = self._sim.problem.n_workers + driver * len(self._is_device) + driver
         self._sim.timers[entity] = self._sim.now + delay_ps
 
+    def has_place(self, place: Place) -> bool:
+        """Return whether a block has a place on a device."""
+        return place in self._has_place
+
     def free_place(self, block: int, node: int) -> None:
         """Note that a block has made room for others."""
         if (block, node) in self._has_place:

@@ -14,5 +14,5 @@ def schedule_list(
     pinned: Int32Array | None = None,
 ) -> tuple[Int32Array, FloatArray, FloatArray]: ...
 def schedule_pairs(
-    estimates: Estimates, level_s: FloatArray, mean_s: FloatArray, *, rule: int
+    estimates: Estimates, level_s: FloatArray, typical_s: FloatArray, *, rule: int
 ) -> tuple[Int32Array, FloatArray, FloatArray]: ...

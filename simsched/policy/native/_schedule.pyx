@@ -5,10 +5,16 @@ import numpy as np
 
 from simsched.errors import PolicyError
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t
+
+#: pairs that are chosen before signals are looked at
+cdef enum:
+    STEPS = 256
 
 
 cdef extern from "schedule.h":
+    int SSL_MORE
     int SSL_NO_MEMORY
     int SSL_CYCLE
     int SSL_NO_WORKER
@@ -35,8 +41,12 @@ cdef extern from "schedule.h":
 
     int ssl_schedule_list(const ssl_problem_t *, const double *, const double *, const int32_t *,
                           int, int, ssl_schedule_t *) nogil
-    int ssl_schedule_pairs(const ssl_problem_t *, const double *, const double *, int,
-                           ssl_schedule_t *) nogil
+    ctypedef struct ssl_pairs_t:
+        pass
+
+    ssl_pairs_t *ssl_pairs_alloc(const ssl_problem_t *, const double *, const double *, int) nogil
+    void ssl_pairs_free(ssl_pairs_t *) nogil
+    int ssl_pairs_run(ssl_pairs_t *, int64_t, ssl_schedule_t *) nogil
     int ssl_upward_ranks(const ssl_problem_t *, const double *, const double *, double *) nogil
     int ssl_optimistic_costs(const ssl_problem_t *, const double *, double *) nogil
 
@@ -161,21 +171,29 @@ def schedule_list(estimates, priority, *, choice, insertion, tail_s=None, pinned
     return worker[:-1], start[:-1], finish[:-1]
 
 
-def schedule_pairs(estimates, level_s, mean_s, *, rule):
-    """Return worker, start and finish of every task; see `ssl_schedule_pairs`."""
+def schedule_pairs(estimates, level_s, typical_s, *, rule):
+    """Return worker, start and finish of every task; see `ssl_pairs_alloc`. Ctrl-C ends it."""
     cdef list kept = []
     cdef ssl_problem_t problem = _problem(estimates, kept)
     cdef Py_ssize_t n = problem.n_tasks
     cdef const double *level = _doubles(kept, level_s, n, "level_s")
-    cdef const double *mean = _doubles(kept, mean_s, n, "mean_s")
+    cdef const double *typical = _doubles(kept, typical_s, n, "typical_s")
     worker, start, finish = np.zeros(n + 1, np.int32), np.zeros(n + 1), np.zeros(n + 1)
     cdef int32_t[::1] worker_view = worker
     cdef double[::1] start_view = start
     cdef double[::1] finish_view = finish
     cdef ssl_schedule_t out
     out.worker, out.start, out.finish = &worker_view[0], &start_view[0], &finish_view[0]
-    cdef int which = rule, code
-    with nogil:
-        code = ssl_schedule_pairs(&problem, level, mean, which, &out)
+    cdef int which = rule, code = SSL_MORE
+    cdef ssl_pairs_t *pairs = ssl_pairs_alloc(&problem, level, typical, which)
+    if pairs == NULL:
+        raise MemoryError
+    try:
+        while code == SSL_MORE:
+            with nogil:
+                code = ssl_pairs_run(pairs, STEPS, &out)
+            PyErr_CheckSignals()
+    finally:
+        ssl_pairs_free(pairs)
     _check(code)
     return worker[:-1], start[:-1], finish[:-1]

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-enum { SSL_NO_MEMORY = -1, SSL_CYCLE = -2, SSL_NO_WORKER = -3 };
+enum { SSL_MORE = 1, SSL_NO_MEMORY = -1, SSL_CYCLE = -2, SSL_NO_WORKER = -3 };
 
 /* How a worker is chosen for the next task of a list. */
 enum { SSL_EARLIEST_FINISH = 0, SSL_EARLIEST_START = 1, SSL_LOOKAHEAD = 2 };
@@ -53,10 +53,18 @@ int ssl_schedule_list(const ssl_problem_t *problem, const double *priority, cons
     const int32_t *pinned, int choice, int insertion, ssl_schedule_t *out)
     __attribute__((warn_unused_result));
 
-/* Choose task and worker together among the ready tasks; `level` [n_tasks] breaks ties of
- * SSL_ETF and enters SSL_DLS with `mean` [n_tasks], the mean cost. Tasks follow each other without insertion. */
-int ssl_schedule_pairs(const ssl_problem_t *problem, const double *level, const double *mean,
-    int rule, ssl_schedule_t *out) __attribute__((warn_unused_result));
+/* A schedule in which task and worker are chosen together among the ready tasks, without insertion;
+ * `level` [n_tasks] breaks ties of SSL_ETF and enters SSL_DLS with `typical` [n_tasks], the median
+ * cost. What it is made of stays with the caller until it is freed. NULL: no memory. */
+typedef struct ssl_pairs_t ssl_pairs_t;
+ssl_pairs_t *ssl_pairs_alloc(
+    const ssl_problem_t *problem, const double *level, const double *typical, int rule);
+void ssl_pairs_free(ssl_pairs_t *pairs);
+
+/* Choose up to `n_steps` (at least 1) pairs more; SSL_MORE if more are left, so that the caller can be
+ * interrupted. */
+int ssl_pairs_run(ssl_pairs_t *pairs, int64_t n_steps, ssl_schedule_t *out)
+    __attribute__((warn_unused_result));
 
 /* Upward ranks: cost of a task plus the largest of edge and rank of its successors.
  * mean [n_tasks] costs, edge_time of every successor edge [n_edges], rank [n_tasks] is written. */

@@ -57,6 +57,16 @@ int ssk_sim_expects(const ssk_sim_t *sim, int32_t node, int32_t block)
     return ssk_is_coming(&sim->copies, ssk_place(&sim->copies, block, node));
 }
 
+int ssk_sim_has_place(const ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    if (ssk_sim_holds(sim, node, block))
+        return 1;
+    if (!sim->problem.copies_data || block < 0 || block >= sim->problem.n_blocks || node < 0 || node >= sim->problem.n_nodes)
+        return 0;
+    int64_t place = ssk_place(&sim->copies, block, node);
+    return sim->copies.n_coming[place] > 0 || sim->drivers.has_place[place];
+}
+
 int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task)
 {
     return sim->plan.times_tasks && task >= 0 && task < sim->graph.n_tasks ? sim->executed_ps[task] : 0;

@@ -510,6 +510,8 @@ int ssk_sim_progress(const ssk_sim_t *sim, int32_t worker, ssk_progress_t *progr
 int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block);
 /* 1 when a block is valid on a node, wanted there or on its way. */
 int ssk_sim_expects(const ssk_sim_t *sim, int32_t node, int32_t block);
+/* 1 when a node has room for a block that is valid or has been handed over there, or a place from an earlier time. */
+int ssk_sim_has_place(const ssk_sim_t *sim, int32_t node, int32_t block);
 /* Time that a task has been executed, up to the last segment that it has ended or left; 0 unless the plan times tasks. */
 int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task);
 
