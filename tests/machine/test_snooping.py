@@ -12,9 +12,10 @@ from simsched.errors import ConfigurationError
 from simsched.experiment.probes.machine import traversal_time_s
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.model import Path as MemoryPath
 from simsched.machine.show import describe_machine
 from simsched.policy.base import AcquireStep, Placement, Plan, Policy, View
-from simsched.trace.bounds import traffic_bound_s
+from simsched.trace.bounds import capability, traffic_bound_s
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -182,6 +183,22 @@ def test_copies_of_pages_have_messages(tmp_path: Path) -> None:
     loads = dict(zip(paths.resource[span].tolist(), paths.weight[span].tolist(), strict=True))
     links = {len(machine.nodes) + link: load for link, load in machine.paths[0][1].link_loads}
     assert loads == {0: 1.0, 1: 1.0} | links
+
+
+def test_bounds_of_any_policy_know_what_all_paths_cross() -> None:
+    machine = load_machine(SQUARE)
+    threads = np.arange(machine.n_threads, dtype=np.int32)
+    # 16 cores draw 8 GB/s each, four controllers give 10 GB/s each, but sockets answer for 25 GB/s.
+    assert capability(machine, threads).total_bytes_per_s == pytest.approx(25e9, rel=1e-9)
+    whole = replace(machine, links=(), paths=_without_links(machine))
+    assert capability(whole, threads).total_bytes_per_s == pytest.approx(40e9, rel=1e-9)
+
+
+def _without_links(machine: Machine) -> tuple[tuple[MemoryPath, ...], ...]:
+    """Return the paths as they would be if nothing lay between sockets."""
+    return tuple(
+        tuple(replace(path, links=(), message_loads=()) for path in row) for row in machine.paths
+    )
 
 
 def test_bounds_of_moved_tasks_count_what_every_reader_loads() -> None:
