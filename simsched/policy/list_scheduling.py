@@ -64,7 +64,8 @@ class ListScheduling(PlacedPolicy):
     :func:`simsched.policy.schedules.estimate`. An initialisation is dealt out in turn.
 
     etf, dls, min_min and max_min compare all ready tasks for every task that they place: a second
-    for 10,000 that are independent, four times that for twice as many.
+    for 10,000 that are independent on 64 workers that are alike, three on eight nodes, four times
+    that for twice as many.
 
     References
     ----------

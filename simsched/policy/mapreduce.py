@@ -287,7 +287,7 @@ class MapReducePolicy(Policy):
             view.machine.touch_order,
             follows_writes=~state.tasks.is_input,
             follows_accesses=state.tasks.is_private,
-            replicas=None if view.machine.copies_data else others,
+            replicas=others,
         )
 
     def plan(self, view: View, state: Tracker, graph: TaskGraph) -> Plan:

@@ -399,13 +399,12 @@ def _touched_in(view: View, touch_order: Int32Array) -> Placement:
     home = np.full(len(sizes), -1, np.int32)
     if not view.machine.copies_data:
         return Placement(home, touch_order)
-    left = np.arange(len(sizes))
-    home[left] = touch_order[0, 0]  # what fits nowhere: the engine's check names this node
-    room = _room(view.machine)
-    for node in touch_order[0].tolist():
-        fits = int(np.searchsorted(np.cumsum(sizes[left]), room[node], side="right"))
-        home[left[:fits]] = node
-        left = left[fits:]
+    nodes, room = touch_order[0].tolist(), _room(view.machine).tolist()
+    home[:] = nodes[0]  # also what fits nowhere: the engine's check names this node
+    for block, size in enumerate(sizes.tolist() if len(nodes) > 1 else ()):
+        node = next((node for node in nodes if size <= room[node]), nodes[0])
+        room[node] -= size
+        home[block] = node
     return Placement(home, touch_order)
 
 

@@ -266,4 +266,7 @@ def test_copied_data_are_in_the_hosts_memory_at_the_start() -> None:
     for name in ("first_touch", "all_dram"):
         assert place(name, two, blocks).home.tolist() == [0, 0, 0, 0, 1, 1, 1]
         assert place(name, machine, blocks).home.tolist() == [0] * 7
+    # Each block goes into the first node where it has room, smaller ones also behind larger ones.
+    uneven = np.array([10, 40, 15, 20, 5]) * MB
+    assert place("first_touch", two, uneven).home.tolist() == [0, 1, 0, 0, 1]
     assert place("first_touch", make_machine(), blocks).home.tolist() == [-1] * 7

@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 
 #: pairs that are chosen before signals are looked at
 cdef enum:
-    STEPS = 256
+    STEPS = 16
 
 
 cdef extern from "schedule.h":
