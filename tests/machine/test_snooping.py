@@ -48,8 +48,7 @@ def _all_to_all_bytes_per_s(machine: Machine) -> float:
 
 
 def test_four_nodes_reading_from_all_have_the_published_bandwidth(tmp_path: Path) -> None:
-    # AMD (Conway and Hughes, IEEE Micro 27(2), 2007): 14.9 GB/s in a square, 29.9 GB/s with a
-    # link between any two.
+    # AMD, in ChannelPartner 242562: 14.9 GB/s in a square, 29.9 GB/s with a link between any two.
     assert _all_to_all_bytes_per_s(load_machine(SQUARE)) == pytest.approx(14.9e9, rel=0.005)
     complete = tmp_path / "complete.yaml"
     complete.write_text(COMPLETE % PACKETS)
