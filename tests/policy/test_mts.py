@@ -66,6 +66,13 @@ def test_one_worker_goes_depth_first_from_the_last_child() -> None:
     assert column(done, EventKind.TASK_START, "task") == [0, 1, 3, 7, 6, 2, 5, 4]
 
 
+def test_the_only_worker_without_work_gets_a_new_task() -> None:
+    # One worker in each of two sockets, nothing costs time: of two children of 1 ms each runs one.
+    pair = Workload("pair", build_graph([0.0, 1e6, 1e6], children=adjacency([0, 0], [1, 2], 3)))
+    done = run(pair, make_machine(domains=2, cores_per_domain=1))
+    assert done.summary.makespan_ps < 1.01e9
+
+
 def test_all_tasks_go_through_the_queues_of_sockets() -> None:
     done = run(FAN)
     assert set(column(done, EventKind.TASK_READY, "arg0")) == {1}
