@@ -352,7 +352,10 @@ def run_binding(folder: Path) -> object:
     gc.disable()  # what a signal raises inside a callback of the collector would be lost
     signal.setitimer(signal.ITIMER_PROF, LONG_RUN_S)
     try:
-        return binding.run_case(int(_only(folder).read_bytes()))
+        try:
+            return binding.run_case(int(_only(folder).read_bytes()))
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)  # below, for it may arrive just here
     except Hang:
         return None  # a long run may be asked for; the kernel has looked at signals
     finally:
