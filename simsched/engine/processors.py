@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.paths import PER_PS, held
-from simsched.errors import ModelError
+from simsched.errors import ConfigurationError, ModelError
 from simsched.machine.model import CoreGroup, Machine
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.registry import find_workload
+
+MEASURED = "measured"  #: value of a program's `costs` with which its tasks name codelets
 
 
 def check_processors(
@@ -39,7 +42,7 @@ def check_processors(
         if kind not in known:
             raise ModelError(
                 f"{where}: costs for processor kind {kind!r} of machine {machine.name} are "
-                f"missing; found costs for {', '.join(known)}"
+                f"missing; found costs for {', '.join(known)}{_remedy(machine, workload)}"
             )
     if workload.init is not None and workload.init.kinds != known:
         raise ModelError(
@@ -50,6 +53,19 @@ def check_processors(
     for graph in (workload.graph, workload.init):
         if graph is not None and len(kinds) < len(known):  # else every task runs somewhere
             _check_classes(graph, kinds, f"{where} on machine {machine.name}")
+
+
+def _remedy(machine: Machine, workload: Workload) -> str:
+    """Return where costs can come from, empty where nothing has them."""
+    name = workload.parameters.get("generator")
+    try:
+        known = find_workload(name).parameters if isinstance(name, str) else {}
+    except ConfigurationError:
+        return ""
+    measured = "costs" in known and MEASURED in known["costs"].choices
+    if not machine.timings or not measured:
+        return ""
+    return f"; costs={MEASURED} takes those that have been measured on the machine"
 
 
 def _check_classes(graph: TaskGraph, kinds: list[str], where: str) -> None:

@@ -88,6 +88,8 @@ class Run:
         Counters.
     trace : Trace or None
         Events, if they were kept in memory.
+    program : Workload
+        The program as the policy was given it, with the machine's timings.
     state : object
         What the policy has known at the end: what its `start` has returned.
     """
@@ -100,6 +102,7 @@ class Run:
     worker_thread: IntArray
     summary: Summary
     trace: Trace | None
+    program: Workload
     state: Any = None
 
     @property
@@ -396,7 +399,7 @@ def simulate(
         if trace is not None:
             moves.append(trace.events)
         summary = moves.complete(summary)
-    return Run(machine, prepared, policy, backend, seed, threads, summary, trace, state)
+    return Run(machine, prepared, policy, backend, seed, threads, summary, trace, workload, state)
 
 
 def _placed(policy: Policy, view: View, state: Any) -> Placement:

@@ -89,7 +89,14 @@ def run_cell(
         raise type(error)(f"{cell.label}: {error}") from error
     wall, peak = time.perf_counter() - begin, peak_rss_bytes()
     moved = policy.overrides("on_idle") or policy.overrides("on_timer")
-    row = run_metrics(run.summary, run.machine, run.workload, run.worker_thread, moved=moved)
+    row = run_metrics(
+        run.summary,
+        run.machine,
+        run.workload,
+        run.worker_thread,
+        program=run.program,
+        moved=moved,
+    )
     if times is not None:
         row |= service_metrics(run.workload, times)
     row |= {"wall_s": wall, "peak_rss_bytes": peak}

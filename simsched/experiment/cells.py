@@ -26,6 +26,7 @@ from simsched.experiment.inputs import (
     WorkloadSource,
     build_machine,
     build_policy,
+    check_executable,
     check_fits,
     workload_source,
 )
@@ -144,6 +145,10 @@ class WorkloadUse:
         The workload, for one of its seeds.
     machine : Machine
         The machine.
+    workers : int or None
+        Number of workers; None for one per hardware thread.
+    pinning : str
+        Where fewer workers go.
     document : Document
         The experiment, at the point of its sweep.
     position : int
@@ -156,6 +161,8 @@ class WorkloadUse:
 
     source: WorkloadSource
     machine: Machine
+    workers: int | None
+    pinning: str
     document: Document
     position: int
     entry: WorkloadEntry
@@ -173,6 +180,7 @@ class WorkloadUse:
             workload = self.source.build()
             workload.validate()
             check_fits(self.machine, workload)
+            check_executable(self.machine, workload, self.workers, self.pinning)
         except SimschedError as error:
             _fail(self.document, ("workloads", self.position), self.entry, error)
         except MemoryError:
@@ -190,7 +198,7 @@ class PlannedExperiment:
     cells : list of Cell
         In the order of sweep, machine, workload, policy, seed.
     uses : list of WorkloadUse
-        Every workload with the machines it is used on, seeds left aside.
+        Every workload with the machines and workers it is used on, seeds left aside.
     """
 
     experiment: Experiment
@@ -210,7 +218,7 @@ class PlannedExperiment:
         Raises
         ------
         SimschedError
-            A workload is wrong or does not fit on its machine.
+            A workload is wrong, or its machine has no room for it or cannot execute it.
         """
         begin = time.perf_counter()
         for use in self.uses:
@@ -304,7 +312,7 @@ class _Builder:
         self._policies: dict[str, tuple[Policy, str]] = {}
         self._machines: dict[str, tuple[Machine, str]] = {}
         self._workloads: dict[str, WorkloadSource] = {}
-        self.uses: dict[tuple[str, str], WorkloadUse] = {}
+        self.uses: dict[tuple[Any, ...], WorkloadUse] = {}
 
     def check_metrics(self, experiment: Experiment) -> None:
         """Check that every metric that the experiment names is a column of some machine's runs."""
@@ -326,7 +334,7 @@ class _Builder:
         for m, w in itertools.product(range(len(machines)), range(len(experiment.workloads))):
             machine, machine_content = machines[m]
             entry = experiment.machines[m]
-            use = self._use(experiment.workloads[w], w, machine, machine_content)
+            use = self._use(experiment.workloads[w], w, machine, entry, machine_content)
             sources = [use.source.seeded(self._seed(use, seed)) for seed in experiment.seeds]
             use.source = sources[0]
             for name, (policy, content) in zip(policy_names, policies, strict=True):
@@ -394,20 +402,22 @@ class _Builder:
         return self._policies[key]
 
     def _use(
-        self, entry: WorkloadEntry, position: int, machine: Machine, machine_content: str
+        self, entry: WorkloadEntry, position: int, machine: Machine, on: MachineEntry, content: str
     ) -> WorkloadUse:
-        """Return the use of a workload on a machine."""
+        """Return the use of a workload on a machine of that content."""
         variant = content_key({"entry": entry.model_dump()})
-        if (variant, machine_content) not in self.uses:
+        key = variant, content, on.workers, on.pinning
+        if key not in self.uses:
             try:
                 if variant not in self._workloads:
                     self._workloads[variant] = workload_source(entry, self.base)
             except SimschedError as error:
                 _fail(self.document, ("workloads", position), entry, error)
-            source = self._workloads[variant]
-            use = WorkloadUse(source, machine, self.document, position, entry, set())
-            self.uses[variant, machine_content] = use
-        return self.uses[variant, machine_content]
+            source, document = self._workloads[variant], self.document
+            self.uses[key] = WorkloadUse(
+                source, machine, on.workers, on.pinning, document, position, entry, set()
+            )
+        return self.uses[key]
 
 
 def _fail(document: Document, loc: KeyPath, entry: Any, error: SimschedError) -> NoReturn:

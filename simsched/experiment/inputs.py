@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from simsched.bounded import is_there
+from simsched.engine.processors import check_processors
+from simsched.engine.timings import timed
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.fingerprint import content_key, file_digest, source_digest
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
@@ -321,6 +323,30 @@ def build_policy(entry: PolicyEntry) -> Policy:
             f"{entry.name}: found a file that ends the program when it is loaded, "
             "accepted: a file that defines a policy"
         ) from error
+
+
+def check_executable(
+    machine: Machine, workload: Workload, workers: int | None, pinning: str
+) -> None:
+    """Check what no policy can change: that the workers can execute every task.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    workload : Workload
+        The program.
+    workers : int or None
+        Number of workers; None for one per hardware thread.
+    pinning : {"scatter", "compact"}
+        Where fewer workers go.
+
+    Raises
+    ------
+    ModelError
+        Costs for a kind of processor are missing, or timings for a size of task.
+    """
+    check_processors(machine, timed(machine, workload), machine.place_workers(workers, pinning))
 
 
 def check_fits(machine: Machine, workload: Workload) -> None:

@@ -318,6 +318,9 @@ class Policy:
     def prepare(self, view: View) -> Workload:
         """Return the program as this policy's runtime runs it; the same one by default.
 
+        Lower bounds are those of the program that the policy is given. One that leaves out tasks,
+        or makes them smaller, can fall below them; see :mod:`simsched.trace.versions`.
+
         Returns
         -------
         Workload

@@ -84,6 +84,28 @@ class Loop:
     written_bytes: FloatArray
 
 
+def is_loop(program: Workload) -> bool:
+    """Return whether a program with divisible work can be divided anywhere.
+
+    Its parts are independent tasks, all with the same costs per unit.
+    """
+    graph, division = program.graph, program.division
+    assert division is not None
+    if not np.array_equal(division.part, np.arange(graph.n_tasks)) or len(graph.succ):
+        return False
+    span = np.diff(graph.access_ptr)
+    by_part = [division.fixed_ops, division.unit_ops, division.least_units, span[None]]
+    if not all((costs == costs[:, :1]).all() for costs in by_part):
+        return False
+    return all((each == each[:1]).all() for each in _of_parts(graph, division))
+
+
+def _of_parts(graph: TaskGraph, division: Division) -> list[NDArray[Any]]:
+    """Return blocks, bytes read and bytes written by part and access; each part has as many."""
+    columns = (graph.access_block, division.unit_read_bytes, division.unit_written_bytes)
+    return [np.asarray(column).reshape(graph.n_tasks, -1) for column in columns]
+
+
 def loop_of(program: Workload) -> Loop:
     """Return the loop that a program with divisible work is.
 
@@ -94,14 +116,7 @@ def loop_of(program: Workload) -> Loop:
     """
     graph, division = program.graph, program.division
     assert division is not None
-    same = np.array_equal(division.part, np.arange(graph.n_tasks)) and not len(graph.succ)
-    for costs in (division.fixed_ops, division.unit_ops, division.least_units):
-        same = same and bool((costs == costs[:, :1]).all())
-    span = np.diff(graph.access_ptr)
-    same = same and bool((span == span[0]).all())
-    columns = [graph.access_block, division.unit_read_bytes, division.unit_written_bytes]
-    each = [np.asarray(column).reshape(graph.n_tasks, -1) for column in columns] if same else []
-    if not same or any(not (column == column[:1]).all() for column in each):
+    if not is_loop(program):
         raise ModelError(
             f"workload {program.name}: found parts that differ, accepted a loop: independent "
             "chunks with the same costs per unit"
@@ -112,7 +127,7 @@ def loop_of(program: Workload) -> Loop:
         division.fixed_ops[:, 0],
         division.unit_ops[:, 0],
         division.least_units[:, 0],
-        *(column[0] for column in each),
+        *(column[0] for column in _of_parts(graph, division)),
     )
 
 

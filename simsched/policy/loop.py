@@ -109,9 +109,8 @@ def dependence_levels(graph: TaskGraph) -> Int64Array:
     return level
 
 
-def _keep(graph: TaskGraph) -> _Parts:
-    """Return which bodies and joins become tasks of the loop, and in which order."""
-    n = graph.n_tasks
+def kept(graph: TaskGraph) -> tuple[BoolArray, BoolArray]:
+    """Return which bodies and joins :func:`flatten` keeps; shape (n_tasks,) each."""
     is_leaf = np.diff(graph.child_ptr) == 0
     body = is_leaf | (graph.join_access > graph.access_ptr[:-1]) | (graph.arrival_ps > 0)
     join = graph.access_ptr[1:] > graph.join_access
@@ -122,6 +121,13 @@ def _keep(graph: TaskGraph) -> _Parts:
     # Edges start at the end of a task and lead to its beginning, so both must exist.
     body |= graph.in_degree > 0
     join |= (np.diff(graph.succ_ptr) > 0) & ~is_leaf
+    return body, join
+
+
+def _keep(graph: TaskGraph) -> _Parts:
+    """Return which bodies and joins become tasks of the loop, and in which order."""
+    n = graph.n_tasks
+    body, join = kept(graph)
     first = preorder(graph)
     last = first + subtree_sizes(graph) - 1
     depth = np.zeros(n, np.int64)

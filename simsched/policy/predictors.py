@@ -141,9 +141,11 @@ def predicted_seconds(
     assert about is not None
     seconds, reading = known.copy(), workload.parameters.get("reading", 0)
     for number, name in enumerate(graph.class_names):
+        mine = graph.task_class == number
+        if not mine.any():  # no model predicts for nothing
+            continue
         model = trained(predictor, name, reading if isinstance(reading, int) else 0)
         if model is not None:
-            mine = graph.task_class == number
             seconds[mine] = model.seconds(about.features[mine])
     return seconds
 

@@ -1,5 +1,10 @@
 """Lower bounds on the time that a workload needs on a machine, whatever the policy.
 
+They are those of the program that a policy is given, not of what the policy makes of it: the edges
+of a schedule and the slower kernels of a divided device are decisions, and a bound that counts them
+would praise the worse schedule. What a policy's runtime may leave out of the program is not counted
+either (:func:`~simsched.trace.versions.versions`).
+
 Iterations are separated by barriers, so the bounds of the initialisation and of all iterations add
 up. For one iteration three things are bounded:
 
@@ -24,6 +29,10 @@ Bandwidth
 
 Work that a policy may divide over iterations as it likes is bounded as a whole
 (:func:`division_bound`).
+
+What part of a GPU a kernel occupies does not count: only plans with devices respect it
+(docs/semantics.md, "Devices"), so it bounds some policies and not others. Where kernels fill the
+device, the bounds are therefore far below what any policy for accelerators achieves.
 """
 
 from __future__ import annotations
@@ -36,7 +45,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import CacheLevel, Machine, MemoryNode
+from simsched.policy.division import is_loop
 from simsched.trace.schema import Summary
+from simsched.trace.versions import versions
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
@@ -174,39 +185,49 @@ def shared_links_limit(machine: Machine) -> float:
     return min(rates, default=math.inf)
 
 
-def lower_bounds(machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]) -> Bounds:
+def lower_bounds(machine: Machine, program: Workload, worker_thread: NDArray[np.int32]) -> Bounds:
     """Return lower bounds on the makespan that hold for every policy.
 
     Parameters
     ----------
     machine : Machine
         The machine.
-    workload : Workload
-        The program as it is executed.
+    program : Workload
+        The program that policies are given, with the operations that its tasks have on the machine.
     worker_thread : ndarray of int32, shape (n_workers,)
         Hardware thread of each worker.
     """
     able = capability(machine, worker_thread)
-    if workload.division is not None:
-        once = division_bound(workload.division, workload.graph.kinds, able)
-        work = workload.iterations * once
-        return Bounds(0.0, work, 0.0, work)
-    parts = [(workload.graph, workload.iterations)]
-    if workload.init is not None:
-        parts.append((workload.init, 1))
+    found = [_bounds(version, able) for version in versions(program)]
+    return Bounds(*(min(values) for values in zip(*found, strict=True)))
+
+
+def _bounds(program: Workload, able: Capability) -> list[float]:
+    """Return the bounds of one version of a program, in the order of the fields of `Bounds`."""
+    if program.division is not None:
+        once = division_bound(program.division, program.graph.kinds, able, is_loop(program))
+        work = program.iterations * once
+        return [0.0, work, 0.0, work]
+    parts = [(program.graph, program.iterations)]
+    if program.init is not None:
+        parts.append((program.init, 1))
     sums = np.zeros(4)
     for graph, times in parts:
         three = iteration_bounds(graph, able)
         sums += times * np.array([*three, max(three)])
-    return Bounds(*sums.tolist())
+    found: list[float] = sums.tolist()
+    return found
 
 
-def division_bound(division: Division, kinds: tuple[str, ...], able: Capability) -> float:
+def division_bound(
+    division: Division, kinds: tuple[str, ...], able: Capability, anywhere: bool
+) -> float:
     """Return a bound in seconds that holds however divisible work is divided.
 
     Of every part one task counts, the one that takes longest on the processors that suit it best.
     Parts that work all the time, each on one processor, finish ``sum_p 1 / time_p`` units a second;
     all processors together, with the cheapest part for each kind, ``sum_k speed_k / min_p ops_kp``.
+    The former does not hold for a loop: policies make other parts of it.
 
     Parameters
     ----------
@@ -216,6 +237,8 @@ def division_bound(division: Division, kinds: tuple[str, ...], able: Capability)
         Processor kinds of its costs.
     able : Capability
         Limits of the machine.
+    anywhere : bool
+        Whether the work is a loop that can be divided anywhere.
     """
     rows = [row for row, kind in enumerate(kinds) if kind in able.worker_ops_per_s]
     if not rows:
@@ -230,8 +253,9 @@ def division_bound(division: Division, kinds: tuple[str, ...], able: Capability)
     least = ops[:, heaviest].min(axis=1)
     if not bool((time[heaviest] > 0).all()) or not bool((least > 0).all()):
         return 0.0
-    by_part, by_kind = float((1 / time[heaviest]).sum()), float((total / least).sum())
-    rate = min(by_part, by_kind)
+    rate = float((total / least).sum())
+    if not anywhere:
+        rate = min(rate, float((1 / time[heaviest]).sum()))
     return division.units / rate if rate > 0 else 0.0
 
 

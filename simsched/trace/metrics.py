@@ -61,6 +61,7 @@ def run_metrics(
     workload: Workload,
     worker_thread: NDArray[np.int32],
     *,
+    program: Workload | None = None,
     moved: bool = False,
 ) -> dict[str, Any]:
     """Return the metrics of a run as one row.
@@ -73,6 +74,9 @@ def run_metrics(
         What was simulated; the workload as the policy's runtime executed it.
     worker_thread : ndarray of int32, shape (n_workers,)
         Hardware thread of each worker.
+    program : Workload, optional
+        What the policy was given, which the bounds are about; by default `workload`, where the
+        policy has changed nothing.
     moved : bool
         Whether the policy can move running tasks; see :func:`traffic_bound_s`.
 
@@ -85,6 +89,14 @@ def run_metrics(
 
     Notes
     -----
+    `bound_s` and the bounds that it consists of (:mod:`simsched.trace.bounds`) are those of the
+    program and the workers, the same under every policy; `makespan_over_bound` therefore ranks
+    policies as the makespan does. `bound_own_traffic_s` is about what this run has moved.
+
+    `idle_percent` is about all workers of the run. Workers that no task can run on, such as cores
+    without a cost for any class, and those that a policy leaves out, such as the cores that drive
+    devices, are idle all the time.
+
     The *straggler* is the socket whose cores move the fewest bytes from and to their own memory
     nodes in the iterations (not the initialisation), among the sockets that move any; the lowest
     one of equals. Its accesses end last, so its counts stand for the program's [1]_. Accesses and
@@ -142,7 +154,7 @@ def run_metrics(
         **_footprint(summary),
         **_scheduling(summary),
         **_division(summary, workload.division),
-        **_bounds(summary, machine, workload, worker_thread),
+        **_bounds(summary, machine, workload if program is None else program, worker_thread),
         "bound_own_traffic_s": traffic_bound_s(summary, machine, moved=moved),
     }
 
@@ -434,10 +446,10 @@ def _imbalance(times: NDArray[np.int64]) -> float:
 
 
 def _bounds(
-    summary: Summary, machine: Machine, workload: Workload, worker_thread: NDArray[np.int32]
+    summary: Summary, machine: Machine, program: Workload, worker_thread: NDArray[np.int32]
 ) -> dict[str, Any]:
     """Return lower bounds and how far above the best of them the run is."""
-    bounds = lower_bounds(machine, workload, worker_thread)
+    bounds = lower_bounds(machine, program, worker_thread)
     makespan = summary.makespan_ps * PS
     return {
         "bound_critical_path_s": bounds.critical_path_s,

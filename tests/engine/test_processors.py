@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
+from simsched.engine.processors import check_processors
 from simsched.engine.run import simulate
 from simsched.errors import ModelError
+from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
 from simsched.policy.base import View
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.registry import make_workload
 
 NOT_HERE = float("inf")
 
@@ -51,6 +54,22 @@ def test_every_policy_gets_the_same_words_about_a_kind_without_costs(policy: str
         "workload w: costs for processor kind 'gpv' of machine lab are missing; "
         "found costs for cpu, gpu"
     )
+
+
+def test_costs_that_the_machine_has_are_offered() -> None:
+    remedy = (
+        "found costs for cpu; costs=measured takes those that have been measured on the machine"
+    )
+    for machine_name, workload, offered in (
+        ("mirage", make_workload("cholesky", {"tiles": 2}), True),
+        ("mirage", make_workload("independent"), False),  # no parameter `costs`
+        ("mirage", Workload("w", graph(("cpu",), (1.0,))), False),  # from no generator
+        ("k40_server", make_workload("cholesky", {"tiles": 2}), False),  # no timings
+    ):
+        model = load_machine(machine_name)
+        with pytest.raises(ModelError, match="are missing; found costs for cpu") as error:
+            check_processors(model, workload, model.place_workers())
+        assert str(error.value).endswith(remedy) == offered
 
 
 @pytest.mark.parametrize("is_init", [False, True])

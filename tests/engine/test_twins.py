@@ -46,7 +46,7 @@ def test_traces_are_sound(machine: int, workload: int, policy: int, hooks: bool)
         return  # memory too small: the other test checks that both say so
     assert trace_violations(run) == []
     limit = run.makespan_s * (1 + 1e-9)
-    assert lower_bounds(run.machine, run.workload, run.worker_thread).best_s <= limit
+    assert lower_bounds(run.machine, run.program, run.worker_thread).best_s <= limit
     assert traffic_bound_s(run.summary, run.machine, moved=hooks) <= limit
 
 

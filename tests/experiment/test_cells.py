@@ -153,6 +153,44 @@ def test_only_workloads_of_runs_that_are_missing_are_built(
     planned.check_workloads()  # time is up after the first one
 
 
+@pytest.mark.parametrize(
+    ("machine", "workload", "message"),
+    [
+        ("k40_server", "independent", "kind 'gpu' of machine k40_server are missing; found costs"),
+        ("opteron48", "cholesky[costs=measured]", "opteron48 has none"),
+        (
+            "mirage",
+            "cholesky[tiles=4]",
+            "found costs for cpu; costs=measured takes those that have been measured",
+        ),
+        # Double-precision tiles of 960 x 960 elements have not been measured.
+        (
+            "mirage",
+            "cholesky[tiles=4,tile_size=960,costs=measured]",
+            "found no timing for 7372800 bytes of data",
+        ),
+    ],
+)
+def test_programs_that_a_machine_cannot_execute_are_found_before_the_first_run(
+    make_plain: Any, machine: str, workload: str, message: str
+) -> None:
+    data = make_plain(machines=[machine], workloads=[workload])
+    with pytest.raises(ModelError, match=rf"workloads\[0\]: workload .*{message}"):
+        check(data)
+
+
+def test_every_number_of_workers_is_checked(make_plain: Any) -> None:
+    # A single worker is on a core; kernels run on devices only.
+    mix = "accelerator_mix[queries=2,batch_s=0.01]"
+    machines = [
+        {"name": "k40_server", "label": "all"},
+        {"name": "k40_server", "label": "one", "workers": 1},
+    ]
+    check(make_plain(machines=machines[:1], workloads=[mix]))
+    with pytest.raises(ModelError, match="no cost for any kind of processor with workers"):
+        check(make_plain(machines=machines, workloads=[mix]))
+
+
 def test_a_workload_that_was_changed_meanwhile_is_not_run(make_plain: Any, tmp_path: Path) -> None:
     data = make_plain(workloads=[{"file": "g.dot", "cost": "cost", "cost_unit": "ops"}])
     (tmp_path / "g.dot").write_text(GRAPH.format(cost=1))

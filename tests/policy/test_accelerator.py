@@ -527,6 +527,17 @@ def test_held_out_errors_are_shown() -> None:
     assert "held_out_error_percent" not in describe_policy("baymax[predictor=view]")
 
 
+def test_a_class_without_tasks_is_not_predicted() -> None:
+    # A profiled class of which the program has no task: nothing to predict, nothing changes.
+    mix = make_workload("accelerator_mix", MIX)
+    names = (*mix.graph.class_names, "imc.kernel")
+    assert "imc.kernel" not in mix.graph.class_names
+    assert trained("lr_knn", "imc.kernel") is not None
+    more = replace(mix, graph=replace(mix.graph, class_names=names))
+    without, found = run("native", "baymax", mix), run("native", "baymax", more)
+    assert found.summary.makespan_ps == without.summary.makespan_ps
+
+
 @pytest.mark.parametrize("name", ["svm", "ann"])
 def test_other_models_predict_too(name: str) -> None:
     samples = profile("hs.kernel")
