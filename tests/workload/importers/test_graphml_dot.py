@@ -77,6 +77,29 @@ def test_malformed_dot_names_file_and_line(text, message, tmp_path):
     assert str(caught.value).startswith(str(path))
 
 
+@pytest.mark.parametrize(
+    "number", ["1.5e3", "1e6", "2E+3", "-1e-6", "1.2.3", "0x10", "3ms", ".5e1"]
+)
+def test_a_number_that_is_not_one_of_dot_is_refused(number):
+    """It was cut off: the grammar makes two words of it, 1e6 was read as 1.
+
+    Numerals of https://graphviz.org/doc/info/lang.html: [-]?(.[0-9]+ | [0-9]+(.[0-9]*)?).
+    """
+    with pytest.raises(
+        GraphError, match=r"^x:2: found '.*', accepted a number of digits"
+    ) as caught:
+        parse_dot(f"digraph {{\n a [w={number}] }}", "x")
+    assert repr(number) in str(caught.value)
+    assert parse_dot(f'digraph {{ a [w="{number}"] }}', "x").nodes["a"]["w"] == number
+
+
+def test_numbers_of_dot_end_at_marks_and_arrows():
+    graph = parse_dot("digraph{1->2;-.5->3.[w=4.]1->.25/**/}", "x")
+    assert list(graph) == ["1", "2", "-.5", "3.", ".25"]
+    assert graph.edges["-.5", "3.", 0] == {"w": "4."}
+    assert parse_dot("graph{1--2}", "x").number_of_edges() == 1
+
+
 def test_foreign_dot(tmp_path):
     text = 'digraph daggen { 1 [size="1e9", alpha="0.2"] 2 [size=5] 1 -> 2 [size="2048"] }'
     workload = import_workload(_write(tmp_path / "d.dot", text), edge_bytes="size", **MAPPING)
