@@ -94,8 +94,8 @@ def apply_assignments(document: Document, assignments: list[str]) -> Document:
     Raises
     ------
     ConfigurationError
-        A key that does not exist, or a value that is not accepted there; the message names the
-        assignment.
+        A key that does not exist, a value that is not accepted there, or one that every point of
+        the sweep replaces; the message names the assignment.
     """
     if not assignments:
         return document
@@ -118,7 +118,29 @@ def apply_assignments(document: Document, assignments: list[str]) -> Document:
             failure = failure or error
     if failure is not None:
         raise failure
+    if isinstance(document, Changed):
+        _refuse_swept(document)
     return document
+
+
+def _refuse_swept(document: Changed) -> None:
+    """Refuse an assignment whose value the sweep replaces at every point, so that it is never used.
+
+    The two may spell the same place differently, with a label and with a position.
+    """
+    for part, swept in (document.data.get("sweep") or {}).items():
+        for key, values in swept.items():
+            where = f"{document.where(('sweep', part, key))}: sweep.{part}.{key}"
+            try:
+                loc = assign(copy.deepcopy(document.data), key, values[0], where)
+            except ConfigurationError:
+                return  # planning says what is wrong with the sweep
+            for place, text in document.assigned.items():
+                if place[: len(loc)] == loc:
+                    raise ConfigurationError(
+                        f"{text}: found a value that {where} sets at every point, accepted: a key "
+                        f"that is not swept, or the values to sweep: --set sweep.{part}.{key}=[...]"
+                    )
 
 
 def validate_data(data: object, where: str) -> Experiment:

@@ -81,6 +81,36 @@ def test_what_is_wrong_is_named(make_plain: Any, text: str, message: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("swept", "text"),
+    [
+        ("product", "workloads.fork_join.depth=4"),
+        ("zip", "workloads.0.depth=banana"),  # the position means the same entry as the label
+    ],
+)
+def test_a_value_that_the_sweep_replaces_is_refused(make_plain: Any, swept: str, text: str) -> None:
+    """It was ignored without a word: every point of the sweep has a depth of its own."""
+    data = make_plain(sweep={swept: {"workloads.fork_join.depth": [2, 3]}})
+    key = rf"sweep\.{swept}\.workloads\.fork_join\.depth"
+    with pytest.raises(ConfigurationError, match=rf"--set {text}: found a value that .*{key} sets"):
+        changed(data, text)
+
+
+def test_an_entry_is_replaced_around_what_is_swept(make_plain: Any) -> None:
+    data = make_plain(sweep={"product": {"workloads.fork_join.depth": [2, 3]}})
+    assert changed(data, "workloads.fork_join.degree=3")["workloads"][0]["degree"] == 3
+    whole = "workloads.fork_join={name: fork_join, degree: 4}"
+    assert changed(data, whole)["workloads"][0] == {"name": "fork_join", "degree": 4}
+
+
+def test_other_values_are_swept(make_plain: Any) -> None:
+    data = make_plain(sweep={"product": {"workloads.fork_join.depth": [2, 3]}})
+    other = changed(data, "sweep.product.workloads.fork_join.depth=[4]")
+    assert other["sweep"] == {"product": {"workloads.fork_join.depth": [4]}}
+    off = changed(data, "workloads.0.depth=4", "sweep=null")
+    assert off["workloads"][0]["depth"] == 4
+
+
 def test_a_sweep_is_added_by_its_dotted_key(make_plain: Any) -> None:
     data = changed(make_plain(), "sweep.product.workloads.fork_join.depth=[2, 3]")
     assert data["sweep"] == {"product": {"workloads.fork_join.depth": [2, 3]}}
