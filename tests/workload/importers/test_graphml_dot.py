@@ -110,7 +110,7 @@ def test_foreign_dot(tmp_path):
 
 def test_edge_to_an_undeclared_node_is_refused(tmp_path):
     path = _write(tmp_path / "d.dot", "digraph { a [size=1]; a -> ghost }")
-    with pytest.raises(GraphError, match="edge 'a' -> 'ghost': node 'ghost': found only"):
+    with pytest.raises(GraphError, match="edge 'a' -> 'ghost': node 'ghost': found no attr"):
         import_workload(path, **MAPPING)
 
 
@@ -227,3 +227,35 @@ def test_a_node_given_twice_is_refused(tmp_path):
     )
     with pytest.raises(GraphError, match=r"d\.graphml: node 'a': found twice, accepted: an id"):
         import_workload(_write(tmp_path / "d.graphml", text), **MAPPING)
+
+
+KEYS = """
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="w" for="node" attr.name="size" attr.type="double"><default>4</default></key>
+<key id="c" for="node" attr.name="class" attr.type="string"><default/></key>
+<key id="b" for="edge" attr.name="bytes" attr.type="int"><default>70</default></key>
+<key id="n" attr.name="name" attr.type="string"><default>chain</default></key>
+<graph edgedefault="directed">
+<node id="a"><data key="w">2</data></node><node id="b"/><node id="c"/>
+<edge source="a" target="b"/><edge source="b" target="c"><data key="b">5</data></edge>
+"""
+
+
+def test_defaults_of_graphml_keys_are_attributes(tmp_path):
+    """NetworkX reads them and applies none: node b was refused as one that is not declared.
+
+    A key without `for` is for everything, graph, nodes and edges.
+    """
+    path = _write(tmp_path / "d.graphml", KEYS + "</graph></graphml>")
+    workload = import_workload(path, edge_bytes="bytes", **MAPPING)
+    assert workload.name == "chain"
+    assert workload.graph.ops.tolist() == [[2.0, 4.0, 4.0]]
+    assert workload.graph.block_bytes.tolist() == [70, 5]
+    with pytest.raises(GraphError, match="node 'a': attribute 'class': found nothing"):
+        import_workload(path, task_class="class", **MAPPING)  # an empty default is empty
+
+
+def test_defaults_make_no_nodes(tmp_path):
+    edge = '<edge source="c" target="ghost"/></graph></graphml>'
+    with pytest.raises(GraphError, match="edge 'c' -> 'ghost': node 'ghost': found no attributes"):
+        import_workload(_write(tmp_path / "d.graphml", KEYS + edge), **MAPPING)
