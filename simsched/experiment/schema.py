@@ -66,7 +66,7 @@ class MachineEntry(Section):
     name : str
         A shipped machine or a YAML file.
     label : str, optional
-        What tables call it.
+        What tables call it; by default its name, of a file without directory and ending.
     workers : int, optional
         Number of workers; one per hardware thread by default.
     pinning : {"scatter", "compact"}
@@ -269,14 +269,25 @@ def labels(entries: list[Any]) -> list[str]:
 
 
 def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
-    """Return the label of an entry that has none: its name, for policies with the parameters."""
+    """Return the label of an entry that has none: its name, for policies with the parameters.
+
+    Files are called without directory and ending, so that keys of sweeps can name them.
+    """
     if isinstance(entry, WorkloadEntry):
         name = entry.name or str(entry.file)
-        stem = name.replace("\\", "/").rpartition("/")[2]
-        return stem.removesuffix(".gz").rpartition(".")[0] or stem
+        stem = _file_name(name).removesuffix(".gz")
+        return stem.rpartition(".")[0] or stem
     if isinstance(entry, PolicyEntry):
         return format_spec(entry.name, entry.parameters)
+    if entry.name.endswith((".yaml", ".yml")):
+        stem = _file_name(entry.name)
+        return stem.rpartition(".")[0] or stem
     return entry.name
+
+
+def _file_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def _comparable(value: object) -> Hashable:

@@ -49,6 +49,24 @@ def test_assignments_reach_every_part(make_plain: Any) -> None:
     assert data["machines"][0]["set"] == {"costs.steal": ["1 us", "2 us"]}
 
 
+def test_labels_with_dots_and_machines_in_files(make_plain: Any) -> None:
+    """A machine file is called without directory and ending, as graph files are."""
+    data = make_plain(
+        machines=["my/small.yaml", {"name": "b.yml", "label": "v1.5"}],
+        workloads=[{"file": "d.dot", "cost": "w"}],
+        policies=["pol.py"],
+    )
+    keys = ["machines.small.workers=2", "machines.v1.5.workers=3"]
+    keys += ["machines.v1.5.set.costs.pop=1 ns"]
+    data = changed(data, *keys, "workloads.d.cost=x", "policies.pol.py.n=4")
+    assert data["machines"] == [
+        {"name": "my/small.yaml", "workers": 2},
+        {"name": "b.yml", "label": "v1.5", "workers": 3, "set": {"costs.pop": "1 ns"}},
+    ]
+    assert data["workloads"] == [{"file": "d.dot", "cost": "x"}]
+    assert data["policies"] == [{"name": "pol.py", "n": 4}]
+
+
 def test_parameters_of_a_spec_are_kept(make_plain: Any) -> None:
     data = changed(make_plain(policies=["bats[sample_pages=8]"]), "policies.0.balancer=false")
     assert data["policies"][0] == {"name": "bats", "sample_pages": 8, "balancer": False}
