@@ -28,7 +28,8 @@ from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.policy.registry import policy_info
 from simsched.policy.user_file import is_file_spec
-from simsched.specs import format_spec
+from simsched.specs import format_spec, parse_spec
+from simsched.workload.graph_files import graph_file_spec, is_graph_file
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.yaml_reader import FieldError, Section
 
@@ -46,10 +47,41 @@ def machine_entry(data: object) -> object:
 
 
 def workload_entry(data: object) -> object:
-    """Accept ``name`` and ``name[key=value]`` for a workload, and parameters beside its name."""
+    """Accept ``name`` and ``name[key=value]`` for a workload, and parameters beside its name.
+
+    A name that ends as task graph files do is a file.
+    """
     data = {"name": data} if isinstance(data, str) else data
     gathered = gather(data, ("name", "file", "format", "label", "seed"), "name or file")
-    return from_spec("workload", gathered)
+    name = gathered.get("name")
+    if not isinstance(name, str) or "file" in gathered or not is_graph_file(name):
+        return from_spec("workload", gathered)
+    if name.rstrip().endswith("]"):
+        gathered = from_spec("workload", gathered)
+    options = dict(gathered["parameters"])
+    if "format" in options and "format" in gathered:
+        raise ValueError("parameter format: found in the name and beside it")
+    kept = {"format": options.pop("format", None), **gathered, "parameters": options}
+    file = kept.pop("name")
+    return {**kept, "file": file}
+
+
+def workload_named(text: str) -> WorkloadEntry:
+    """Return the entry of a preset, a generator or a task graph file, as the command line has it.
+
+    Raises
+    ------
+    ConfigurationError
+        Not ``NAME`` and not ``NAME[PARAMETER=VALUE, ...]``.
+    """
+    if not is_graph_file(text):
+        spec = parse_spec("workload", text)
+        return WorkloadEntry(name=spec.name, parameters=spec.params)
+    path, options = graph_file_spec(text)
+    format_name = options.pop("format", None)
+    return WorkloadEntry(
+        file=path, format=None if format_name is None else str(format_name), parameters=options
+    )
 
 
 def policy_entry(data: object) -> object:
@@ -89,7 +121,8 @@ class WorkloadEntry(Section):
     Parameters
     ----------
     name : str, optional
-        A preset or a generator; also with parameters, such as ``heat[rows=1024]``.
+        A preset or a generator; also with parameters, such as ``heat[rows=1024]``. A task graph
+        file, also with options, such as ``my.dot[cost=size, cost_unit=ops]``, stands for `file`.
     file : str, optional
         A task graph file instead; relative to the experiment's file.
     format : str, optional
