@@ -293,7 +293,7 @@ def check(
         str,
         typer.Argument(
             help="A machine, workload, experiment, measurement or claims file (YAML), or a task "
-            "graph file."
+            "graph file, also with options."
         ),
     ],
     as_json: JsonOption = False,

@@ -24,7 +24,7 @@ def export_command(
         str,
         typer.Argument(
             help="A run: a recording or events (.parquet), or a trace that can be imported. "
-            "A task graph: a preset, a generator, also with parameters, or a graph file.",
+            "A task graph: a preset, a generator or a graph file, also with parameters.",
             autocompletion=names.workload,
         ),
     ],
@@ -129,10 +129,9 @@ def _export_graph(source: str, target: Path, to: str | None) -> None:
 
 
 def _any_workload(name: str) -> Workload:
-    """Return the workload of a preset, generator or file."""
-    from simsched.experiment.inputs import GRAPH_SUFFIXES
-    from simsched.workload.importers import import_workload
+    """Return the workload of a preset, generator or file, whose name may end in anything."""
+    from simsched.workload.graph_files import graph_file_spec, read_graph_file
     from simsched.workload.presets import resolve_workload
 
-    is_file = Path(name).is_file() or name.endswith(GRAPH_SUFFIXES)
-    return import_workload(Path(name)) if is_file else resolve_workload(name)
+    path, options = graph_file_spec(name)
+    return read_graph_file(Path(path), options) if Path(path).is_file() else resolve_workload(name)

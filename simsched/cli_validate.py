@@ -80,6 +80,7 @@ def validate_command(
     if output is not None:
         raise ConfigurationError("--output: found with one run, accepted: with a set of runs")
     replays = _replay(measured, machine, policies or [None], runs, assignments or [])
+    warn(replays[0].warnings, quiet=quiet)  # they are the trace's, the same for every policy
     if as_json:
         documents = [found.as_json() for found in replays]
         print_json(documents[0] if len(documents) == 1 else {"replays": documents})

@@ -425,9 +425,16 @@ def _fail(document: Document, loc: KeyPath, entry: Any, error: SimschedError) ->
     text = str(error)
     inner: KeyPath = ("set",) if isinstance(entry, MachineEntry) else ()
     parameters = entry.set if isinstance(entry, MachineEntry) else entry.parameters
-    for key in parameters:
-        if f"'{key}'" in text or f" {key}:" in text or text.startswith(f"{key}:"):
-            loc = (*loc, *inner, key)
-            break
+    # Names that are suggested or accepted come behind the one that is wrong.
+    found = {key: _mentioned(str(key), text) for key in parameters}
+    wrong = min(found, key=lambda key: found[key], default=None)
+    if wrong is not None and found[wrong] < len(text):
+        loc = (*loc, *inner, wrong)
     parts = [document.where(loc), key_path(loc), text]
     raise type(error)(": ".join(part for part in parts if part)) from error
+
+
+def _mentioned(key: str, text: str) -> int:
+    """Return where a message first speaks of a key, its length where it does not."""
+    places = [f" {text}".find(f" {key}:"), text.find(f"'{key}'")]
+    return min((place for place in places if place >= 0), default=len(text))

@@ -12,7 +12,7 @@ from simsched.hardware.measure import number_of_runs
 from simsched.hardware.measure_schema import read_matrix
 from simsched.machine import check_machine, load_machine
 from simsched.machine.schema import MachineFile
-from simsched.workload.importers import import_workload
+from simsched.workload.graph_files import graph_file_spec, read_graph_file
 from simsched.workload.presets import Preset, load_preset, resolve_workload
 from simsched.yaml_reader import Document, read_document
 
@@ -26,7 +26,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     Parameters
     ----------
     name : str
-        The file.
+        The file; of a task graph also with options, such as ``my.dot[cost=size, cost_unit=ops]``.
 
     Returns
     -------
@@ -40,7 +40,9 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     """
     path = Path(name)
     if path.suffix not in {".yaml", ".yml"}:
-        workload = import_workload(path)
+        file, options = graph_file_spec(name)
+        path = Path(file)
+        workload = read_graph_file(path, options)
         graph = workload.graph
         return [f"{path}: task graph, {graph.n_tasks} tasks, {graph.n_edges} edges: correct"], []
     document = read_document(path)

@@ -10,7 +10,6 @@ from typing import Any
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cells import MEASURED
 from simsched.experiment.inputs import (
-    GRAPH_SUFFIXES,
     build_policy,
     machine_named,
     workload_source,
@@ -19,8 +18,8 @@ from simsched.experiment.schema import (
     DEFAULT_METRICS,
     Experiment,
     PolicyEntry,
-    WorkloadEntry,
     labels,
+    workload_named,
 )
 from simsched.specs import parse_spec
 from simsched.trace.metrics import metric_names
@@ -59,7 +58,7 @@ def choose(
     assignments = []
     made = [_try("machine", text, lambda text: machine_named(text, base)) for text in machines]
     for text in workloads:
-        _try("workload", text, lambda text: workload_source(WorkloadEntry(**_graph(text)), base))
+        _try("workload", text, lambda text: workload_source(workload_named(text), base))
     chosen = [_try("policy", text, _policy) for text in policies]
     if policies and experiment.baseline not in {None, *policies, *labels(chosen)}:
         assignments.append("baseline=null")
@@ -69,7 +68,7 @@ def choose(
         assignments.append(f"metrics={json.dumps(metrics or list(DEFAULT_METRICS))}")
     entries = {
         "machines": list(machines),
-        "workloads": [{"file": text} if _is_graph(text) else text for text in workloads],
+        "workloads": list(workloads),
         "policies": list(policies),
     }
     return assignments + [f"{key}={json.dumps(value)}" for key, value in entries.items() if value]
@@ -89,16 +88,3 @@ def _policy(text: str) -> PolicyEntry:
     entry = PolicyEntry(name=spec.name, parameters=spec.params)
     build_policy(entry)
     return entry
-
-
-def _is_graph(text: str) -> bool:
-    """Whether a workload is a task graph file."""
-    return text.endswith(GRAPH_SUFFIXES)
-
-
-def _graph(text: str) -> dict[str, Any]:
-    """Return the keys of a workload's entry."""
-    if _is_graph(text):
-        return {"file": text}
-    spec = parse_spec("workload", text)
-    return {"name": spec.name, "parameters": spec.params}

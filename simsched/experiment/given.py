@@ -21,10 +21,15 @@ from simsched.experiment.inputs import (
     machine_named,
     workload_source,
 )
-from simsched.experiment.schema import DEFAULT_METRICS, Experiment, WorkloadEntry
+from simsched.experiment.schema import (
+    DEFAULT_METRICS,
+    Experiment,
+    WorkloadEntry,
+    workload_named,
+)
 from simsched.machine.model import Machine
 from simsched.policy import Policy, changed_policy, policy_from_spec, spec_of
-from simsched.specs import format_spec, parse_spec
+from simsched.specs import format_spec
 from simsched.trace.metrics import metric_names
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.yaml_reader import Document, validate_document
@@ -125,8 +130,7 @@ def _workload(thing: Any) -> tuple[str, Source]:
         entry = WorkloadEntry(file=str(thing))
         return Path(thing).name.partition(".")[0], workload_source(entry, Path())
     if isinstance(thing, str):
-        name, parameters = parse_spec("workload", thing)
-        return thing, workload_source(WorkloadEntry(name=name, parameters=parameters), Path())
+        return thing, workload_source(workload_named(thing), Path())
     raise ConfigurationError(
         f"workload: found {_kind(thing)}, accepted a Workload, a TaskGraph, a name or a Path"
     )

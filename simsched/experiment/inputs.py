@@ -24,7 +24,8 @@ from simsched.policy import Policy, make_policy
 from simsched.resources import data_dir
 from simsched.units import parse_size, parse_time
 from simsched.workload.graph import Workload
-from simsched.workload.importers import import_workload, importers
+from simsched.workload.graph_files import read_graph_file
+from simsched.workload.importers import importers
 from simsched.workload.presets import Preset, list_presets, load_preset
 from simsched.workload.registry import (
     find_workload,
@@ -34,9 +35,7 @@ from simsched.workload.registry import (
 )
 from simsched.yaml_reader import validate
 
-MAX_ITERATIONS = 2**31 - 1
 CHANGED = "found another content than when the experiment began; run it again"
-GRAPH_SUFFIXES = (".json", ".graphml", ".dot", ".gv", ".csv", ".csv.gz", ".xml")
 
 
 def build_machine(entry: MachineEntry, base: Path) -> Machine:
@@ -204,17 +203,9 @@ class WorkloadSource:
                 raise ConfigurationError(f"workload generator {self.generator}: {CHANGED}")
             workload = make_workload(self.generator, self.parameters, self.seed)
             return workload if self.name == self.generator else replace(workload, name=self.name)
-        given = dict(self.parameters)
-        iterations = given.pop("iterations", 1)
-        if type(iterations) is not int or not 1 <= iterations <= MAX_ITERATIONS:
-            raise ConfigurationError(
-                f"{self.path}: iterations: found {iterations!r}, "
-                f"accepted a whole number, 1 to {MAX_ITERATIONS}"
-            )
         if file_digest(self.path) != self.origin:
             raise ConfigurationError(f"{self.path}: {CHANGED}")
-        workload = import_workload(self.path, self.format, **given)
-        return workload if iterations == 1 else replace(workload, iterations=iterations)
+        return read_graph_file(self.path, {**self.parameters, "format": self.format})
 
 
 @dataclass(frozen=True)
@@ -279,10 +270,7 @@ def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
     name = str(entry.name)
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if name not in presets and name not in generators:
-        message = unknown_name("workload", name, [*presets, *generators])
-        if name.endswith(GRAPH_SUFFIXES):
-            message += f"; a task graph file is written {{file: {name}}}"
-        raise ConfigurationError(message)
+        raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
     generator = name
     if name in presets:
         preset = _preset(name, _stamp(data_dir("workloads") / f"{name}.yaml"))

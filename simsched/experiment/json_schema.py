@@ -38,6 +38,7 @@ from simsched.machine.model import RuntimeCosts, cost_name
 from simsched.machine.schema import Costs, MachineFile
 from simsched.policy.registry import list_policies
 from simsched.resources import data_dir
+from simsched.workload.graph_files import SUFFIXES
 from simsched.workload.presets import Preset, list_presets, load_preset
 from simsched.workload.registry import Parameter, list_workloads
 
@@ -183,7 +184,8 @@ def _policy_name() -> Json:
 def _workload_name() -> Json:
     presets = {name: preset.description for name, preset in _presets().items()}
     generators = {item.name: item.summary for item in list_workloads()}
-    return _names({**presets, **generators}, _SPEC)
+    endings = "|".join(ending.removeprefix(".") for ending in SUFFIXES)
+    return _names({**presets, **generators}, _SPEC, rf"\.({endings})(\.gz)?$")
 
 
 def _program_name() -> Json:

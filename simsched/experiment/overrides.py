@@ -94,8 +94,8 @@ def apply_assignments(document: Document, assignments: list[str]) -> Document:
     Raises
     ------
     ConfigurationError
-        A key that does not exist, or a value that is not accepted there; the message names the
-        assignment.
+        A key that does not exist, a value that is not accepted there, or one that every point of
+        the sweep replaces; the message names the assignment.
     """
     if not assignments:
         return document
@@ -118,7 +118,29 @@ def apply_assignments(document: Document, assignments: list[str]) -> Document:
             failure = failure or error
     if failure is not None:
         raise failure
+    if isinstance(document, Changed):
+        _refuse_swept(document)
     return document
+
+
+def _refuse_swept(document: Changed) -> None:
+    """Refuse an assignment whose value the sweep replaces at every point, so that it is never used.
+
+    The two may spell the same place differently, with a label and with a position.
+    """
+    for part, swept in (document.data.get("sweep") or {}).items():
+        for key, values in swept.items():
+            where = f"{document.where(('sweep', part, key))}: sweep.{part}.{key}"
+            try:
+                loc = assign(copy.deepcopy(document.data), key, values[0], where)
+            except ConfigurationError:
+                return  # planning says what is wrong with the sweep
+            for place, text in document.assigned.items():
+                if place[: len(loc)] == loc:
+                    raise ConfigurationError(
+                        f"{text}: found a value that {where} sets at every point, accepted: a key "
+                        f"that is not swept, or the values to sweep: --set sweep.{part}.{key}=[...]"
+                    )
 
 
 def validate_data(data: object, where: str) -> Experiment:
@@ -163,14 +185,13 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath
         data[key] = value
         return (key,)
     if parts[0] in NAMED:
-        entry = _entry(data, parts[0], parts[1], where)
-        if len(parts) == 2:
+        entry, rest = _entry(data, parts[0], parts[1:], where)
+        if not rest:
             data[parts[0]][entry] = value
             return parts[0], entry
         target = _as_mapping(data[parts[0]][entry], parts[0])
         data[parts[0]][entry] = target
         above: KeyPath = (parts[0], entry)
-        rest = parts[2:]
     else:
         target, rest = _descend(data, parts[0], where), parts[1:]
         above = (parts[0],)
@@ -180,17 +201,19 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath
     return (*above, *_set(target, rest, value, where))
 
 
-def _entry(data: dict[str, Any], what: str, name: str, where: str) -> int:
-    """Return the position of an entry given by position or label."""
+def _entry(data: dict[str, Any], what: str, parts: list[str], where: str) -> tuple[int, list[str]]:
+    """Return the position of an entry given by position or label, and what follows it."""
     if isinstance(data[what], str | dict):
         data[what] = [data[what]]
     apart: dict[str, Any] = {"sweep": None, "baseline": None}
     experiment = validate_data({**data, **apart}, where)
     known = labels(getattr(experiment, what))
-    if name in known:
-        return known.index(name)
+    for length in range(len(parts), 0, -1):  # a label may contain dots, as pol.py does
+        if (label := ".".join(parts[:length])) in known:
+            return known.index(label), parts[length:]
+    name = parts[0]
     if name.isdigit() and int(name) < len(known):
-        return int(name)
+        return int(name), parts[1:]
     accepted = [*known, *map(str, range(len(known)))]
     raise ConfigurationError(f"{where}: {what}: {unknown_name('entry', name, accepted)}")
 

@@ -28,7 +28,8 @@ from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.policy.registry import policy_info
 from simsched.policy.user_file import is_file_spec
-from simsched.specs import format_spec
+from simsched.specs import format_spec, parse_spec
+from simsched.workload.graph_files import graph_file_spec, is_graph_file
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.yaml_reader import FieldError, Section
 
@@ -46,10 +47,41 @@ def machine_entry(data: object) -> object:
 
 
 def workload_entry(data: object) -> object:
-    """Accept ``name`` and ``name[key=value]`` for a workload, and parameters beside its name."""
+    """Accept ``name`` and ``name[key=value]`` for a workload, and parameters beside its name.
+
+    A name that ends as task graph files do is a file.
+    """
     data = {"name": data} if isinstance(data, str) else data
     gathered = gather(data, ("name", "file", "format", "label", "seed"), "name or file")
-    return from_spec("workload", gathered)
+    name = gathered.get("name")
+    if not isinstance(name, str) or "file" in gathered or not is_graph_file(name):
+        return from_spec("workload", gathered)
+    if name.rstrip().endswith("]"):
+        gathered = from_spec("workload", gathered)
+    options = dict(gathered["parameters"])
+    if "format" in options and "format" in gathered:
+        raise ValueError("parameter format: found in the name and beside it")
+    kept = {"format": options.pop("format", None), **gathered, "parameters": options}
+    file = kept.pop("name")
+    return {**kept, "file": file}
+
+
+def workload_named(text: str) -> WorkloadEntry:
+    """Return the entry of a preset, a generator or a task graph file, as the command line has it.
+
+    Raises
+    ------
+    ConfigurationError
+        Not ``NAME`` and not ``NAME[PARAMETER=VALUE, ...]``.
+    """
+    if not is_graph_file(text):
+        spec = parse_spec("workload", text)
+        return WorkloadEntry(name=spec.name, parameters=spec.params)
+    path, options = graph_file_spec(text)
+    format_name = options.pop("format", None)
+    return WorkloadEntry(
+        file=path, format=None if format_name is None else str(format_name), parameters=options
+    )
 
 
 def policy_entry(data: object) -> object:
@@ -66,7 +98,7 @@ class MachineEntry(Section):
     name : str
         A shipped machine or a YAML file.
     label : str, optional
-        What tables call it.
+        What tables call it; by default its name, of a file without directory and ending.
     workers : int, optional
         Number of workers; one per hardware thread by default.
     pinning : {"scatter", "compact"}
@@ -89,7 +121,8 @@ class WorkloadEntry(Section):
     Parameters
     ----------
     name : str, optional
-        A preset or a generator; also with parameters, such as ``heat[rows=1024]``.
+        A preset or a generator; also with parameters, such as ``heat[rows=1024]``. A task graph
+        file, also with options, such as ``my.dot[cost=size, cost_unit=ops]``, stands for `file`.
     file : str, optional
         A task graph file instead; relative to the experiment's file.
     format : str, optional
@@ -269,14 +302,25 @@ def labels(entries: list[Any]) -> list[str]:
 
 
 def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
-    """Return the label of an entry that has none: its name, for policies with the parameters."""
+    """Return the label of an entry that has none: its name, for policies with the parameters.
+
+    Files are called without directory and ending, so that keys of sweeps can name them.
+    """
     if isinstance(entry, WorkloadEntry):
         name = entry.name or str(entry.file)
-        stem = name.replace("\\", "/").rpartition("/")[2]
-        return stem.removesuffix(".gz").rpartition(".")[0] or stem
+        stem = _file_name(name).removesuffix(".gz")
+        return stem.rpartition(".")[0] or stem
     if isinstance(entry, PolicyEntry):
         return format_spec(entry.name, entry.parameters)
+    if entry.name.endswith((".yaml", ".yml")):
+        stem = _file_name(entry.name)
+        return stem.rpartition(".")[0] or stem
     return entry.name
+
+
+def _file_name(path: str) -> str:
+    """Return the last part of a path."""
+    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def _comparable(value: object) -> Hashable:

@@ -34,7 +34,8 @@ FloatArray = NDArray[np.float64]
 class Replay:
     """A measured run and its simulation.
 
-    Errors are relative: simulated minus measured, divided by measured.
+    Errors are relative: simulated minus measured, divided by measured. Where the starts of tasks
+    were inferred, not measured, everything that is called measured follows from the inference.
 
     Parameters
     ----------
@@ -66,6 +67,10 @@ class Replay:
         Kendall's rank correlation (tau-b) of the starts of tasks.
     used : tuple of str
         What the simulation was made from, as sentences.
+    inferred : bool
+        Whether starts are inferred: the trace does not say when tasks ran.
+    warnings : tuple of str
+        What the importer of the trace wants readers to know, such as tasks that were set aside.
     """
 
     name: str
@@ -86,6 +91,8 @@ class Replay:
     busy_worker_error: float | None
     order_tau: float
     used: tuple[str, ...]
+    inferred: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def pairs_in_order(self) -> float:
@@ -105,7 +112,7 @@ class Replay:
         title = f"{self.name}: {self.tasks:,} tasks on {self.workers} workers, {self.policy}"
         table = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left")
         table.add_column("quantity")
-        for name in ("measured", "simulated", "difference"):
+        for name in ("inferred" if self.inferred else "measured", "simulated", "difference"):
             table.add_column(name, justify="right")
         for cells in self._lines():
             table.add_row(*map(Text, cells))
@@ -319,6 +326,8 @@ def _compare(
         busy_worker_error=_worst_error(busy, like) if own else None,
         order_tau=_rank_correlation(*starts),
         used=used,
+        inferred=recording.inferred,
+        warnings=recording.warnings,
     )
 
 
@@ -372,6 +381,10 @@ def _circumstances(
     assert recording.workload is not None
     graph = recording.workload.graph
     found = []
+    if recording.inferred:
+        stated = recording.details.get("stated_makespan_s")
+        beside = "" if stated is None else f"; the file states a makespan of {stated:.5g} s"
+        found.append(f"Starts of tasks: inferred by the importer, not measured{beside}.")
     if graph.n_edges:
         found.append(f"Dependences: those of the graph ({graph.n_edges}).")
     if graph.arrival_ps.any():

@@ -14,7 +14,8 @@ from simsched.policy.base import Policy
 from simsched.policy.registry import make_policy, parse_policy_spec, policy_info
 from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.specs import parse_spec
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph_files import is_graph_file
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import find_workload
 
@@ -125,7 +126,7 @@ def policy_document(name: str) -> Document:
 
 
 def workload_document(name: str) -> Document:
-    """Return a preset, a generator or a spec: parameters with their values, and sizes.
+    """Return a preset, a generator, a spec or a graph file: parameters with values, and sizes.
 
     Raises
     ------
@@ -133,6 +134,9 @@ def workload_document(name: str) -> Document:
         The name or a parameter is unknown.
     """
     workload = resolve_workload(name)
+    if is_graph_file(name):
+        read = [{"name": key, "value": value} for key, value in workload.parameters.items()]
+        return {"name": name, "generator": None, "parameters": read, **_workload_sizes(workload)}
     name = parse_spec("workload", name).name
     preset = load_preset(name) if name in list_presets() else None
     chosen = find_workload(name if preset is None else preset.generator)
@@ -153,6 +157,13 @@ def workload_document(name: str) -> Document:
             }
             for parameter in chosen.parameters.values()
         ],
+        **_workload_sizes(workload),
+    }
+
+
+def _workload_sizes(workload: Workload) -> Document:
+    """Return how large a workload is."""
+    return {
         "iterations": workload.iterations,
         "initialisation": None if workload.init is None else _sizes(workload.init),
         "iteration": _sizes(workload.graph),

@@ -78,6 +78,17 @@ class Recording:
         """Number of workers."""
         return len(self.worker_names)
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its importer wants readers to know: the texts of ``details["warnings"]``."""
+        found = self.details.get("warnings")
+        return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
+
+    @property
+    def inferred(self) -> bool:
+        """Whether its importer has reckoned when tasks started, because the trace does not say."""
+        return str(self.details.get("starts", "")).startswith("inferred")
+
 
 def write_recording(path: Path, recording: Recording) -> None:
     """Write a recording as one Parquet file: events as rows, everything else as its metadata.

@@ -23,6 +23,7 @@ from simsched.errors import ConfigurationError, unknown_name
 from simsched.resources import data_dir
 from simsched.specs import parse_spec
 from simsched.workload.graph import Workload
+from simsched.workload.graph_files import graph_file_spec, is_graph_file, read_graph_file
 from simsched.workload.registry import (
     check_parameter,
     find_workload,
@@ -94,13 +95,13 @@ def load_preset(preset: str | Path) -> Preset:
 def resolve_workload(
     name: str | Path, params: Mapping[str, object] | None = None, seed: int = 0
 ) -> Workload:
-    """Return the workload of a preset or a generator.
+    """Return the workload of a preset, a generator or a task graph file.
 
     Parameters
     ----------
     name : str or Path
-        Name of a shipped preset or of a generator, also with parameters (``heat[rows=1024]``), or
-        the path of a preset file.
+        Name of a shipped preset, of a generator or of a task graph file, also with parameters
+        (``heat[rows=1024]``, ``my.dot[cost=size, cost_unit=ops]``), or the path of a preset file.
     params : mapping of str to object, optional
         Parameters that differ from those of the preset or from the generator's defaults.
     seed : int
@@ -117,6 +118,9 @@ def resolve_workload(
         Unknown name, a file that is not a preset, or a parameter that is not accepted.
     """
     if isinstance(name, str):
+        if is_graph_file(name):
+            path, options = graph_file_spec(name)
+            return read_graph_file(Path(path), {**options, **(params or {})})
         spec = parse_spec("workload", name)
         name, params = spec.name, {**spec.params, **(params or {})}
     presets, generators = list_presets(), [item.name for item in list_workloads()]

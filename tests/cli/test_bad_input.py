@@ -230,7 +230,7 @@ def edge(source: str, target: str) -> str:
     [
         (edge("a", "b") + edge("b", "a"), "2", r"cycle of 2 tasks: a -> b -> a; accepted an acycl"),
         (edge("a", "a"), "2", r"cycle of 1 tasks?: a -> a|self-loop"),
-        (edge("a", "c"), "2", r"edge 'a' -> 'c': node 'c': found only as an end"),
+        (edge("a", "c"), "2", r"edge 'a' -> 'c': node 'c': found no attributes, as where"),
         (edge("a", "b"), "nan", r"node 'b': attribute 'cost': found nan, accepted a finite"),
         (edge("a", "b"), "-1", r"node 'b': attribute 'cost': found -1.0, accepted .* at least 0"),
     ],

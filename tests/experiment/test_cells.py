@@ -57,6 +57,32 @@ def test_zip_sweep_goes_in_step(make_plain: Any) -> None:
     assert [tuple(cell.sweep.values()) for cell in found] == [(2, 1), (3, 2)]
 
 
+@pytest.mark.parametrize(
+    ("workload", "key", "message"),
+    [
+        # "did you mean 'tasks'" pointed at the tasks of line 3.
+        ("{name: chain, tasks: 5, label: c}", "task", "unknown parameter of workload chain 'task'"),
+        ("{file: g.dot, label: c, cost: w, cost_unit: s}", "cst", "unknown option .* 'cst'"),
+        ("{name: chain, label: c}", "tasks", "parameter 'tasks'|tasks:"),
+    ],
+)
+def test_a_wrong_parameter_in_a_sweep_is_found_there(
+    tmp_path: Path, workload: str, key: str, message: str
+) -> None:
+    (tmp_path / "g.dot").write_text("digraph { a [w=1] }")
+    lines = [
+        "name: x",
+        "machines: [toy_1fast_3slow]",
+        f"workloads: [{workload}]",
+        "policies: [cilk_a]",
+    ]
+    lines += [f"sweep: {{product: {{workloads.c.{key}: [-5]}}}}"]
+    (tmp_path / "z.yaml").write_text("\n".join(lines))
+    where = rf"z\.yaml:5: sweep\.product\.workloads\.c\.{key}: workloads\[0\]\.{key}: .*({message})"
+    with pytest.raises(SimschedError, match=where):
+        plan_experiment(load_experiment(tmp_path / "z.yaml")).check_workloads()
+
+
 def test_sweeping_one_policy_leaves_the_others_keys_alone(make_plain: Any) -> None:
     sweep = {"product": {"policies.cilk_a.placement": ["first_touch", "interleave"]}}
     found = cells(make_plain(sweep=sweep, seeds=1))

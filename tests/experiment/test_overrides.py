@@ -49,6 +49,24 @@ def test_assignments_reach_every_part(make_plain: Any) -> None:
     assert data["machines"][0]["set"] == {"costs.steal": ["1 us", "2 us"]}
 
 
+def test_labels_with_dots_and_machines_in_files(make_plain: Any) -> None:
+    """A machine file is called without directory and ending, as graph files are."""
+    data = make_plain(
+        machines=["my/small.yaml", {"name": "b.yml", "label": "v1.5"}],
+        workloads=[{"file": "d.dot", "cost": "w"}],
+        policies=["pol.py"],
+    )
+    keys = ["machines.small.workers=2", "machines.v1.5.workers=3"]
+    keys += ["machines.v1.5.set.costs.pop=1 ns"]
+    data = changed(data, *keys, "workloads.d.cost=x", "policies.pol.py.n=4")
+    assert data["machines"] == [
+        {"name": "my/small.yaml", "workers": 2},
+        {"name": "b.yml", "label": "v1.5", "workers": 3, "set": {"costs.pop": "1 ns"}},
+    ]
+    assert data["workloads"] == [{"file": "d.dot", "cost": "x"}]
+    assert data["policies"] == [{"name": "pol.py", "n": 4}]
+
+
 def test_parameters_of_a_spec_are_kept(make_plain: Any) -> None:
     data = changed(make_plain(policies=["bats[sample_pages=8]"]), "policies.0.balancer=false")
     assert data["policies"][0] == {"name": "bats", "sample_pages": 8, "balancer": False}
@@ -79,6 +97,36 @@ def test_what_is_wrong_is_named(make_plain: Any, text: str, message: str) -> Non
     with pytest.raises(ConfigurationError, match=message) as caught:
         changed(make_plain(), text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("swept", "text"),
+    [
+        ("product", "workloads.fork_join.depth=4"),
+        ("zip", "workloads.0.depth=banana"),  # the position means the same entry as the label
+    ],
+)
+def test_a_value_that_the_sweep_replaces_is_refused(make_plain: Any, swept: str, text: str) -> None:
+    """It was ignored without a word: every point of the sweep has a depth of its own."""
+    data = make_plain(sweep={swept: {"workloads.fork_join.depth": [2, 3]}})
+    key = rf"sweep\.{swept}\.workloads\.fork_join\.depth"
+    with pytest.raises(ConfigurationError, match=rf"--set {text}: found a value that .*{key} sets"):
+        changed(data, text)
+
+
+def test_an_entry_is_replaced_around_what_is_swept(make_plain: Any) -> None:
+    data = make_plain(sweep={"product": {"workloads.fork_join.depth": [2, 3]}})
+    assert changed(data, "workloads.fork_join.degree=3")["workloads"][0]["degree"] == 3
+    whole = "workloads.fork_join={name: fork_join, degree: 4}"
+    assert changed(data, whole)["workloads"][0] == {"name": "fork_join", "degree": 4}
+
+
+def test_other_values_are_swept(make_plain: Any) -> None:
+    data = make_plain(sweep={"product": {"workloads.fork_join.depth": [2, 3]}})
+    other = changed(data, "sweep.product.workloads.fork_join.depth=[4]")
+    assert other["sweep"] == {"product": {"workloads.fork_join.depth": [4]}}
+    off = changed(data, "workloads.0.depth=4", "sweep=null")
+    assert off["workloads"][0]["depth"] == 4
 
 
 def test_a_sweep_is_added_by_its_dotted_key(make_plain: Any) -> None:

@@ -397,6 +397,21 @@ def test_json_and_table(tmp_path: Path) -> None:
     assert "busy, worst worker" not in several
 
 
+def test_inferred_starts_are_not_called_measured() -> None:
+    """They were: a file that does not say when tasks ran seemed to have been met exactly."""
+    told = {"starts": "inferred (earliest)", "stated_makespan_s": 776.0, "warnings": ["a", "b"]}
+    found = replay(replace(CHAIN, details=told))
+    assert found.inferred
+    assert found.warnings == ("a", "b")
+    heading = shown(found).splitlines()[2].split()
+    assert heading == ["quantity", "inferred", "simulated", "difference"]
+    sentence = "Starts of tasks: inferred by the importer, not measured; the file states a makespan"
+    assert f"{sentence} of 776 s." in found.used
+    stated = replay(replace(CHAIN, details={"starts": "stated (executedAt)"}))
+    assert not stated.inferred
+    assert "measured" in shown(stated).splitlines()[2]
+
+
 def shown(found: Replay) -> str:
     stream = io.StringIO()
     Console(file=stream, width=120).print(found.table())

@@ -15,6 +15,7 @@ from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, TraceError, unknown_name
 from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
 from simsched.trace.recording import Recording
+from simsched.workload.importers._source import is_empty, read_head
 
 Read = Callable[..., Recording]
 F = TypeVar("F", bound=Read)
@@ -158,9 +159,11 @@ def recognise(path: Path, others: Sequence[str] = ()) -> str:
     Raises
     ------
     TraceError
-        There is no such path, or not exactly one format fits.
+        There is no such path, the file is empty, or not exactly one format fits.
     """
     _check_there(path)
+    if path.is_file() and is_empty(read_head(path)):
+        raise TraceError(f"{path}: found an empty file")
     known = trace_importers()
     fitting = [name for name, importer in known.items() if importer.recognises(path)]
     if len(fitting) == 1:

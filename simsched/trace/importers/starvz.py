@@ -105,6 +105,7 @@ def import_starvz(path: Path) -> Recording:
     aside = SetAside()
     if not path.is_dir():
         rows = read_rows(path, REQUIRED, OPTIONAL, aside)
+        _note_missing(path, rows, [DAG, LINKS], aside)
         return starpu_recording(StarpuTrace(path, path.name.partition(".")[0], rows, aside))
     files = [find(path, name) for name in (TASKS, STATES, DAG, LINKS, PLATFORM)]
     tasks, states, dag, links, platform = files
@@ -126,11 +127,23 @@ def import_starvz(path: Path) -> Recording:
         trace.pairs = list(zip(listed["Dependent"], listed["JobId"], strict=True))
         if links is not None:
             trace.messages = read_messages(links, aside)
+    absent = [name for name, file in ((DAG, dag), (LINKS, links)) if file is None]
+    _note_missing(path, rows, absent, aside)
     if platform is not None:
         trace.timings = Timings.read(platform, aside)
         trace.kinds = worker_kinds(platform)
     trace.details["files"] = [f.name for f in files if f is not None]
     return starpu_recording(trace)
+
+
+def _note_missing(path: Path, rows: pd.DataFrame, absent: list[str], aside: SetAside) -> None:
+    """Say so if tasks of several nodes come without what passed between these."""
+    nodes = set(rows["MPIRank"]) - {""}
+    if absent and len(nodes) > 1:
+        aside.note(
+            f"{path}: tasks of {len(nodes)} MPI ranks without {' and '.join(absent)} of StarVZ's "
+            "directory, which say which tasks wait for messages between them, and how long"
+        )
 
 
 def worker_kinds(path: Path) -> dict[str, str]:

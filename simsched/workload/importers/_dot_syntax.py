@@ -4,6 +4,10 @@ A small reader of our own, because the ones at hand need seconds for some thousa
 their errors and do not say in which file. It knows the whole grammar of
 graphviz.org/doc/info/lang.html: attribute defaults, subgraphs as ends of edges, ports (ignored),
 comments, quoted, concatenated and HTML strings. All attributes are strings.
+
+Numbers of DOT have no exponent: to the grammar ``1e6`` is the number 1 and then the name e6, about
+which Graphviz warns as a number that is badly delimited. Whoever writes that means something else,
+so a number that touches a letter, a digit or a point is refused; in quotation marks it is read.
 """
 
 from __future__ import annotations
@@ -22,7 +26,8 @@ TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n\f\v]+|//[^\n]*|/\*.*?\*/|(?:(?<=\n)|\A)\#[^\n]*)
       | (?P<quoted>"(?:[^"\\]|\\.)*")
       | (?P<edge>->|--)
-      | (?P<number>-?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?))
+      | (?P<number>-?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?![A-Za-z_0-9.\x80-\U0010ffff]))
+      | (?P<undelimited>-?\.?[0-9](?:[eE][+-]?[0-9]|[A-Za-z_0-9.\x80-\U0010ffff])*)
       | (?P<name>[A-Za-z_\x80-\U0010ffff][A-Za-z_0-9\x80-\U0010ffff]*)
       | (?P<mark>[{}\[\];,=:+])
     """,
@@ -238,6 +243,8 @@ def _tokens(text: str, source: str) -> Iterator[Token]:
                 found = shown(text[position : position + 20].splitlines()[0])
                 what = "a string that does not end" if text[position] == '"' else found
                 raise GraphError(f"{source}:{line}: found {what}, accepted DOT")
+            if match.lastgroup == "undelimited":
+                raise GraphError(_undelimited(match.group(), f"{source}:{line}"))
             end = match.end()
             token = _token(match, line)
         if end == -1:
@@ -259,6 +266,14 @@ def _token(match: re.Match[str], line: int) -> Token:
     if kind == "name" and text.lower() in KEYWORDS:
         return Token("keyword", text.lower(), line)
     return Token("id" if kind in ("name", "number") else kind, text, line)
+
+
+def _undelimited(text: str, where: str) -> str:
+    """Return the message for a number that something touches, such as an exponent."""
+    return (
+        f"{where}: found {shown(text)}, accepted a number of digits and one point, which in DOT "
+        "has no exponent; anything else in quotation marks"
+    )
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -99,7 +99,7 @@ def _ops_per_unit(mapping: Mapping, nodes: list[Attributes], source: str) -> flo
     if mapping.cost is None:
         raise GraphError(
             f"{source}: found a graph of another program; name the node attribute that is the cost "
-            f"with the option cost; accepted: {_names(nodes)}"
+            f"with the option cost, FILE[cost=NAME, cost_unit=UNIT]; accepted: {_names(nodes)}"
         )
     if all(mapping.cost not in found.values for found in nodes):
         raise GraphError(

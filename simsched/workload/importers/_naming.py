@@ -47,7 +47,7 @@ def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> N
 
 
 def check_ends(graph: nx.Graph[Any], key: str, source: str) -> None:
-    """Check that both ends of every edge are nodes that are described, not only mentioned there.
+    """Check that both ends of every edge are nodes with attributes, not only mentioned there.
 
     Parameters
     ----------
@@ -70,8 +70,9 @@ def check_ends(graph: nx.Graph[Any], key: str, source: str) -> None:
         for node in (u, v):
             if node in bare:
                 raise GraphError(
-                    f"{source}: edge {str(u)!r} -> {str(v)!r}: node {str(node)!r}: found only as "
-                    f"an end of edges, accepted a node with the attribute {key!r}"
+                    f"{source}: edge {str(u)!r} -> {str(v)!r}: node {str(node)!r}: found no "
+                    "attributes, as where a node is only an end of edges; accepted a node with the "
+                    f"attribute {key!r}"
                 )
 
 

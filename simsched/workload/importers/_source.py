@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import zlib
 from pathlib import Path
@@ -32,6 +33,8 @@ def read_text(path: Path) -> str:
 def read_head(path: Path) -> bytes:
     """Return the first bytes of a file, decompressed as far as they are readable gzip.
 
+    A mark of the byte order, which spreadsheets put before UTF-8, is left out.
+
     Parameters
     ----------
     path : Path
@@ -48,11 +51,24 @@ def read_head(path: Path) -> bytes:
     except OSError as error:
         raise _unreadable(path, error) from error
     if not head.startswith(GZIP_MAGIC):
-        return head
+        return head.removeprefix(codecs.BOM_UTF8)
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
+        found = unpacker.decompress(head, HEAD_BYTES)
     except zlib.error:
-        return b""
+        return head
+    return found.removeprefix(codecs.BOM_UTF8) if found or unpacker.eof else head
+
+
+def is_empty(head: bytes) -> bool:
+    """Say whether a file holds nothing but blanks.
+
+    Parameters
+    ----------
+    head : bytes
+        What :func:`read_head` returned.
+    """
+    return len(head) < HEAD_BYTES - len(codecs.BOM_UTF8) and not head.strip()
 
 
 def number(value: object, where: str, *, infinite: bool = False) -> float:

@@ -114,7 +114,34 @@ def write_networkx(graph: nx.Graph[Any], path: Path) -> None:
 
 
 class _Reader(nx.GraphMLReader):
-    """The reader of NetworkX, which lets a node that is given twice overwrite the first one."""
+    """The reader of NetworkX, which lets a node that is given twice overwrite the first one.
+
+    It also leaves the defaults of keys to whoever uses the graph; here they are attributes like
+    those that are written out, as http://graphml.graphdrawing.org/specification.html has it. What
+    is no node of the file, only an end of edges, gets none.
+    """
+
+    def find_graphml_keys(self, graph_element: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return keys and defaults, and keep the latter by what they are for."""
+        for default in graph_element.iter(f"{{{self.NS_GRAPHML}}}default"):
+            default.text = default.text or ""  # would be read as the text "None"
+        inherited: Any = super()
+        keys, defaults = inherited.find_graphml_keys(graph_element)
+        self.defaults = {
+            what: {
+                keys[key]["name"]: value
+                for key, value in defaults.items()
+                if keys[key]["for"] in (what, "all", None)
+            }
+            for what in ("graph", "node", "edge")
+        }
+        return keys, defaults
+
+    def decode_data_elements(self, graphml_keys: Any, obj_xml: Any) -> dict[str, Any]:
+        """Return the attributes of a graph, node or edge."""
+        inherited: Any = super()
+        what = obj_xml.tag.rpartition("}")[2]
+        return {**self.defaults[what], **inherited.decode_data_elements(graphml_keys, obj_xml)}
 
     def add_node(self, G: Any, node_xml: Any, *rest: Any) -> None:  # noqa: N803 (as inherited)
         """Add a node; refuse one that is there already."""

@@ -14,7 +14,7 @@ from typing import TypeVar
 from simsched.errors import ConfigurationError, GraphError, unknown_name
 from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
 from simsched.workload.graph import Workload
-from simsched.workload.importers._source import read_head
+from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.importers.measured import MeasuredWorkload
 
 Read = Callable[..., Workload | MeasuredWorkload]
@@ -192,6 +192,8 @@ def _recognise(path: Path, known: dict[str, Importer]) -> Importer:
     if len(by_suffix) == 1:
         return by_suffix[0]
     head = read_head(path)
+    if is_empty(head):
+        raise GraphError(f"{path}: found an empty file")
     candidates = by_suffix or known.values()
     fitting = [i for i in candidates if i.recognises is not None and i.recognises(head)]
     if len(fitting) == 1:

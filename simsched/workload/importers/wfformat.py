@@ -179,8 +179,9 @@ def _read_split(top: Value, version: str, size_unit: str | None) -> _Instance:
         if key in runs:
             raise GraphError(f"{run.where}: found task {key!r} a second time")
         runs[key] = run
-    tasks = [_split_task(entry, runs, sizes) for entry in specification.member("tasks").items()]
-    _check_unique(tasks)
+    entries = specification.member("tasks").items()
+    _check_unique([(entry.member("id").text(), entry) for entry in entries])
+    tasks = [_split_task(entry, runs, sizes) for entry in entries]
     if runs:
         key, run = next(iter(runs.items()))
         raise GraphError(f"{run.where}: found task {key!r}, which the specification does not have")
@@ -242,7 +243,7 @@ def _read_joint(top: Value, version: str, size_unit: str | None) -> _Instance:
         for file in entry.elements("files"):
             _joint_file(file, task, instance, size_unit, top, version)
         instance.tasks.append(task)
-    _check_unique(instance.tasks)
+    _check_unique([(task.key, task.place) for task in instance.tasks])
     return instance
 
 
@@ -307,15 +308,15 @@ def _program(run: Value) -> str:
     return match[1] if match else ""
 
 
-def _check_unique(tasks: list[_Task]) -> None:
-    """Check that no two tasks have the same id."""
-    first: dict[str, _Task] = {}
-    for task in tasks:
-        other = first.setdefault(task.key, task)
-        if other is not task:
+def _check_unique(entries: list[tuple[str, Value]]) -> None:
+    """Check that no two entries of tasks have the same id."""
+    first: dict[str, Value] = {}
+    for key, entry in entries:
+        other = first.setdefault(key, entry)
+        if other is not entry:
             raise GraphError(
-                f"{task.place.where}: found task {task.key!r} a second time, "
-                f"the first is {other.place.where.rpartition(': ')[2]}"
+                f"{entry.where}: found task {key!r} a second time, "
+                f"the first is {other.where.rpartition(': ')[2]}"
             )
 
 

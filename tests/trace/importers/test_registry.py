@@ -32,3 +32,19 @@ def test_what_cannot_be_told_is_refused(tmp_path, write):
         import_recording(path, "mir", clok="1 GHz")
     with pytest.raises(TraceError, match=r"neither rec\.tasks\.csv nor paje"):
         import_recording(tmp_path, "starvz")
+
+
+def test_a_csv_file_as_spreadsheets_save_it(write, events_of):
+    """The mark of the byte order before its first column hid the format."""
+    text = "JobId,StartTime,EndTime,WorkerId\n0_1,1.0,3.0,0\n"
+    plain = import_recording(write("plain.csv", text))
+    for name in ("m.csv", "m.csv.gz"):
+        marked = import_recording(write(name, "\ufeff" + text))
+        assert marked.details["format"] == "starvz"
+        assert events_of(marked) == events_of(plain)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.rec", "t.json", "t.csv.gz"])
+def test_an_empty_trace_is_called_empty(name, write):
+    with pytest.raises(TraceError, match=f"{name}: found an empty file$"):
+        import_recording(write(name, "\n"))

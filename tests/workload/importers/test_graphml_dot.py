@@ -77,6 +77,29 @@ def test_malformed_dot_names_file_and_line(text, message, tmp_path):
     assert str(caught.value).startswith(str(path))
 
 
+@pytest.mark.parametrize(
+    "number", ["1.5e3", "1e6", "2E+3", "-1e-6", "1.2.3", "0x10", "3ms", ".5e1"]
+)
+def test_a_number_that_is_not_one_of_dot_is_refused(number):
+    """It was cut off: the grammar makes two words of it, 1e6 was read as 1.
+
+    Numerals of https://graphviz.org/doc/info/lang.html: [-]?(.[0-9]+ | [0-9]+(.[0-9]*)?).
+    """
+    with pytest.raises(
+        GraphError, match=r"^x:2: found '.*', accepted a number of digits"
+    ) as caught:
+        parse_dot(f"digraph {{\n a [w={number}] }}", "x")
+    assert repr(number) in str(caught.value)
+    assert parse_dot(f'digraph {{ a [w="{number}"] }}', "x").nodes["a"]["w"] == number
+
+
+def test_numbers_of_dot_end_at_marks_and_arrows():
+    graph = parse_dot("digraph{1->2;-.5->3.[w=4.]1->.25/**/}", "x")
+    assert list(graph) == ["1", "2", "-.5", "3.", ".25"]
+    assert graph.edges["-.5", "3.", 0] == {"w": "4."}
+    assert parse_dot("graph{1--2}", "x").number_of_edges() == 1
+
+
 def test_foreign_dot(tmp_path):
     text = 'digraph daggen { 1 [size="1e9", alpha="0.2"] 2 [size=5] 1 -> 2 [size="2048"] }'
     workload = import_workload(_write(tmp_path / "d.dot", text), edge_bytes="size", **MAPPING)
@@ -87,7 +110,7 @@ def test_foreign_dot(tmp_path):
 
 def test_edge_to_an_undeclared_node_is_refused(tmp_path):
     path = _write(tmp_path / "d.dot", "digraph { a [size=1]; a -> ghost }")
-    with pytest.raises(GraphError, match="edge 'a' -> 'ghost': node 'ghost': found only"):
+    with pytest.raises(GraphError, match="edge 'a' -> 'ghost': node 'ghost': found no attr"):
         import_workload(path, **MAPPING)
 
 
@@ -204,3 +227,35 @@ def test_a_node_given_twice_is_refused(tmp_path):
     )
     with pytest.raises(GraphError, match=r"d\.graphml: node 'a': found twice, accepted: an id"):
         import_workload(_write(tmp_path / "d.graphml", text), **MAPPING)
+
+
+KEYS = """
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="w" for="node" attr.name="size" attr.type="double"><default>4</default></key>
+<key id="c" for="node" attr.name="class" attr.type="string"><default/></key>
+<key id="b" for="edge" attr.name="bytes" attr.type="int"><default>70</default></key>
+<key id="n" attr.name="name" attr.type="string"><default>chain</default></key>
+<graph edgedefault="directed">
+<node id="a"><data key="w">2</data></node><node id="b"/><node id="c"/>
+<edge source="a" target="b"/><edge source="b" target="c"><data key="b">5</data></edge>
+"""
+
+
+def test_defaults_of_graphml_keys_are_attributes(tmp_path):
+    """NetworkX reads them and applies none: node b was refused as one that is not declared.
+
+    A key without `for` is for everything, graph, nodes and edges.
+    """
+    path = _write(tmp_path / "d.graphml", KEYS + "</graph></graphml>")
+    workload = import_workload(path, edge_bytes="bytes", **MAPPING)
+    assert workload.name == "chain"
+    assert workload.graph.ops.tolist() == [[2.0, 4.0, 4.0]]
+    assert workload.graph.block_bytes.tolist() == [70, 5]
+    with pytest.raises(GraphError, match="node 'a': attribute 'class': found nothing"):
+        import_workload(path, task_class="class", **MAPPING)  # an empty default is empty
+
+
+def test_defaults_make_no_nodes(tmp_path):
+    edge = '<edge source="c" target="ghost"/></graph></graphml>'
+    with pytest.raises(GraphError, match="edge 'c' -> 'ghost': node 'ghost': found no attributes"):
+        import_workload(_write(tmp_path / "d.graphml", KEYS + edge), **MAPPING)

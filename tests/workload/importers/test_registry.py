@@ -55,6 +55,28 @@ def test_content_that_fits_nothing(tmp_path):
         import_workload(path)
 
 
+@pytest.mark.parametrize("empty", [b"", b" \n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
+def test_an_empty_file_is_called_empty(empty, tmp_path):
+    (tmp_path / "graph").write_bytes(empty)
+    with pytest.raises(GraphError, match=r"graph: found an empty file$"):
+        import_workload(tmp_path / "graph")
+
+
+@pytest.mark.parametrize("rest", [b"", b"\xff" * 30])
+def test_damaged_gzip_is_not_called_empty(rest, tmp_path):
+    header = gzip.compress(b"digraph {}")[:10]
+    (tmp_path / "graph").write_bytes(header + rest)
+    with pytest.raises(GraphError, match="contents of no known format"):
+        import_workload(tmp_path / "graph")
+
+
+def test_a_mark_of_the_byte_order_hides_no_format(tmp_path):
+    """Spreadsheets put it before UTF-8."""
+    (tmp_path / "graph").write_bytes(b"\xef\xbb\xbfdigraph { a [w=2] }")
+    graph = import_workload(tmp_path / "graph", cost="w", cost_unit="ops").graph
+    assert graph.ops.tolist() == [[2.0]]
+
+
 @pytest.mark.parametrize("suffix", [".graphml", ".xml", "", ".GraphML", ".graphml.gz"])
 def test_compressed_files_and_odd_suffixes(suffix, make_workload, assert_same, tmp_path):
     workload = make_workload(11)

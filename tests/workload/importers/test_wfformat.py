@@ -246,7 +246,7 @@ SPEC, RUN = ("workflow", "specification"), ("workflow", "execution")
         ((*SPEC, "tasks"), {}, "workflow.specification.tasks: found an object, accepted a list"),
         ((*SPEC, "tasks"), [], "found no tasks|which the specification does not have"),
         ((*SPEC, "tasks", 1, "id"), None, r"tasks\[1\]: found no key 'id'"),
-        ((*SPEC, "tasks", 1, "id"), "split_1", "found no run time|a second time"),
+        ((*SPEC, "tasks", 1, "id"), "split_1", r"tasks\[1\]: found task 'split_1' a second"),
         ((*SPEC, "tasks", 1, "parents"), None, r"tasks\[1\]: found no key 'parents'"),
         (
             (*SPEC, "tasks", 1, "parents"),
