@@ -103,8 +103,9 @@ def execute_on_cluster(
     for cell in cells:
         if not is_portable(cell):
             raise ConfigurationError(
-                f"policy {cell.policy}: found a class without a file, "
-                "accepted on a cluster: one in a file, or in an installed package"
+                f"policy {cell.policy}: found a class without a file, or a placement or workload "
+                f"({cell.workload}) of this process, accepted on a cluster: one in a file, or in "
+                "an installed package"
             )
     with _connected(address) as client:
         waiting, flight = WaitingCells(cells), _Flight(client, address, events is not None)

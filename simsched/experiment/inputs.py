@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 
 from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.fingerprint import content_key, file_digest, source_digest
+from simsched.experiment.fingerprint import content_key, file_digest, has_file, source_digest
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
@@ -26,6 +27,7 @@ from simsched.workload.importers import import_workload, importers
 from simsched.workload.presets import Preset, list_presets, load_preset
 from simsched.workload.registry import (
     find_workload,
+    is_found_anywhere,
     list_workloads,
     make_workload,
     resolve_parameters,
@@ -182,6 +184,16 @@ class WorkloadSource:
         parts = {"generator": self.generator, "seed": seed, "parameters": self.parameters}
         return {**parts, "origin": self.origin} if self.origin else parts
 
+    @property
+    def in_files(self) -> bool:
+        """Whether all that makes it was read from files, so that `content` tells all of it."""
+        return self.path is not None or has_file(_function(self.generator))
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process can build it."""
+        return self.path is not None or is_found_anywhere(self.generator)
+
     def build(self) -> Workload:
         """Return the workload; the last one built is kept.
 
@@ -229,6 +241,16 @@ class GivenWorkload:
 
     workload: Workload = field(repr=False)
     content: str
+
+    @property
+    def in_files(self) -> bool:
+        """Whether `content` tells all that makes it: its arrays do."""
+        return True
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process can have it: it is sent there."""
+        return True
 
     @property
     def path(self) -> None:
@@ -296,8 +318,14 @@ def _preset(name: str, _stamp: float) -> Preset:
 
 def _generator_origin(name: str) -> str:
     """Return a hash of a generator's code, nothing when it is the package's own."""
-    function = inspect.unwrap(find_workload(name).function)
+    function = _function(name)
     return "" if function.__module__.startswith("simsched.") else source_digest(function)
+
+
+def _function(name: str) -> Callable[..., Workload]:
+    """Return the function of a generator as it was written."""
+    function: Callable[..., Workload] = inspect.unwrap(find_workload(name).function)
+    return function
 
 
 def _suffix(path: Path) -> str:

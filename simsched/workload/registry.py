@@ -277,6 +277,19 @@ def find_workload(name: str) -> WorkloadGenerator:
     return _registered[name]
 
 
+def is_found_anywhere(name: str) -> bool:
+    """Return whether another process finds a generator by its name, as this one does.
+
+    Parameters
+    ----------
+    name : str
+        As registered. What a script or a notebook has registered is known to its process only.
+    """
+    packages = {point.module.partition(".")[0] for point in entry_points(group=ENTRY_POINT_GROUP)}
+    module = inspect.unwrap(find_workload(name).function).__module__
+    return module.partition(".")[0] in {"simsched", *packages}
+
+
 def make_workload(name: str, params: Mapping[str, object] | None = None, seed: int = 0) -> Workload:
     """Return a generated workload.
 
