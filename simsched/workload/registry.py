@@ -30,12 +30,13 @@ from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import import_modules, place_of, summary_of
+from simsched.formats import blamed, check_returned, import_modules, place_of, summary_of
 from simsched.units import parse_size
 from simsched.workload.graph import Workload
 
 ENTRY_POINT_GROUP = "simsched.workloads"
 MIB = 2**20
+_SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
 
 Generator = Callable[..., Workload]
 Function = TypeVar("Function", bound=Generator)
@@ -128,6 +129,21 @@ class Parameter:
         """Return whether a number, or a truth value, is finite and within bounds."""
         finite = isinstance(number, int) or math.isfinite(number)
         return finite and self.bounds.holds(number)
+
+    def read(self, text: str) -> object:
+        """Return the value that a text stands for where all values are written as text.
+
+        Raises
+        ------
+        ValueError
+            When it is not accepted; the message is for the user.
+        """
+        if self.type is str:
+            return self.check(text)
+        if self.optional and text == "null":
+            return None
+        value = _SWITCHES.get(text.lower()) if self.type is bool else _number(self.type, text)
+        return self.check(text if value is None else value)
 
 
 @dataclass(frozen=True)
@@ -311,12 +327,17 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
     ------
     ConfigurationError
         Unknown generator or parameter, or a value that is not accepted.
+    ExtensionError
+        The generator has raised an exception, or returned something else.
     """
     chosen = find_workload(name)
     given = resolve_parameters(chosen, params or {})
     if type(seed) is not int or seed < 0:
         raise ConfigurationError(f"workload {name}: seed: found {seed!r}, accepted 0 or more")
-    workload = chosen.function(seed, **given)
+    what = f"workload {name}"
+    with blamed(what, chosen.function):
+        workload = chosen.function(seed, **given)
+    check_returned(what, chosen.function, workload, Workload)
     return replace(workload, parameters={"generator": name, "seed": seed, **given})
 
 
@@ -407,6 +428,14 @@ def parameters_of(function: Callable[..., object]) -> dict[str, Parameter]:
             raise ValueError(f"{place_of(function)}: parameter {name} has no default")
         found[name] = _parameter(name, hints[name], item.default)
     return found
+
+
+def _number(kind: type, text: str) -> int | float | None:
+    """Return the number that a text says, None when it says none of that type."""
+    try:
+        return int(text) if kind is int else float(text)
+    except ValueError:
+        return None
 
 
 @cache
