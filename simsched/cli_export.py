@@ -131,8 +131,9 @@ def _export_graph(source: str, target: Path, to: str | None) -> None:
 def _any_workload(name: str) -> Workload:
     """Return the workload of a preset, generator or file."""
     from simsched.experiment.inputs import GRAPH_SUFFIXES
+    from simsched.user_code import is_file_spec
     from simsched.workload.importers import import_workload
     from simsched.workload.presets import resolve_workload
 
-    is_file = Path(name).is_file() or name.endswith(GRAPH_SUFFIXES)
+    is_file = (Path(name).is_file() and not is_file_spec(name)) or name.endswith(GRAPH_SUFFIXES)
     return import_workload(Path(name)) if is_file else resolve_workload(name)

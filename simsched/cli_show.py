@@ -88,13 +88,15 @@ def _write_drawing(path: Path, draw: Any) -> None:
         "show workload heat_16gb",
         "show workload 'heat[rows=1024, leaf_bytes=256 KiB]'",
         "show workload cholesky --json",
+        "show workload my_workload.py",
     ),
 )
 def show_workload(
     name: Annotated[
         str,
         typer.Argument(
-            help="A preset or a generator, also with parameters.", autocompletion=names.workload
+            help="A preset or a generator, also with parameters, or a .py file.",
+            autocompletion=names.workload,
         ),
     ],
     as_json: JsonOption = False,

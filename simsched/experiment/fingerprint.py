@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -132,9 +132,20 @@ def source_digest(thing: type | Callable[..., Any]) -> str:
     if thing.__module__.partition(".")[0] == "simsched":
         return content_key({"own": own})
     package = getattr(sys.modules.get(thing.__module__), "__package__", None) or ""
+    return _file_and_imports(file, package)
+
+
+def module_digest(module: ModuleType) -> str:
+    """Return a hash of the code of a module, see :func:`source_digest`."""
+    return _file_and_imports(Path(module.__file__ or ""), module.__package__ or "")
+
+
+def _file_and_imports(file: Path, package: str) -> str:
+    """Return a hash of a file outside the package and of all that it imports."""
     imports = user_imports(file, package)
     files = {name: file_digest(path) for name, path in imports.files.items()}
-    return content_key({"own": own, "imported": files, "versions": imports.versions()})
+    parts = {"imported": files, "versions": imports.versions()}
+    return content_key({"own": file_digest(file), **parts})
 
 
 def _compiled(thing: Any) -> Any:

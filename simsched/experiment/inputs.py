@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -15,13 +16,20 @@ import numpy as np
 
 from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.fingerprint import content_key, file_digest, has_file, source_digest
+from simsched.experiment.fingerprint import (
+    content_key,
+    file_digest,
+    has_file,
+    module_digest,
+    source_digest,
+)
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.policy import Policy, make_policy
 from simsched.resources import data_dir
 from simsched.units import parse_size, parse_time
+from simsched.user_code import is_file_spec, split_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.importers import import_workload, importers
 from simsched.workload.presets import Preset, list_presets, load_preset
@@ -147,7 +155,7 @@ class WorkloadSource:
     name : str
         Preset or generator; empty for a file.
     generator : str
-        The generator; empty for a file.
+        The generator, or ``FILE.py:NAME``; empty for a task graph file.
     path : Path or None
         Task graph file.
     format : str or None
@@ -181,13 +189,28 @@ class WorkloadSource:
         if self.path is not None:
             reader = self.format or _suffix(self.path)
             return {"file": self.origin, "format": reader, **self.parameters}
-        parts = {"generator": self.generator, "seed": seed, "parameters": self.parameters}
+        generator = self.generator.rpartition(":")[2]  # wherever its file may be
+        parts = {"generator": generator, "seed": seed, "parameters": self.parameters}
         return {**parts, "origin": self.origin} if self.origin else parts
 
     @property
     def in_files(self) -> bool:
         """Whether all that makes it was read from files, so that `content` tells all of it."""
         return self.path is not None or has_file(_function(self.generator))
+
+    @property
+    def file(self) -> Path | None:
+        """Task graph file, or the Python file of the generator when that is known by its path."""
+        in_file = is_file_spec(self.generator)
+        return split_file_spec(self.generator)[0] if in_file else self.path
+
+    def moved(self, file: Path) -> WorkloadSource:
+        """Return the workload with its file in another place."""
+        if self.path is not None:
+            return replace(self, path=file)
+        generator = f"{file}:{split_file_spec(self.generator)[1]}"
+        name = generator if self.name == self.generator else self.name
+        return replace(self, name=name, generator=generator)
 
     @property
     def portable(self) -> bool:
@@ -298,7 +321,12 @@ def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
         return WorkloadSource("", "", path, entry.format, parameters, file_digest(path))
     name = str(entry.name)
     presets, generators = list_presets(), [item.name for item in list_workloads()]
-    if name not in presets and name not in generators:
+    if is_file_spec(name):
+        file, chosen = split_file_spec(name)
+        beside = located(str(file), base)
+        file = (beside if is_there(beside) else file).absolute()
+        name = f"{file}:{find_workload(f'{file}:{chosen}' if chosen else str(file)).name}"
+    elif name not in presets and name not in generators:
         message = unknown_name("workload", name, [*presets, *generators])
         if name.endswith(GRAPH_SUFFIXES):
             message += f"; a task graph file is written {{file: {name}}}"
@@ -318,8 +346,14 @@ def _preset(name: str, _stamp: float) -> Preset:
 
 def _generator_origin(name: str) -> str:
     """Return a hash of a generator's code, nothing when it is the package's own."""
-    function = _function(name)
-    return "" if function.__module__.startswith("simsched.") else source_digest(function)
+    function, names = _function(name), find_workload(name).namespace
+    own = "" if function.__module__.startswith("simsched.") else source_digest(function)
+    if names.get("__name__", function.__module__) == function.__module__:
+        return own
+    maker = sys.modules.get(names["__name__"])  # a variant of a function of another module
+    if maker is None or maker.__name__.startswith("simsched."):
+        return own
+    return content_key({"function": own, "variant": module_digest(maker)})
 
 
 def _function(name: str) -> Callable[..., Workload]:
