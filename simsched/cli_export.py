@@ -130,8 +130,10 @@ def _export_graph(source: str, target: Path, to: str | None) -> None:
 
 def _any_workload(name: str) -> Workload:
     """Return the workload of a preset, generator or file, whose name may end in anything."""
+    from simsched.user_code import is_file_spec
     from simsched.workload.graph_files import graph_file_spec, read_graph_file
     from simsched.workload.presets import resolve_workload
 
     path, options = graph_file_spec(name)
-    return read_graph_file(Path(path), options) if Path(path).is_file() else resolve_workload(name)
+    is_graph = Path(path).is_file() and not is_file_spec(name)
+    return read_graph_file(Path(path), options) if is_graph else resolve_workload(name)

@@ -89,13 +89,14 @@ def _write_drawing(path: Path, draw: Any) -> None:
         "show workload 'heat[rows=1024, leaf_bytes=256 KiB]'",
         "show workload cholesky --json",
         "show workload 'my.dot[cost=size, cost_unit=ops]'",
+        "show workload my_workload.py",
     ),
 )
 def show_workload(
     name: Annotated[
         str,
         typer.Argument(
-            help="A preset, a generator or a task graph file, also with parameters.",
+            help="A preset, a generator or a task graph file, also with parameters, or a .py file.",
             autocompletion=names.workload,
         ),
     ],

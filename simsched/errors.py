@@ -42,6 +42,10 @@ class StalledError(SimschedError):
     """Nothing can ever proceed again although tasks remain."""
 
 
+class ExtensionError(SimschedError):
+    """A generator or importer has raised an exception that is not one of simsched's."""
+
+
 class HardwareError(SimschedError):
     """A program cannot be executed on this host, or not as asked."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.errors import ConfigurationError, ExtensionError, SimschedError, unknown_name
 
 
 @cache
@@ -70,3 +72,48 @@ def check_options(options: Iterable[str], name: str, accepted: tuple[str, ...]) 
     for option in options:
         if option not in accepted:
             raise ConfigurationError(unknown_name(f"option of format {name}", option, accepted))
+
+
+@contextmanager
+def blamed(what: str, function: Callable[..., Any]) -> Iterator[None]:
+    """Turn what the code of a generator or an importer raises into one message.
+
+    Parameters
+    ----------
+    what : str
+        Kind and name, for the message.
+    function : callable
+        What is called inside. The message names the last line of its file that was executed.
+
+    Raises
+    ------
+    ExtensionError
+        An exception that is neither simsched's own nor a lack of memory.
+    """
+    try:
+        yield
+    except (SimschedError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        frames = traceback.extract_tb(error.__traceback__)
+        own = [frame for frame in frames if code and frame.filename == code.co_filename]
+        last = (own or frames)[-1]
+        kind = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+        place = f"{last.filename}:{last.lineno}: {last.name}"
+        raise ExtensionError(f"{what}: {place}: {kind}") from error
+
+
+def check_returned(what: str, function: Callable[..., Any], found: object, kind: type) -> None:
+    """Check that a generator or an importer has returned what it has to.
+
+    Raises
+    ------
+    ExtensionError
+        Something else; the message says where the function is.
+    """
+    if not isinstance(found, kind):
+        code = inspect.unwrap(function).__code__
+        place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"
+        returned = "nothing" if found is None else f"a {type(found).__name__}"
+        raise ExtensionError(f"{what}: {place}: found {returned}, accepted a {kind.__name__}")

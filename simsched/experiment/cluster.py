@@ -103,8 +103,9 @@ def execute_on_cluster(
     for cell in cells:
         if not is_portable(cell):
             raise ConfigurationError(
-                f"policy {cell.policy}: found a class without a file, "
-                "accepted on a cluster: one in a file, or in an installed package"
+                f"policy {cell.policy}: found a class without a file, or a placement or workload "
+                f"({cell.workload}) of this process, accepted on a cluster: one in a file, or in "
+                "an installed package"
             )
     with _connected(address) as client:
         waiting, flight = WaitingCells(cells), _Flight(client, address, events is not None)
@@ -249,16 +250,17 @@ class _Flight:
 
 
 def _packed(cell: Cell, events: bool) -> tuple[Parcel, Path | None, Path | None]:
-    """Return a cell as it is sent, and the files of its policy and of its task graph."""
+    """Return a cell as it is sent, and the files of its policy and of its workload."""
     model, source = cell.policy_model, cell.workload_source
     file = policy = None
     if type(model).__module__.startswith("simsched_user_"):
         file = Path(inspect.getfile(type(model)))
         policy = file.name, type(model).__name__, model.parameters()
         cell = replace(cell, policy_model=None)  # type: ignore[arg-type] # `work` puts it back
-    if isinstance(source, WorkloadSource) and source.path is not None:
-        cell = replace(cell, workload_source=replace(source, path=Path(source.path.name)))
-    return Parcel(pickle.dumps(cell), policy, events), file, source.path
+    given = source.file if isinstance(source, WorkloadSource) else None
+    if isinstance(source, WorkloadSource) and given is not None:
+        cell = replace(cell, workload_source=source.moved(Path(given.name)))
+    return Parcel(pickle.dumps(cell), policy, events), file, given
 
 
 def work(code: str, data: bytes, policy: bytes | None, graph: bytes | None) -> Answer:
@@ -284,9 +286,10 @@ def work(code: str, data: bytes, policy: bytes | None, graph: bytes | None) -> A
             spec = f"{_placed(scratch, name, policy)}:{policy_class}"
             cell = replace(cell, policy_model=make_policy(spec, parameters))
         source = cell.workload_source
-        if isinstance(source, WorkloadSource) and source.path is not None and graph is not None:
-            path = _placed(scratch, source.path.name, graph)
-            cell = replace(cell, workload_source=replace(source, path=path))
+        file = source.file if isinstance(source, WorkloadSource) else None
+        if isinstance(source, WorkloadSource) and file is not None and graph is not None:
+            moved = source.moved(_placed(scratch, file.name, graph))
+            cell = replace(cell, workload_source=moved)
         check_policy(cell)
         if not parcel.events:
             return Answer(row=run_cell(cell))

@@ -13,9 +13,9 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.overrides import changed
 from simsched.experiment.schema import Experiment, labels
 from simsched.policy.registry import list_policies, parse_policy_spec
-from simsched.policy.user_file import is_file_spec
 from simsched.specs import split_outside
 from simsched.trace.waterfall import TimeParts, time_parts
+from simsched.user_code import is_file_spec
 from simsched.yaml_reader import Document, validate_document
 
 

@@ -8,7 +8,6 @@ import inspect
 import json
 import math
 import sys
-import sysconfig
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -18,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from simsched.errors import ConfigurationError
+from simsched.imports import user_imports
 from simsched.policy.base import Policy
+from simsched.policy.placement import PlacedPolicy, placement_rule
 
 #: Rooms whose code determines results; a change to any file in them makes stored rows obsolete.
 ROOMS = ("machine", "workload", "policy", "engine", "trace")
-_STANDARD = Path(sysconfig.get_path("stdlib"))
 NOT_DECISIVE = ("name", "description", "sources")
 
 
@@ -81,14 +81,22 @@ def policy_digest(policy: Policy) -> str:
     """Return a hash of a policy's class, of the files that define it, parameters and inputs.
 
     Where a file outside the package lies does not matter, its content does, and so does the content
-    of files that define classes from which the policy derives, and of what these files import from
-    the user's own modules.
+    of files that define classes from which the policy derives, of the file of the placement that
+    it names, and of what these files import from the user's own modules.
     """
     classes = [cls for cls in type(policy).__mro__ if cls is not object]
     sources = [source_digest(cls) for cls in classes]
     names = [cls.__qualname__ for cls in classes]
     parts = {"classes": names, "sources": sources, "parameters": policy.parameters()}
+    if isinstance(policy, PlacedPolicy):
+        parts["placement"] = source_digest(placement_rule(policy.placement))
     return content_key({**parts, "inputs": policy.inputs()})
+
+
+def is_in_files(policy: Policy) -> bool:
+    """Return whether all code of a policy was read from files, see :func:`has_file`."""
+    rule = placement_rule(policy.placement) if isinstance(policy, PlacedPolicy) else None
+    return has_file(type(policy)) and (rule is None or has_file(rule))
 
 
 def has_file(thing: type | Callable[..., Any]) -> bool:
@@ -111,19 +119,33 @@ def source_digest(thing: type | Callable[..., Any]) -> str:
     """Return a hash of the code that defines a class or a function.
 
     It is the content of the file and of what this imports from the same package or from the user's
-    own modules. What was typed into a notebook has no file; there it is the compiled code.
+    own modules, and the versions of installed packages among its imports. What was typed into a
+    notebook has no file; there it is the compiled code.
     """
-    module = sys.modules.get(thing.__module__)
     try:
         if not has_file(thing):
             raise OSError
-        own = [file_digest(Path(inspect.getfile(thing)))]
+        file = Path(inspect.getfile(thing))
+        own = file_digest(file)
     except (OSError, TypeError, ConfigurationError):
-        own = [thing.__module__, content_key({"code": _compiled(thing)})]
-    imported: dict[str, str] = {}
-    if module is not None and _package(module.__name__) != "simsched":
-        _collect(module, _package(module.__name__), imported)
-    return content_key({"own": own, "imported": sorted(imported.values())})
+        return content_key({"module": thing.__module__, "code": _compiled(thing)})
+    if thing.__module__.partition(".")[0] == "simsched":
+        return content_key({"own": own})
+    package = getattr(sys.modules.get(thing.__module__), "__package__", None) or ""
+    return _file_and_imports(file, package)
+
+
+def module_digest(module: ModuleType) -> str:
+    """Return a hash of the code of a module, see :func:`source_digest`."""
+    return _file_and_imports(Path(module.__file__ or ""), module.__package__ or "")
+
+
+def _file_and_imports(file: Path, package: str) -> str:
+    """Return a hash of a file outside the package and of all that it imports."""
+    imports = user_imports(file, package)
+    files = {name: file_digest(path) for name, path in imports.files.items()}
+    parts = {"imported": files, "versions": imports.versions()}
+    return content_key({"own": file_digest(file), **parts})
 
 
 def _compiled(thing: Any) -> Any:
@@ -140,33 +162,6 @@ def _plain_code(code: CodeType) -> Any:
     """Return compiled code without the place that it was compiled from."""
     inner = [_plain_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     return [code.co_code.hex(), inner, list(code.co_names)]
-
-
-def _collect(module: ModuleType, package: str, found: dict[str, str]) -> None:
-    """Add hashes of the files of modules that a module uses, by module's name."""
-    for value in list(vars(module).values()):
-        is_code = isinstance(value, type | FunctionType)
-        name = value.__name__ if isinstance(value, ModuleType) else ""
-        name = str(value.__module__) if is_code else name
-        other = sys.modules.get(name)
-        if other is None or other is module or name in found:
-            continue
-        file = Path(getattr(other, "__file__", None) or "")
-        if file.is_file() and (_package(name) == package or _is_users(file, name)):
-            found[name] = file_digest(file)
-            _collect(other, package, found)
-
-
-def _package(module: str) -> str:
-    """Return the outermost package of a module."""
-    return module.partition(".")[0]
-
-
-def _is_users(file: Path, module: str) -> bool:
-    """Return whether a module is neither of this package nor installed."""
-    installed = {"site-packages", "dist-packages"} & set(file.parts)
-    standard = file.is_relative_to(_STANDARD)
-    return _package(module) != "simsched" and not installed and not standard
 
 
 def file_digest(path: Path) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,19 +18,27 @@ from simsched.bounded import is_there
 from simsched.engine.processors import check_processors
 from simsched.engine.timings import timed
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.fingerprint import content_key, file_digest, source_digest
+from simsched.experiment.fingerprint import (
+    content_key,
+    file_digest,
+    has_file,
+    module_digest,
+    source_digest,
+)
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.policy import Policy, make_policy
 from simsched.resources import data_dir
 from simsched.units import parse_size, parse_time
+from simsched.user_code import is_file_spec, split_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
 from simsched.workload.importers import importers
 from simsched.workload.presets import Preset, list_presets, load_preset
 from simsched.workload.registry import (
     find_workload,
+    is_found_anywhere,
     list_workloads,
     make_workload,
     resolve_parameters,
@@ -146,7 +156,7 @@ class WorkloadSource:
     name : str
         Preset or generator; empty for a file.
     generator : str
-        The generator; empty for a file.
+        The generator, or ``FILE.py:NAME``; empty for a task graph file.
     path : Path or None
         Task graph file.
     format : str or None
@@ -180,8 +190,33 @@ class WorkloadSource:
         if self.path is not None:
             reader = self.format or _suffix(self.path)
             return {"file": self.origin, "format": reader, **self.parameters}
-        parts = {"generator": self.generator, "seed": seed, "parameters": self.parameters}
+        generator = self.generator.rpartition(":")[2]  # wherever its file may be
+        parts = {"generator": generator, "seed": seed, "parameters": self.parameters}
         return {**parts, "origin": self.origin} if self.origin else parts
+
+    @property
+    def in_files(self) -> bool:
+        """Whether all that makes it was read from files, so that `content` tells all of it."""
+        return self.path is not None or has_file(_function(self.generator))
+
+    @property
+    def file(self) -> Path | None:
+        """Task graph file, or the Python file of the generator when that is known by its path."""
+        in_file = is_file_spec(self.generator)
+        return split_file_spec(self.generator)[0] if in_file else self.path
+
+    def moved(self, file: Path) -> WorkloadSource:
+        """Return the workload with its file in another place."""
+        if self.path is not None:
+            return replace(self, path=file)
+        generator = f"{file}:{split_file_spec(self.generator)[1]}"
+        name = generator if self.name == self.generator else self.name
+        return replace(self, name=name, generator=generator)
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process can build it."""
+        return self.path is not None or is_found_anywhere(self.generator)
 
     def build(self) -> Workload:
         """Return the workload; the last one built is kept.
@@ -222,6 +257,16 @@ class GivenWorkload:
 
     workload: Workload = field(repr=False)
     content: str
+
+    @property
+    def in_files(self) -> bool:
+        """Whether `content` tells all that makes it: its arrays do."""
+        return True
+
+    @property
+    def portable(self) -> bool:
+        """Whether another process can have it: it is sent there."""
+        return True
 
     @property
     def path(self) -> None:
@@ -269,7 +314,12 @@ def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
         return WorkloadSource("", "", path, entry.format, parameters, file_digest(path))
     name = str(entry.name)
     presets, generators = list_presets(), [item.name for item in list_workloads()]
-    if name not in presets and name not in generators:
+    if is_file_spec(name):
+        file, chosen = split_file_spec(name)
+        beside = located(str(file), base)
+        file = (beside if is_there(beside) else file).absolute()
+        name = f"{file}:{find_workload(f'{file}:{chosen}' if chosen else str(file)).name}"
+    elif name not in presets and name not in generators:
         raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
     generator = name
     if name in presets:
@@ -286,8 +336,20 @@ def _preset(name: str, _stamp: float) -> Preset:
 
 def _generator_origin(name: str) -> str:
     """Return a hash of a generator's code, nothing when it is the package's own."""
-    function = inspect.unwrap(find_workload(name).function)
-    return "" if function.__module__.startswith("simsched.") else source_digest(function)
+    function, names = _function(name), find_workload(name).namespace
+    own = "" if function.__module__.startswith("simsched.") else source_digest(function)
+    if names.get("__name__", function.__module__) == function.__module__:
+        return own
+    maker = sys.modules.get(names["__name__"])  # a variant of a function of another module
+    if maker is None or maker.__name__.startswith("simsched."):
+        return own
+    return content_key({"function": own, "variant": module_digest(maker)})
+
+
+def _function(name: str) -> Callable[..., Workload]:
+    """Return the function of a generator as it was written."""
+    function: Callable[..., Workload] = inspect.unwrap(find_workload(name).function)
+    return function
 
 
 def _suffix(path: Path) -> str:

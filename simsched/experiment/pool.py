@@ -22,6 +22,7 @@ from simsched.experiment.fingerprint import code_digest
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
+from simsched.policy.placement import PlacedPolicy, placement_rule
 
 MAX_ATTEMPTS = 2
 
@@ -89,8 +90,15 @@ def available_cores() -> int:
 
 
 def is_portable(cell: Cell) -> bool:
-    """Return whether another process can import the cell's policy class."""
-    cls = type(cell.policy_model)
+    """Return whether another process has the code of a cell: policy, placement and workload."""
+    if not cell.workload_source.portable:
+        return False
+    policy, cls = cell.policy_model, type(cell.policy_model)
+    if isinstance(policy, PlacedPolicy):
+        module = placement_rule(policy.placement).__module__
+        # A file that is named for another policy of the experiment is not loaded there.
+        if not module.startswith("simsched.") and module != cls.__module__:
+            return False
     has_file = getattr(sys.modules.get(cls.__module__), "__file__", None) is not None
     return cls.__module__ != "__main__" and has_file and "<locals>" not in cls.__qualname__
 

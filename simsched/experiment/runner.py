@@ -13,7 +13,7 @@ from simsched.atomic import discard_abandoned, make_directory
 from simsched.experiment.cell_run import events_path
 from simsched.experiment.cells import Cell, PlannedExperiment, plan_experiment
 from simsched.experiment.cluster import execute_on_cluster
-from simsched.experiment.fingerprint import has_file
+from simsched.experiment.fingerprint import is_in_files
 from simsched.experiment.overrides import apply_assignments
 from simsched.experiment.pool import Listener, available_cores, execute
 from simsched.experiment.progress import Silent
@@ -236,7 +236,9 @@ def _stored(
     """Return the stored rows; where events are wanted, only those whose events are there too."""
     rows: dict[str, dict[str, Any]] = {}
     for cell in planned.cells:
-        if cell.key in rows or not has_file(type(cell.policy_model)):
+        if cell.key in rows or not (
+            is_in_files(cell.policy_model) and cell.workload_source.in_files
+        ):
             continue  # nobody knows what else the code in a notebook's cells uses
         if events is not None and not events_path(events, cell.key).exists():
             continue

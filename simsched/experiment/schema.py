@@ -27,8 +27,8 @@ from pydantic import BeforeValidator, Field, model_validator
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.policy.registry import policy_info
-from simsched.policy.user_file import is_file_spec
 from simsched.specs import format_spec, parse_spec
+from simsched.user_code import is_file_spec
 from simsched.workload.graph_files import graph_file_spec, is_graph_file
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.yaml_reader import FieldError, Section
@@ -121,8 +121,9 @@ class WorkloadEntry(Section):
     Parameters
     ----------
     name : str, optional
-        A preset or a generator; also with parameters, such as ``heat[rows=1024]``. A task graph
-        file, also with options, such as ``my.dot[cost=size, cost_unit=ops]``, stands for `file`.
+        A preset, a generator, or a Python file with one; also with parameters, such as
+        ``heat[rows=1024]``. A task graph file, also with options, such as
+        ``my.dot[cost=size, cost_unit=ops]``, stands for `file`.
     file : str, optional
         A task graph file instead; relative to the experiment's file.
     format : str, optional
@@ -308,6 +309,9 @@ def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
     """
     if isinstance(entry, WorkloadEntry):
         name = entry.name or str(entry.file)
+        path, _, chosen = name.rpartition(":")
+        if path and is_file_spec(name):
+            return chosen
         stem = _file_name(name).removesuffix(".gz")
         return stem.rpartition(".")[0] or stem
     if isinstance(entry, PolicyEntry):

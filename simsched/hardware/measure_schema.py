@@ -35,8 +35,8 @@ from simsched.policy.registry import (
     parse_policy_spec,
     policy_from_spec,
 )
-from simsched.policy.user_file import is_file_spec
 from simsched.resources import data_dir
+from simsched.user_code import is_file_spec
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.yaml_reader import Document, FieldError, Section, read_named, validate_document
 

@@ -5,7 +5,8 @@ A policy is found in one of three places:
 * a module of the package :mod:`simsched.policy` (every module is looked at; there is no list to
   extend),
 * a distribution that offers an entry point in the group ``simsched.policies``,
-* a file of the user: ``my_policy.py``, or ``my_policy.py:ClassName`` when it holds several.
+* a file of the user: ``my_policy.py``, or ``my_policy.py:NAME`` with the name of a class, or the
+  one under which the file registers a class or a preset.
 
 A *preset* is a named set of parameters of a registered class. Published systems that differ only in
 parameters are presets of one class.
@@ -21,14 +22,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError, PolicyError, SimschedError, unknown_name
 from simsched.policy.base import Policy
-from simsched.policy.user_file import is_file_spec, load_policy_class
+from simsched.policy.user_file import policy_classes
 from simsched.specs import Spec, parse_spec
+from simsched.user_code import is_file_spec, split_file_spec
 
 ENTRY_POINT_GROUP = "simsched.policies"
 MAX_FLOAT = 2**1023  #: whole numbers from there on may be no float
@@ -134,7 +136,7 @@ def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
     Parameters
     ----------
     name : str
-        Name of a policy or preset, or a file ``path.py`` or ``path.py:ClassName``.
+        Name of a policy or preset, or a file ``path.py`` or ``path.py:NAME``.
     params : mapping, optional
         Parameters; they override those of a preset. An int is accepted for a float.
 
@@ -157,11 +159,8 @@ def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
     ...
     simsched.errors.ConfigurationError: unknown policy 'batz'; did you mean 'bats'? accepted: ...
     """
-    given = dict(params or {})
-    if is_file_spec(name):
-        return _build(name, load_policy_class(name), given)
     info = policy_info(name)
-    return _build(name, info.cls, {**info.params, **given})
+    return _build(name, info.cls, {**info.params, **(params or {})})
 
 
 def policy_info(name: str) -> PolicyInfo:
@@ -170,7 +169,7 @@ def policy_info(name: str) -> PolicyInfo:
     Parameters
     ----------
     name : str
-        Name of a policy or preset, or a file ``path.py`` or ``path.py:ClassName``.
+        Name of a policy or preset, or a file ``path.py`` or ``path.py:NAME``.
 
     Returns
     -------
@@ -180,12 +179,32 @@ def policy_info(name: str) -> PolicyInfo:
     Raises
     ------
     ConfigurationError
-        For an unknown name.
+        For an unknown name, or a file that is wrong.
     """
     _discover()
+    if is_file_spec(name):
+        return _info_of_file(name)
     if name not in _known:
         raise ConfigurationError(unknown_name("policy", name, _known))
     return _known[name]
+
+
+def _info_of_file(spec: str) -> PolicyInfo:
+    """Return what is known about a policy or preset of a file."""
+    classes, (path, name) = policy_classes(spec), split_file_spec(spec)
+    if not name and len(classes) > 1:
+        accepted = f"{path.name}:NAME with {sorted(classes)}"
+        raise ConfigurationError(f"{path.resolve()}: found several policies, accepted {accepted}")
+    named = {n: info for n, info in _known.items() if info.cls in classes.values()}
+    if name in named:
+        return replace(named[name], name=spec, family="")
+    cls = classes.get(name) if name else next(iter(classes.values()))
+    if cls is None:
+        what = unknown_name("policy class or preset", name, [*classes, *named])
+        raise ConfigurationError(f"{path.resolve()}: {what}")
+    doc = cls.__doc__ or ""
+    about = _first_sentence(doc), _section(doc, "References"), spec
+    return PolicyInfo(spec, cls, {}, "", *about)
 
 
 def list_policies() -> list[PolicyInfo]:

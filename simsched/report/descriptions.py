@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from simsched.docstrings import parameter_texts, summary
+from simsched.docstrings import parameter_texts
 from simsched.machine.model import Machine
 from simsched.policy.base import Policy
 from simsched.policy.registry import make_policy, parse_policy_spec, policy_info
-from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.specs import parse_spec
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.graph_files import is_graph_file
@@ -87,18 +86,14 @@ def policy_document(name: str) -> Document:
     name, given = parse_policy_spec(name)
     if given:
         make_policy(name, given)  # refuses what the policy does not accept
-    if is_file_spec(name):
-        cls, values = load_policy_class(name), given
-        about = {"description": summary(cls), "family": "", "references": "", "source": name}
-    else:
-        info = policy_info(name)
-        cls, values = info.cls, {**info.params, **given}
-        about = {
-            "description": info.description,
-            "family": info.family,
-            "references": info.references,
-            "source": info.source,
-        }
+    info = policy_info(name)
+    cls, values = info.cls, {**info.params, **given}
+    about = {
+        "description": info.description,
+        "family": info.family,
+        "references": info.references,
+        "source": info.source,
+    }
     texts = parameter_texts(cls)
     parameters = []
     for field in fields(cls):

@@ -15,7 +15,6 @@ from simsched.experiment.probes import probes
 from simsched.machine import list_machines, load_machine
 from simsched.policy.placement import list_placements
 from simsched.policy.registry import list_policies, make_policy, parse_policy_spec, policy_info
-from simsched.policy.user_file import is_file_spec, load_policy_class
 from simsched.report.descriptions import policy_figures
 from simsched.resources import data_dir
 from simsched.specs import parse_spec
@@ -125,15 +124,12 @@ def describe_policy(name: str) -> str:
     name, given = parse_policy_spec(name)
     if given:
         make_policy(name, given)  # refuses what the policy does not accept
-    if is_file_spec(name):
-        cls, params = load_policy_class(name), given
-        lines = [f"{cls.name or cls.__name__} ({name})", ""]
-    else:
-        info = policy_info(name)
-        cls, params = info.cls, {**info.params, **given}
-        lines = [f"{info.name} ({info.source})", ""]
-        if info.params:
-            lines = [f"{info.name}: {info.description}", f"Preset of {cls.name}:", ""]
+    info = policy_info(name)
+    cls, params = info.cls, {**info.params, **given}
+    lines = [f"{cls.name or cls.__name__} ({info.source})", ""]
+    if info.params:
+        preset = name.rpartition(":")[2]
+        lines = [f"{preset}: {info.description}", f"Preset of {cls.name}:", ""]
     lines += [inspect.cleandoc(cls.__doc__ or ""), "", "Values", "------"]
     for field in fields(cls):
         value = params.get(field.name, field.default)

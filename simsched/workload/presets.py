@@ -22,6 +22,7 @@ from pydantic import Field, model_validator
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.resources import data_dir
 from simsched.specs import parse_spec
+from simsched.user_code import is_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import graph_file_spec, is_graph_file, read_graph_file
 from simsched.workload.registry import (
@@ -100,8 +101,9 @@ def resolve_workload(
     Parameters
     ----------
     name : str or Path
-        Name of a shipped preset, of a generator or of a task graph file, also with parameters
-        (``heat[rows=1024]``, ``my.dot[cost=size, cost_unit=ops]``), or the path of a preset file.
+        Name of a shipped preset, of a generator or of a task graph file, or a Python file with a
+        generator, also with parameters (``heat[rows=1024]``, ``my.dot[cost=size, cost_unit=ops]``),
+        or the path of a preset file.
     params : mapping of str to object, optional
         Parameters that differ from those of the preset or from the generator's defaults.
     seed : int
@@ -125,7 +127,7 @@ def resolve_workload(
         name, params = spec.name, {**spec.params, **(params or {})}
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if isinstance(name, str) and name not in presets:
-        if name not in generators:
+        if name not in generators and not is_file_spec(name):
             raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
         return make_workload(name, params, seed)
     preset = load_preset(name)

@@ -1,7 +1,8 @@
 """Workload generators by name, with checked parameters.
 
 A generator is a plain function in a module of :mod:`simsched.workload.generators`, or one that
-another package names in its entry-point group ``simsched.workloads``::
+another package names in its entry-point group ``simsched.workloads``, or one in a file of the user,
+which is named by its path: ``my_workload.py``, or ``my_workload.py:NAME`` when there are several::
 
     @generator("name")
     def name(seed: int, *, tasks: Count = 1000, leaf_bytes: Size = 2 * MIB) -> Workload: ...
@@ -24,18 +25,20 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial, wraps
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import import_modules, place_of, summary_of
+from simsched.formats import blamed, check_returned, import_modules, place_of, summary_of
 from simsched.units import parse_size
+from simsched.user_code import is_file_spec, load_user_file, split_file_spec
 from simsched.workload.graph import Workload
 
 ENTRY_POINT_GROUP = "simsched.workloads"
 MIB = 2**20
+_SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
 
 Generator = Callable[..., Workload]
 Function = TypeVar("Function", bound=Generator)
@@ -129,6 +132,21 @@ class Parameter:
         finite = isinstance(number, int) or math.isfinite(number)
         return finite and self.bounds.holds(number)
 
+    def read(self, text: str) -> object:
+        """Return the value that a text stands for where all values are written as text.
+
+        Raises
+        ------
+        ValueError
+            When it is not accepted; the message is for the user.
+        """
+        if self.type is str:
+            return self.check(text)
+        if self.optional and text == "null":
+            return None
+        value = _SWITCHES.get(text.lower()) if self.type is bool else _number(self.type, text)
+        return self.check(text if value is None else value)
+
 
 @dataclass(frozen=True)
 class WorkloadGenerator:
@@ -148,6 +166,8 @@ class WorkloadGenerator:
         Parameters of a small instance, for checks that run every generator.
     place : str
         Where it has got its name.
+    namespace : dict of str to object
+        Global names of the module that has registered it.
     """
 
     name: str
@@ -156,6 +176,7 @@ class WorkloadGenerator:
     summary: str
     small: dict[str, object]
     place: str
+    namespace: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 _registered: dict[str, WorkloadGenerator] = {}
@@ -186,7 +207,8 @@ def generator(
     """
 
     def register(function: Function) -> Function:
-        _register(name, function, summary_of(function), small, place_of(function))
+        names = inspect.unwrap(function).__globals__
+        _register(name, function, summary_of(function), small, place_of(function), names)
         return function
 
     return register
@@ -231,18 +253,23 @@ def variant(
     program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
     caller = sys._getframe(1)  # the function is the same for all its variants
     place = f"{caller.f_globals['__name__']}, line {caller.f_lineno}"
-    _register(name, program, summary, small, place)
+    _register(name, program, summary, small, place, caller.f_globals)
 
 
 def _register(
-    name: str, function: Generator, summary: str, small: Mapping[str, object] | None, place: str
+    name: str,
+    function: Generator,
+    summary: str,
+    small: Mapping[str, object] | None,
+    place: str,
+    names: dict[str, Any],
 ) -> None:
     """Add a generator to those that are known; the same one again when its module is reloaded."""
     taken = _registered.get(name)
     if taken is not None and taken.place != place:
         raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
     _registered[name] = WorkloadGenerator(
-        name, function, parameters_of(function), summary, dict(small or {}), place
+        name, function, parameters_of(function), summary, dict(small or {}), place, names
     )
 
 
@@ -264,17 +291,52 @@ def find_workload(name: str) -> WorkloadGenerator:
     Parameters
     ----------
     name : str
-        As registered.
+        As registered, or a file ``path.py`` or ``path.py:NAME``.
 
     Raises
     ------
     ConfigurationError
-        Unknown; the message lists the accepted names and the nearest.
+        Unknown, the message lists the accepted names and the nearest; or the file is wrong.
     """
     _discover()
+    if is_file_spec(name):
+        return _of_file(name)
     if name not in _registered:
         raise ConfigurationError(unknown_name("workload", name, _registered))
     return _registered[name]
+
+
+def _of_file(spec: str) -> WorkloadGenerator:
+    """Return the generator of a file."""
+    module, (path, name) = load_user_file("workload", spec), split_file_spec(spec)
+    found = {n: item for n, item in _registered.items() if item.namespace is vars(module)}
+    if not found:
+        raise ConfigurationError(
+            f"{path.resolve()}: found no workload, accepted a function below "
+            '@simsched.workload.registry.generator("NAME")'
+        )
+    if not name and len(found) > 1:
+        accepted = f"{path.name}:NAME with {sorted(found)}"
+        raise ConfigurationError(f"{path.resolve()}: found several workloads, accepted {accepted}")
+    if name and name not in found:
+        raise ConfigurationError(f"{path.resolve()}: {unknown_name('workload', name, found)}")
+    return found[name or next(iter(found))]
+
+
+def is_found_anywhere(name: str) -> bool:
+    """Return whether another process finds a generator by its name, as this one does.
+
+    Parameters
+    ----------
+    name : str
+        As registered, or a file. What a script or a notebook has registered is known to its
+        process only.
+    """
+    if is_file_spec(name):
+        return True
+    packages = {point.module.partition(".")[0] for point in entry_points(group=ENTRY_POINT_GROUP)}
+    module = inspect.unwrap(find_workload(name).function).__module__
+    return module.partition(".")[0] in {"simsched", *packages}
 
 
 def make_workload(name: str, params: Mapping[str, object] | None = None, seed: int = 0) -> Workload:
@@ -283,7 +345,7 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
     Parameters
     ----------
     name : str
-        Name of the generator.
+        Name of the generator, or a file ``path.py`` or ``path.py:NAME``.
     params : mapping of str to object, optional
         Parameters that differ from their defaults.
     seed : int
@@ -298,13 +360,18 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
     ------
     ConfigurationError
         Unknown generator or parameter, or a value that is not accepted.
+    ExtensionError
+        The generator has raised an exception, or returned something else.
     """
     chosen = find_workload(name)
     given = resolve_parameters(chosen, params or {})
     if type(seed) is not int or seed < 0:
         raise ConfigurationError(f"workload {name}: seed: found {seed!r}, accepted 0 or more")
-    workload = chosen.function(seed, **given)
-    return replace(workload, parameters={"generator": name, "seed": seed, **given})
+    what = f"workload {name}"
+    with blamed(what, chosen.function):
+        workload = chosen.function(seed, **given)
+    check_returned(what, chosen.function, workload, Workload)
+    return replace(workload, parameters={"generator": chosen.name, "seed": seed, **given})
 
 
 def make_small_workload(name: str) -> Workload:
@@ -394,6 +461,14 @@ def parameters_of(function: Callable[..., object]) -> dict[str, Parameter]:
             raise ValueError(f"{place_of(function)}: parameter {name} has no default")
         found[name] = _parameter(name, hints[name], item.default)
     return found
+
+
+def _number(kind: type, text: str) -> int | float | None:
+    """Return the number that a text says, None when it says none of that type."""
+    try:
+        return int(text) if kind is int else float(text)
+    except ValueError:
+        return None
 
 
 @cache

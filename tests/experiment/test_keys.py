@@ -14,10 +14,14 @@ from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.fingerprint import (
     _digest_of_rooms,
     content_key,
+    is_in_files,
     policy_digest,
     source_digest,
 )
+from simsched.experiment.inputs import WorkloadSource
+from simsched.experiment.pool import is_portable
 from simsched.policy import make_policy
+from simsched.policy.placement import _rules, first_touch
 from simsched.policy.random_stealing import RandomStealing
 from simsched.resources import data_dir
 from simsched.workload import registry
@@ -183,6 +187,128 @@ def test_a_module_that_a_policy_file_imports_counts(
         digests.add(policy_digest(make_policy(str(tmp_path / "mine.py"))))
     monkeypatch.delitem(sys.modules, "helper")
     assert len(digests) == 2
+
+
+# What a helper module can hand over, and where the import can stand: all of it decides what the
+# policy does, though only classes, functions and modules say where they come from.
+IMPORTS = {
+    "a constant": "from helper import NUMBER",
+    "everything": "from helper import *",
+    "inside a function": "def later():\n    from helper import NUMBER\n    return NUMBER",
+    "by its name as text": "import importlib\nfound = importlib.import_module('helper').NUMBER",
+    "through another": "from between import NUMBER",
+    "a module of a package": "from parts.deeper import NUMBER",
+    "relatively inside a package": "from parts import NUMBER",
+}
+
+
+@pytest.mark.parametrize("how", IMPORTS.values(), ids=IMPORTS)
+def test_whatever_a_policy_file_imports_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "between.py").write_text("from helper import NUMBER\n")
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").write_text("from .deeper import NUMBER\n")
+    mine = "from simsched.policy import Policy\nclass Mine(Policy):\n    pass\n"
+    digests = []
+    for number in (1, 2, 1):
+        for name in ("helper.py", "parts/deeper.py"):
+            (tmp_path / name).write_text(f"NUMBER = {number}\n")
+        (tmp_path / "unused.py").write_text(f"NUMBER = {len(digests)}\n")
+        (tmp_path / "mine.py").write_text(f"{how}\n{mine}")
+        for name in ("helper", "between", "parts", "parts.deeper"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        digests.append(policy_digest(make_policy(str(tmp_path / "mine.py"))))
+    for name in ("helper", "between", "parts", "parts.deeper"):
+        sys.modules.pop(name, None)
+    assert digests[0] == digests[2]
+    assert digests[0] != digests[1]
+
+
+def test_imported_modules_count_by_name_not_by_place_or_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two helpers that swap their contents swap what the policy does."""
+    mine = "from simsched.policy import Policy\nclass Mine(Policy):\n    pass\n"
+    digests = []
+    for folder, first in (("one", 1), ("two", 1), ("swapped", 2)):
+        place = tmp_path / folder
+        place.mkdir()
+        with monkeypatch.context() as patched:
+            patched.syspath_prepend(place)
+            (place / "first_helper.py").write_text(f"NUMBER = {first}\n")
+            (place / "second_helper.py").write_text(f"NUMBER = {3 - first}\n")
+            lines = ["import first_helper", "import second_helper"]
+            (place / "mine.py").write_text("\n".join([*lines, mine]))
+            digests.append(policy_digest(make_policy(str(place / "mine.py"))))
+        for name in ("first_helper", "second_helper"):
+            sys.modules.pop(name)
+    assert digests[0] == digests[1]
+    assert digests[0] != digests[2]
+
+
+def test_the_version_of_an_installed_package_that_a_policy_file_imports_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "def later():\n    import scipy\nfrom simsched.policy import Policy\n"
+    (tmp_path / "mine.py").write_text(text + "class Mine(Policy):\n    pass\n")
+    before = policy_digest(make_policy(str(tmp_path / "mine.py")))
+    assert policy_digest(make_policy(str(tmp_path / "mine.py"))) == before
+    monkeypatch.setattr("simsched.imports.version", lambda name: "0.1")
+    assert policy_digest(make_policy(str(tmp_path / "mine.py"))) != before
+
+
+PLACED = """
+from simsched.policy.placement import placement, placement_rule
+@placement("test_keys_mine")
+def mine(view):
+    return placement_rule("{rule}")(view)
+"""
+
+
+def test_the_code_of_a_placement_that_a_policy_names_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The policy ships, the placement is the user's: both determine the result."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    cilk, digests, portable = "cilk[placement=test_keys_mine]", [], []
+    for rule in ("all_dram", "interleave"):
+        (tmp_path / "own_placement.py").write_text(PLACED.format(rule=rule))
+        sys.modules.pop("own_placement", None)
+        importlib.invalidate_caches()
+        importlib.import_module("own_placement")
+        policy = make_policy("cilk", {"placement": "test_keys_mine"})
+        digests.append(policy_digest(policy))
+        data = {"machines": ["opteron48"], "workloads": ["chain"], "policies": [cilk]}
+        portable.append(is_portable(cells({"name": "x", "seeds": 1, **data})[0]))
+    sys.modules.pop("own_placement")
+    monkeypatch.delitem(_rules, "test_keys_mine")
+    assert digests[0] != digests[1]
+    assert portable == [False, False]  # a worker process would not know the placement
+    assert policy_digest(make_policy("cilk")) == policy_digest(make_policy("cilk"))
+
+
+def test_what_is_typed_in_is_not_taken_from_the_store(make_plain: Any) -> None:
+    """Nobody knows what else the code in a notebook's cells uses."""
+    names: dict[str, Any] = {"__name__": "__main__", "first_touch": first_touch}
+    exec("def typed(view):\n    return first_touch(view)", names)
+    exec("def generated(seed):\n    return None", names)
+    generator = registry.WorkloadGenerator("typed", names["generated"], {}, "", {}, "")
+    source = WorkloadSource("typed", "test_keys_typed", None, None, {}, "")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(_rules, "test_keys_typed", names["typed"])
+        patched.setitem(registry._registered, "test_keys_typed", generator)
+        assert not is_in_files(make_policy("cilk", {"placement": "test_keys_typed"}))
+        assert not source.in_files
+        assert not source.portable
+    assert is_in_files(make_policy("cilk"))
+    shipped = cells(make_plain())[0]
+    assert shipped.workload_source.in_files
+    assert is_portable(shipped)
 
 
 def test_a_policy_typed_into_a_notebook_counts_by_its_code() -> None:

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import pickle
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -223,6 +225,46 @@ class TestFiles:
         assert make_policy(str(path)).parameters()["depth"] == 77
         _known.pop("edited")
 
+    def test_its_presets_are_found_by_its_name(self, tmp_path: Path) -> None:
+        """They were known only after another name had loaded the file."""
+        path = tmp_path / "my_policy.py"
+        text = MINE.replace(
+            "\n@data", "\nfrom simsched.policy import preset, register\n@register('m')\n@data"
+        )
+        path.write_text(text + "preset('deep_m', Mine, 'Deep.', depth=9)\n")
+        assert make_policy(f"{path}:deep_m").parameters()["depth"] == 9
+        assert make_policy(f"{path}:deep_m", {"depth": 4}).parameters()["depth"] == 4
+        assert make_policy(f"{path}:m") == make_policy(f"{path}:Mine") == make_policy(str(path))
+        assert policy_info(f"{path}:deep_m").params == {"depth": 9}
+        with pytest.raises(
+            ConfigurationError, match="class or preset 'deepm'; did you mean 'deep_m'"
+        ):
+            make_policy(f"{path}:deepm")
+        for name in ("m", "deep_m"):
+            _known.pop(name)
+
+    def test_a_module_beside_it_can_be_imported(self, tmp_path: Path) -> None:
+        """Also after it has changed; both results would have the key of the new one."""
+        path = tmp_path / "my_policy.py"
+        path.write_text(
+            MINE.replace("param(2", "param(HELPED").replace(
+                "\n@data", "\nfrom test_beside_helper import HELPED\n@data"
+            )
+        )
+        for value in (5, 71):
+            (tmp_path / "test_beside_helper.py").write_text(f"HELPED = {value}\n")
+            assert make_policy(str(path)).parameters()["depth"] == value
+        (tmp_path / "other").mkdir()
+        (tmp_path / "other" / "test_beside_helper.py").write_text("HELPED = 6\n")
+        other = shutil.copy(path, tmp_path / "other")
+        with pytest.raises(
+            ConfigurationError, match=r"import of 'test_beside_helper': found .*give one"
+        ):
+            make_policy(str(other))
+        sys.modules.pop("test_beside_helper")
+        sys.path.remove(str(tmp_path))
+        sys.path.remove(str(tmp_path / "other"))
+
     def test_its_policies_pickle_into_other_processes(self, tmp_path: Path) -> None:
         path = tmp_path / "my_policy.py"
         path.write_text(MINE)
@@ -236,7 +278,7 @@ class TestFiles:
         [
             (None, "", "cannot be read: No such file"),
             ("x = 1", "", "found no policy"),
-            (MINE, ":Mien", "unknown policy class 'Mien'; did you mean 'Mine'"),
+            (MINE, ":Mien", "unknown policy class or preset 'Mien'; did you mean 'Mine'"),
             (
                 MINE + MINE.replace("Mine", "Other"),
                 "",

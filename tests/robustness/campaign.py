@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
-from simsched.errors import SimschedError
+from simsched.errors import ExtensionError, SimschedError
 from tests.robustness.mutate import Files
 from tests.robustness.readers import READERS, Hang, seeds_of, write
 
@@ -92,6 +92,8 @@ def attempt(
         finally:  # before anything else: the time is the reader's
             signal.setitimer(signal.ITIMER_PROF, 0)
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    except ExtensionError as error:  # a shipped reader has raised another exception: a finding
+        return place_of(error.__cause__ or error), error.__cause__ or error
     except SimschedError as error:
         return VARYING.sub("", str(error))[:200], error
     except (Exception, Hang) as error:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.errors import ConfigurationError, ExtensionError, GraphError
 from simsched.workload import TaskGraph, Workload, list_workloads, make_workload, registry
 from simsched.workload.builder import build_graph
 from simsched.workload.registry import (
@@ -246,3 +246,39 @@ def test_a_broken_entry_point_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "entry_points", lambda group: [Point()])
     with pytest.raises(ConfigurationError, match=r"theirs = their.module of group simsched.work"):
         registry._discover.__wrapped__()
+
+
+def test_an_exception_in_a_generator_becomes_one_message(
+    scratch: dict[str, WorkloadGenerator],
+) -> None:
+    """Exit code 1 and a traceback say that simsched is broken; here the generator is."""
+
+    @generator("test_dividing")
+    def test_dividing(seed: int, *, parts: int = 0) -> Workload:
+        """Divides by nothing."""
+        return build_graph([1.0 / parts])
+
+    line = inspect.getsourcelines(test_dividing)[1] + 3
+    expected = (
+        f"workload test_dividing: {__file__}:{line}: test_dividing: "
+        "ZeroDivisionError: float division by zero"
+    )
+    with pytest.raises(ExtensionError) as caught:
+        make_workload("test_dividing")
+    assert str(caught.value) == expected
+    with pytest.raises(ExtensionError, match="found a TaskGraph, accepted a Workload"):
+        make_workload("test_dividing", {"parts": 2})
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), GraphError("as it is"), MemoryError()])
+def test_errors_of_a_generator_that_say_enough_stay(
+    scratch: dict[str, WorkloadGenerator], error: BaseException
+) -> None:
+    @generator("test_raising")
+    def test_raising(seed: int) -> Workload:
+        """Raises."""
+        raise error
+
+    kept = ExtensionError if isinstance(error, SystemExit) else type(error)
+    with pytest.raises(kept):
+        make_workload("test_raising")

@@ -6,16 +6,24 @@ are found by walking the package, so that a new format is one new file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from simsched.bounded import is_there
 from simsched.errors import ConfigurationError, TraceError, unknown_name
-from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
+from simsched.formats import (
+    blamed,
+    check_name,
+    check_options,
+    check_returned,
+    import_modules,
+    summary_of,
+)
 from simsched.trace.recording import Recording
 from simsched.workload.importers._source import is_empty, read_head
+from simsched.workload.registry import Parameter, parameters_of
 
 Read = Callable[..., Recording]
 F = TypeVar("F", bound=Read)
@@ -33,11 +41,14 @@ class TraceImporter:
         Takes the path and the format's options by keyword, returns a recording.
     recognises : callable
         Takes the path of a file or directory and says whether it may have this format.
+    parameters : dict of str to Parameter
+        Its options: the reader's keyword-only parameters, as their annotations describe them.
     """
 
     name: str
     read: Read
     recognises: Callable[[Path], bool]
+    parameters: dict[str, Parameter]
 
     @property
     def summary(self) -> str:
@@ -47,7 +58,35 @@ class TraceImporter:
     @property
     def options(self) -> tuple[str, ...]:
         """Names of the options that the format accepts."""
-        return options_of(self.read)
+        return tuple(self.parameters)
+
+    def checked(self, options: Mapping[str, object]) -> dict[str, object]:
+        """Return options as the reader takes them; text stands for what its annotation says.
+
+        Parameters
+        ----------
+        options : mapping of str to object
+            Values by name.
+
+        Returns
+        -------
+        dict of str to object
+            The same with values of the types that the reader's annotations say.
+
+        Raises
+        ------
+        ConfigurationError
+            An option that the format does not have, or a value that it does not accept.
+        """
+        check_options(options, self.name, self.options)
+        found = {}
+        for key, value in options.items():
+            option = self.parameters[key]
+            try:
+                found[key] = option.read(value) if isinstance(value, str) else option.check(value)
+            except ValueError as error:
+                raise ConfigurationError(f"format {self.name}: option {key}: {error}") from error
+        return found
 
 
 _importers: dict[str, TraceImporter] = {}
@@ -72,13 +111,14 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
     Raises
     ------
     ValueError
-        The name is taken.
+        The name is taken, or a keyword-only parameter has no default or a type other than
+        ``str``, ``int``, ``float``, ``bool`` and ``Literal``, each possibly ``| None``.
     """
 
     def register(read: F) -> F:
         known = _importers.get(name)
         check_name(f"trace importer {name!r}", known.read if known else None, read)
-        _importers[name] = TraceImporter(name, read, recognises)
+        _importers[name] = TraceImporter(name, read, recognises, parameters_of(read))
         return read
 
     return register
@@ -110,7 +150,7 @@ def import_recording(
     format : str, optional
         Name of the format; by default it follows from the content.
     **options
-        Options of the format, see `TraceImporter.options`.
+        Options of the format, see `TraceImporter.parameters`; also as text, as on the command line.
 
     Returns
     -------
@@ -124,6 +164,8 @@ def import_recording(
         An unknown format or option.
     TraceError, GraphError
         The trace cannot be read, its format cannot be told or its contents are wrong.
+    ExtensionError
+        The importer has raised another exception.
     """
     source = Path(path)
     _check_there(source)
@@ -131,8 +173,10 @@ def import_recording(
     if format is not None and format not in known:
         raise ConfigurationError(unknown_name("format", format, known))
     chosen = known[recognise(source) if format is None else format]
-    check_options(options, chosen.name, chosen.options)
-    recording = chosen.read(source, **options)
+    given, what = chosen.checked(options), f"{source}: importer {chosen.name}"
+    with blamed(what, chosen.read):
+        recording = chosen.read(source, **given)
+    check_returned(what, chosen.read, recording, Recording)
     recording.details.setdefault("format", chosen.name)
     recording.details.setdefault("set_aside", {})
     recording.details.setdefault("warnings", [])
@@ -165,12 +209,18 @@ def recognise(path: Path, others: Sequence[str] = ()) -> str:
     if path.is_file() and is_empty(read_head(path)):
         raise TraceError(f"{path}: found an empty file")
     known = trace_importers()
-    fitting = [name for name, importer in known.items() if importer.recognises(path)]
+    fitting = [name for name, importer in known.items() if _fits(importer, path)]
     if len(fitting) == 1:
         return fitting[0]
     found = f"contents that fit {', '.join(fitting)}" if fitting else "contents of no known format"
     accepted = ", ".join(sorted([*known, *others]))
     raise TraceError(f"{path}: found {found}; accepted with an explicit format: {accepted}")
+
+
+def _fits(importer: TraceImporter, path: Path) -> bool:
+    """Return whether an importer says that a path may have its format."""
+    with blamed(f"{path}: importer {importer.name}", importer.recognises):
+        return importer.recognises(path)
 
 
 def _check_there(path: Path) -> None:

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.errors import ConfigurationError, GraphError, unknown_name
-from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
+from simsched.formats import (
+    blamed,
+    check_name,
+    check_options,
+    import_modules,
+    options_of,
+    summary_of,
+)
 from simsched.workload.graph import Workload
 from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.importers.measured import MeasuredWorkload
@@ -177,7 +184,8 @@ def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload 
         raise ConfigurationError(unknown_name("format", name, known))
     chosen = _recognise(path, known) if name is None else known[name]
     check_options(options, chosen.name, chosen.options)
-    result = chosen.read(path, **options)
+    with blamed(f"{path}: importer {chosen.name}", chosen.read):
+        result = chosen.read(path, **options)
     workload = result.workload if isinstance(result, MeasuredWorkload) else result
     try:
         workload.validate()

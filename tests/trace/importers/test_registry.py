@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import inspect
+from typing import Literal
+
 import pytest
 
-from simsched.errors import ConfigurationError, TraceError
-from simsched.trace.importers import import_recording, trace_importer, trace_importers
+from simsched.errors import ConfigurationError, ExtensionError, TraceError
+from simsched.trace.importers import import_recording, registry, trace_importer, trace_importers
 
 
 def test_every_importer_is_found_and_says_what_it_reads():
@@ -48,3 +51,83 @@ def test_a_csv_file_as_spreadsheets_save_it(write, events_of):
 def test_an_empty_trace_is_called_empty(name, write):
     with pytest.raises(TraceError, match=f"{name}: found an empty file$"):
         import_recording(write(name, "\n"))
+
+
+@pytest.fixture
+def given(monkeypatch, tmp_path):
+    """A format that keeps the options it gets."""
+    trace_importers()
+    monkeypatch.setattr(registry, "_importers", dict(registry._importers))
+    (tmp_path / "t.acme").write_text("acme")
+    found = {}
+
+    @trace_importer("acme", recognises=lambda path: path.suffix == ".acme")
+    def import_acme(
+        path,
+        *,
+        scale: float = 1.0,
+        first: int | None = None,
+        kept: bool = False,
+        name: str = "",
+        unit: Literal["us", "ms"] = "us",
+    ):
+        """Acme."""
+        found.update(scale=scale, first=first, kept=kept, name=name, unit=unit)
+        return scale / 0
+
+    found["line"] = inspect.getsourcelines(import_acme)[1] + 12
+    found["path"] = tmp_path / "t.acme"
+    return found
+
+
+def test_options_arrive_as_their_annotations_say(given):
+    with pytest.raises(ExtensionError) as caught:  # it divides by zero
+        import_recording(given["path"], scale="2", first="3", kept="yes", name="4", unit="ms")
+    assert str(caught.value) == (
+        f"{given['path']}: importer acme: {__file__}:{given['line']}: import_acme: "
+        "ZeroDivisionError: float division by zero"
+    )
+    options = [given[name] for name in ("scale", "first", "kept", "name", "unit")]
+    assert options == [2.0, 3, True, "4", "ms"]
+    assert [type(option) for option in options] == [float, int, bool, str, str]
+    with pytest.raises(ExtensionError):
+        import_recording(given["path"], scale=2, first="null")  # from Python
+    assert (given["scale"], given["first"]) == (2.0, None)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "accepted"),
+    [
+        ("scale", "two", "a finite number"),
+        ("first", "2.5", "a whole number"),
+        ("kept", "perhaps", "true or false"),
+        ("unit", "s", "us, ms"),
+        ("scale", [1.0], "a finite number"),
+    ],
+)
+def test_values_that_an_option_does_not_accept(given, option, value, accepted):
+    with pytest.raises(ConfigurationError, match=rf"^format acme: option {option}: .*{accepted}"):
+        import_recording(given["path"], **{option: value})
+    assert "scale" not in given
+
+
+def test_options_of_other_types_are_refused_at_registration(given):
+    def listed(path, *, columns: list[str] = []):  # noqa: B006
+        """Lists."""
+
+    def required(path, *, unit: str):
+        """Needs one."""
+
+    with pytest.raises(ValueError, match=r"parameter columns: type list\[str\] is not supported"):
+        trace_importer("listed", recognises=lambda path: False)(listed)
+    with pytest.raises(ValueError, match="parameter unit has no default"):
+        trace_importer("required", recognises=lambda path: False)(required)
+
+
+def test_what_an_importer_returns_is_checked(given):
+    def nothing(path):
+        """Returns nothing."""
+
+    trace_importer("nothing", recognises=lambda path: False)(nothing)
+    with pytest.raises(ExtensionError, match="found nothing, accepted a Recording"):
+        import_recording(given["path"], "nothing")

@@ -1,0 +1,148 @@
+"""Python files of users, which name a policy or a workload by their path."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from simsched.errors import ConfigurationError
+from simsched.imports import user_imports
+from simsched.limits import POLICY_FILES, policy_files_allowed
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A module, when the files that it was made from had changed last, and those beside it."""
+
+    module: ModuleType
+    changed: dict[Path, int]
+    beside: dict[str, Path]
+
+
+_loaded: dict[Path, _Loaded] = {}
+
+
+def is_file_spec(name: str) -> bool:
+    """Return whether a name means something in a file: ``path.py`` or ``path.py:NAME``.
+
+    Examples
+    --------
+    >>> is_file_spec("my_policy.py:Mine"), is_file_spec("bats")
+    (True, False)
+    """
+    path, _, tail = name.rpartition(":")
+    return name.endswith(".py") or (path.endswith(".py") and tail.isidentifier())
+
+
+def split_file_spec(spec: str) -> tuple[Path, str]:
+    """Return path and name of something in a file; the name is empty when none is given.
+
+    Examples
+    --------
+    >>> split_file_spec("here/two.py:mine")
+    (PosixPath('here/two.py'), 'mine')
+    """
+    path, name = (spec, "") if spec.endswith(".py") else spec.rsplit(":", 1)
+    return Path(path).expanduser(), name
+
+
+def load_user_file(what: str, spec: str) -> ModuleType:
+    """Return the module of a file; it runs again when it or a module beside it has changed.
+
+    Modules beside the file can be imported, also later inside of functions: its directory is added
+    at the end of ``sys.path``, so that they hide neither the standard library nor packages.
+
+    Parameters
+    ----------
+    what : str
+        Kind of thing that is looked for, for messages.
+    spec : str
+        See :func:`is_file_spec`.
+
+    Raises
+    ------
+    ConfigurationError
+        When the file is missing or does not run, or files are forbidden.
+    """
+    if not policy_files_allowed():
+        raise ConfigurationError(
+            f"{what} {spec!r}: found a file, accepted the name of a {what} ({POLICY_FILES}=no)"
+        )
+    path = split_file_spec(spec)[0].resolve()
+    known = _loaded.get(path)
+    if known is not None and _stamps(what, known.changed) == known.changed:
+        return known.module
+    for name, file in ({} if known is None else known.beside).items():
+        if getattr(sys.modules.get(name), "__file__", None) == str(file):
+            del sys.modules[name]
+    _stamps(what, [path])  # a missing file leaves no trace in `sys.path`
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    importlib.invalidate_caches()
+    module = _executed(path)
+    files = user_imports(path).files
+    _check_own(path, files)
+    beside = {name: file for name, file in files.items() if file.is_relative_to(path.parent)}
+    _loaded[path] = _Loaded(module, _stamps(what, [path, *beside.values()]), beside)
+    return module
+
+
+def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
+    """Return when files have changed last."""
+    found = {}
+    for path in files:
+        try:
+            found[path] = path.stat().st_mtime_ns
+        except OSError as error:
+            reason = f"{what} file cannot be read: {error.strerror}"
+            raise ConfigurationError(f"{path}: {reason}") from error
+    return found
+
+
+def _executed(path: Path) -> ModuleType:
+    """Return the module that a file makes."""
+    name = f"simsched_user_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        sys.modules.pop(name, None)
+        raise ConfigurationError(
+            f"{_where(path, error)}: {type(error).__name__}: {error}"
+        ) from error
+    return module
+
+
+def _check_own(path: Path, files: dict[str, Path]) -> None:
+    """Refuse an import that has found another file than the one of that name beside `path`.
+
+    A process has one module of a name. Which of two files it is would depend on what was loaded
+    first.
+    """
+    for name, found in files.items():
+        own = path.parent / f"{name}.py"
+        if "." not in name and own.is_file() and not own.samefile(found):
+            raise ConfigurationError(
+                f"{path}: import of {name!r}: found {found}, accepted: {own}; "
+                "give one of them another name"
+            )
+
+
+def _where(path: Path, error: Exception) -> str:
+    """Return file and line at which running the file has failed."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}" if line is None else f"{path}, line {line}"
