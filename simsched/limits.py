@@ -112,12 +112,12 @@ EDGES = Limit("edges", 50_000_000, "edges")
 WORKERS = Limit("workers", 65_536, "workers or cores")
 DOMAINS = Limit("domains", 256, "domains or memory nodes")
 
-#: The environment variable; "no" forbids policies from files.
+#: The environment variable; "no" forbids policies and workloads from files.
 POLICY_FILES = "SIMSCHED_POLICY_FILES"
 
 
 def policy_files_allowed() -> bool:
-    """Return whether a policy may be the path of a Python file, which is then executed.
+    """Return whether a policy or workload may be the path of a Python file, which is executed.
 
     Raises
     ------

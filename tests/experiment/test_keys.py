@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +342,101 @@ def test_a_generator_of_another_package_counts_by_its_code(
         found.append(cell)
     assert found[0].key != found[1].key
     assert source_digest(names["other"]) == found[1].workload_source.origin
+
+
+GENERATOR = """
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Workload
+from simsched.workload.registry import generator
+{more}
+
+@generator("{name}")
+def made(seed: int, *, tasks: int = 3):
+    '''Some tasks.'''
+    return Workload("{name}", build_graph([{ops}] * tasks))
+"""
+
+
+@pytest.fixture
+def own_generators() -> Iterator[None]:
+    registry.list_workloads()
+    before, places = dict(registry._registered), list(sys.path)
+    yield
+    registry._registered.clear()
+    registry._registered.update(before)
+    sys.path[:] = places
+
+
+def test_a_generator_file_counts_by_content_not_by_place(
+    make_plain: Any, tmp_path: Path, own_generators: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    found = []
+    for folder, ops in (("one", "1e6"), ("two", "1e6"), ("three", "2e6"), ("three", "1e6")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        text = GENERATOR.format(name="test_keys_made", ops=ops, more="")
+        (tmp_path / folder / "made.py").write_text(text)
+        registry._registered.pop("test_keys_made", None)  # two files of one process may not have it
+        cell = cells(make_plain(workloads=["made.py"], seeds=1), tmp_path / folder)[0]
+        assert cell.workload == "made"
+        assert is_portable(cell)
+        assert cell.workload_source.build().graph.ops.sum() == 3 * float(ops)
+        found.append(cell.key)
+    assert found[0] == found[1] == found[3]
+    assert found[0] != found[2]
+
+
+def test_what_a_generator_file_imports_counts_and_lies_beside_it(
+    make_plain: Any, tmp_path: Path, own_generators: None
+) -> None:
+    text = GENERATOR.format(name="test_keys_helped", ops="OPS", more="from keys_beside import OPS")
+    (tmp_path / "made.py").write_text(text)
+    found = []
+    for ops in (1.5, 22.25):
+        (tmp_path / "keys_beside.py").write_text(f"OPS = {ops}\n")
+        entry = {"name": "./made.py", "tasks": 2}
+        cell = cells(make_plain(workloads=[entry], seeds=1), tmp_path)[0]
+        assert cell.workload_source.build().graph.ops.sum() == 2 * ops
+        found.append(cell.key)
+    sys.modules.pop("keys_beside")
+    assert found[0] != found[1]
+
+
+def test_a_variant_in_a_file_of_a_shipped_function_counts(
+    make_plain: Any, tmp_path: Path, own_generators: None
+) -> None:
+    """What is bound in the file is no parameter and no code of the function."""
+    found = []
+    for depth in (2, 3):
+        (tmp_path / "made.py").write_text(
+            "from simsched.workload.generators.fork_join import fork_join\n"
+            "from simsched.workload.registry import variant\n"
+            "def shared(name, depth, seed, *, degree: int = 2):\n"
+            "    return fork_join(seed, depth=depth, degree=degree)\n"
+            "shared.__module__ = fork_join.__module__\n"
+            f"variant('test_keys_variant', shared, 'Deep.', {depth:2d})\n"
+        )
+        (tmp_path / "made.py").touch()
+        cell = cells(make_plain(workloads=["made.py"], seeds=1), tmp_path)[0]
+        found.append((cell.key, cell.workload_source.build().graph.n_tasks))
+    assert found[0][1] < found[1][1]
+    assert found[0][0] != found[1][0]
+
+
+def test_a_generator_file_is_built_from_where_it_was_moved_to(
+    make_plain: Any, tmp_path: Path, own_generators: None
+) -> None:
+    """Workers of a cluster get a copy of the file."""
+    (tmp_path / "elsewhere").mkdir()
+    text = GENERATOR.format(name="test_keys_moved", ops="4.0", more="")
+    (tmp_path / "made.py").write_text(text)
+    source = cells(make_plain(workloads=["made.py"], seeds=1), tmp_path)[0].workload_source
+    assert isinstance(source, WorkloadSource)
+    assert source.file == tmp_path / "made.py"
+    copy = tmp_path / "elsewhere" / "made.py"
+    copy.write_text(text)
+    registry._registered.pop("test_keys_moved")
+    moved = source.moved(copy)
+    assert moved.content == source.content
+    assert moved.build().graph.n_tasks == 3
+    assert moved._build().name == "test_keys_moved"
