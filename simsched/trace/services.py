@@ -119,7 +119,8 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
       faster than the device processes them, it grows with their number, and latencies with it.
     * `batch_utilization_percent` is the part of the time in which a batch kernel is being executed,
       from the start to the last end of a query, or to the last end of a batch job if that is
-      earlier.
+      earlier. It says nothing about the part of the device on which that is: a policy that keeps
+      one free for critical kernels can have 100 % and low `batch_kernels_per_s`.
     * `queue_percent` is the part of the latency in which tasks of queries wait: submitted, not
       begun.
     * `copy_in_s` is the mean time from the submission of a query's copy into the device to its end,
