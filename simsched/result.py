@@ -17,7 +17,9 @@ from simsched.experiment.claims_judge import Verdict
 from simsched.experiment.compare import chosen_cells
 from simsched.experiment.frames import (
     iterations_frame,
+    jobs_frame,
     runs_frame,
+    services_frame,
     with_units,
     workers_frame,
 )
@@ -121,6 +123,21 @@ class Result:
     def workers(self) -> pd.DataFrame:
         """One row per worker of every run: `busy_s`, `acquire_s` and `idle_s`."""
         return workers_frame(self.rows)
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """One row per MapReduce job of every run: `user`, `application`, `response_s` and others.
+
+        `arrival_s`, `maps_end_s` and `end_s` are times of the run, `maps` and `local_maps` counts;
+        `job` and `iteration` say which it is. ``jobs.groupby(["policy", "user"]).response_s`` is
+        the way to numbers per user.
+        """
+        return jobs_frame(self.rows)
+
+    @property
+    def services(self) -> pd.DataFrame:
+        """One row per service of every run on a shared accelerator: latencies of its queries."""
+        return services_frame(self.rows)
 
     @property
     def plot(self) -> Plots:

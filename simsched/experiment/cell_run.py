@@ -19,12 +19,14 @@ from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.trace.exporters import simulated_recording
+from simsched.trace.jobs import JobTimes, job_metrics
 from simsched.trace.metrics import run_metrics
 from simsched.trace.parquet import event_file
 from simsched.trace.recording import recording_metadata
 from simsched.trace.services import TaskTimes, service_metrics
 from simsched.trace.sink import EventSink, KeptEvents
 from simsched.workload.graph import Workload
+from simsched.workload.mapreduce_job import has_jobs
 
 Progress = Callable[[float], None]
 REPORT_EVERY_S = 0.2
@@ -71,7 +73,7 @@ def run_cell(
         workload = _built(cell)
         reset_peak_rss()
         with explained(policy, cell.policy), _sink(cell, events) as file:
-            times = _task_times(workload, file)
+            times = _times(cell, workload, file)
             begin = time.perf_counter()
             run = simulate(
                 cell.machine_model,
@@ -97,8 +99,10 @@ def run_cell(
         program=run.program,
         moved=moved,
     )
-    if times is not None:
+    if isinstance(times, TaskTimes):
         row |= service_metrics(run.workload, times)
+    elif times is not None:
+        row |= job_metrics(times)
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
     return row
@@ -112,11 +116,14 @@ def _built(cell: Cell) -> Workload:
         raise ModelError(NO_MEMORY) from error
 
 
-def _task_times(workload: Workload, file: EventSink | bool) -> TaskTimes | None:
-    """Return what collects the times of tasks where applications share a device."""
-    if workload.applications is None:
-        return None
-    return TaskTimes(workload.graph.n_tasks, None if isinstance(file, bool) else file)
+def _times(cell: Cell, workload: Workload, file: EventSink | bool) -> TaskTimes | JobTimes | None:
+    """Return what collects times where applications share a device, or the work is jobs."""
+    others = None if isinstance(file, bool) else file
+    if workload.applications is not None:
+        return TaskTimes(workload.graph.n_tasks, others)
+    if has_jobs(workload.graph):
+        return JobTimes(cell.machine_model, workload, others)
+    return None
 
 
 def _sink(cell: Cell, events: Path | None) -> AbstractContextManager[EventSink | bool]:

@@ -9,6 +9,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from simsched.trace.services import OF_SERVICE
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -93,8 +95,8 @@ def runs_frame(rows: Sequence[Row]) -> pd.DataFrame:
     Parameters
     ----------
     rows : sequence of mapping
-        One per run. Lists become frames of their own, see :func:`iterations_frame` and
-        :func:`workers_frame`.
+        One per run. Lists become frames of their own, see :func:`iterations_frame`,
+        :func:`workers_frame`, :func:`jobs_frame` and :func:`services_frame`.
     """
     import pandas as pd
 
@@ -179,4 +181,58 @@ def workers_frame(rows: Sequence[Row]) -> pd.DataFrame:
         for worker, (busy, acquire, idle) in enumerate(zip(*columns, strict=True)):
             times = {"busy_s": busy, "acquire_s": acquire, "idle_s": idle}
             found.append(identity | {"worker": worker} | times)
+    return with_units(pd.DataFrame(found))
+
+
+def jobs_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one row per MapReduce job of every run.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run; runs without jobs have no rows.
+
+    Returns
+    -------
+    DataFrame
+        Which run, `iteration`, `job` (in the order of their first tasks), `user`, `application`,
+        `arrival_s`, `maps_end_s`, `end_s`, `response_s` (from the arrival to the end), `maps`, and
+        `local_maps`: how many of these ran on a node with a replica of their split.
+    """
+    import pandas as pd
+
+    found = []
+    times, counts = ("arrival_s", "maps_end_s", "end_s"), ("maps", "local_maps")
+    for row, identity in zip(rows, identities(rows), strict=True):
+        numbers = row.get("job_iteration") or []
+        for index, number in enumerate(numbers):
+            one = {"iteration": number, "job": index - numbers.index(number)}
+            one |= {name: row[f"job_{name}"][index] for name in ("user", "application", *times)}
+            one["response_s"] = one["end_s"] - one["arrival_s"]
+            one |= {name: row[f"job_{name}"][index] for name in counts}
+            found.append(identity | one)
+    return with_units(pd.DataFrame(found))
+
+
+def services_frame(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one row per latency-critical service of every run on a shared accelerator.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        One per run; runs without queries have no rows.
+
+    Returns
+    -------
+    DataFrame
+        Which run, `service`, and of its queries that count: `queries`, `mean_latency_s`,
+        `p99_latency_s`, `max_latency_s`, `late_queries` and `misses_target`.
+    """
+    import pandas as pd
+
+    found = []
+    for row, identity in zip(rows, identities(rows), strict=True):
+        for index, service in enumerate(row.get("service_name") or ()):
+            of_service = {name: row[f"service_{name}"][index] for name in OF_SERVICE}
+            found.append(identity | {"service": service} | of_service)
     return with_units(pd.DataFrame(found))

@@ -37,6 +37,12 @@ class Late(SpeculativePolicy):
     none. Percentiles are interpolated; rates are compared among the tasks of one kind. As in
     Hadoop a task has run for 60 s before it is backed up.
 
+    With ``average_over=running``, the default, the threshold is that of the tasks that run at the
+    moment. The last of a kind to run has only its own rate to be compared with, is never below it,
+    and gets no backup however slow its node is; of two, the slower one may get one.
+    ``average_over=all`` also counts the rates of ended tasks and finds such a last straggler, as
+    Hadoop's code does.
+
     References
     ----------
     M. Zaharia et al., *Improving MapReduce performance in heterogeneous environments*, OSDI 2008.

@@ -66,6 +66,11 @@ class Samr(SpeculativePolicy):
     task. Tasks of different jobs have rates that cannot be compared: nodes are map slow or reduce
     slow in a job, too, and get no backups of its tasks. Both caps on stragglers are for all jobs.
 
+    As ``average_over=running``, the default, takes the average over the tasks that run, the last
+    task of its kind in a job equals it, is no straggler and gets no backup, however slow its node
+    is; tasks that are slow together hide each other likewise. ``average_over=all`` also counts the
+    rates of the tasks that have ended, and finds these.
+
     Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
     determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.
     The rates of tasks that have just begun mean nothing: tasks count from `least_running_s` on, one

@@ -33,6 +33,13 @@ class SpeedBalancing(ThreadScheduler):
     elsewhere, but the time of its last switch lets its core look slow. The interval is `balance_s`;
     no source states it.
 
+    The rule compares speeds, not what a pull would gain, and is made for more threads than cores. A
+    fast core therefore pulls the only thread of a core of half its clock: 1 and 1/2 are above and
+    below the mean. Two threads then run on it at 1/2 each, the other core without threads counts as
+    1/2 too, nobody is above the mean, and it stays idle. The source says nothing of cores without
+    threads; with the balancing of idle cores of Linux below it one would take the waiting thread
+    back, to be pulled again.
+
     References
     ----------
     S. Hofmeyr, C. Iancu, F. Blagojevic, *Load balancing on speed*, PPoPP 2010. Q. Chen, M. Guo,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from simsched.engine.paths import make_paths
 from simsched.machine.model import IntArray, Machine
 from simsched.trace.bounds import lower_bounds, traffic_bound_s
+from simsched.trace.jobs import JOB_METRICS
 from simsched.trace.schema import EventKind, Summary, Trace
 from simsched.trace.services import SERVICE_METRICS
 from simsched.workload.division import Division
@@ -185,7 +186,7 @@ def metric_names(machine: Machine) -> list[str]:
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
     services = SERVICE_METRICS if "copy_in" in machine.kinds else ()
-    return [*names, *_BOUNDS, *services]
+    return [*names, *_BOUNDS, *services, *JOB_METRICS]
 
 
 def _times(summary: Summary, machine: Machine) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from simsched.trace.schema import EventKind
 from simsched.trace.sink import Events, EventSink, InformedSink
+from simsched.workload.applications import Applications
 from simsched.workload.graph import Workload
 
 PS = 1e-12
-#: Columns of `service_metrics`; those of queries only where there are queries.
+#: Columns of `service_metrics` that are single numbers; those of queries only where there are some.
 SERVICE_METRICS = (
     "backlog_queries",
     "batch_kernels",
@@ -39,6 +40,15 @@ SERVICE_METRICS = (
     "queries_left_out",
     "queue_percent",
     "target_s",
+)
+#: What is also said of each service: of its queries that count.
+OF_SERVICE = (
+    "queries",
+    "mean_latency_s",
+    "p99_latency_s",
+    "max_latency_s",
+    "late_queries",
+    "misses_target",
 )
 NEVER = np.iinfo(np.int64).max
 
@@ -109,7 +119,8 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
       faster than the device processes them, it grows with their number, and latencies with it.
     * `batch_utilization_percent` is the part of the time in which a batch kernel is being executed,
       from the start to the last end of a query, or to the last end of a batch job if that is
-      earlier.
+      earlier. It says nothing about the part of the device on which that is: a policy that keeps
+      one free for critical kernels can have 100 % and low `batch_kernels_per_s`.
     * `queue_percent` is the part of the latency in which tasks of queries wait: submitted, not
       begun.
     * `copy_in_s` is the mean time from the submission of a query's copy into the device to its end,
@@ -117,6 +128,9 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
       tasks of queries are executed on the device.
     * `kernel_delays` is the mean number of batch kernels that end or run while a kernel of a query
       waits.
+    * All of these are over the queries of all services together. The columns that begin with
+      ``service_`` have one entry per service, in the order of the applications;
+      :func:`simsched.experiment.frames.services_frame` makes rows of them.
     """
     about, graph = workload.applications, workload.graph
     assert about is not None
@@ -132,6 +146,7 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
         horizon = min(horizon, int(ended.max()))
         seconds = latency[counted].astype(np.float64) * PS
         row |= _latency_columns(seconds, about.target_s)
+        row |= _service_columns(about, latency, counted)
         row["queries_left_out"] = about.n_queries - len(seconds)
         row["backlog_queries"] = _most_at_once(began, ended)
         waits = times.start_ps[mine] - times.ready_ps[mine]
@@ -179,6 +194,24 @@ def _latency_columns(seconds: NDArray[np.float64], target_s: float) -> dict[str,
         "late_queries": int((seconds > target_s).sum()),
         "misses_target": int(tail > target_s),
     }
+
+
+def _service_columns(
+    about: Applications, latency: NDArray[np.int64], counted: NDArray[np.bool_]
+) -> dict[str, Any]:
+    """Return a list over the services for each column on latencies."""
+    of_query = np.zeros(about.n_queries, np.int32)
+    mine = about.query >= 0
+    of_query[about.query[mine]] = about.of_task[mine]
+    services = np.unique(of_query).tolist()
+    rows = [
+        _latency_columns(
+            latency[counted & (of_query == number)].astype(np.float64) * PS, about.target_s
+        )
+        for number in services
+    ]
+    found: dict[str, Any] = {"service_name": [about.names[number] for number in services]}
+    return found | {f"service_{key}": [row[key] for row in rows] for key in OF_SERVICE}
 
 
 def _copy_columns(workload: Workload, times: TaskTimes, mine: NDArray[np.int64]) -> dict[str, Any]:

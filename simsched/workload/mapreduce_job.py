@@ -44,6 +44,7 @@ from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 from simsched.workload.registry import MIB, Cost, Count, Fraction, Size
 
 MAP, REDUCE = 0, 1  #: kinds of tasks
+ENDINGS = (".map", ".reduce")  #: of the names of their classes
 _LAST_OF_REDUCE = 3  # accesses of a reduce task after the copy phase: sort, read, write
 
 BUFFER_BYTES = int(200 * MIB * 0.70 * 0.66)  #: copied bytes that become one file, Hadoop 0.19
@@ -324,6 +325,20 @@ def single_job(
     return Workload(name, graph, iterations)
 
 
+def has_jobs(graph: TaskGraph) -> bool:
+    """Return whether a graph has tasks of a class of this module.
+
+    Examples
+    --------
+    >>> from simsched.workload.builder import build_graph
+    >>> has_jobs(build_graph(np.ones(2), class_names=("ann/sort.map",)))
+    True
+    >>> has_jobs(build_graph(np.ones(2)))
+    False
+    """
+    return any(name.endswith(ENDINGS) for name in graph.class_names)
+
+
 @dataclass(frozen=True, eq=False)
 class JobTasks:
     """A task graph as a job tracker sees it.
@@ -340,7 +355,7 @@ class JobTasks:
     @cached_property
     def kind(self) -> Int32Array:
         """`MAP` or `REDUCE` of each task."""
-        reduces = [name.endswith(".reduce") for name in self.graph.class_names]
+        reduces = [name.endswith(ENDINGS[REDUCE]) for name in self.graph.class_names]
         return np.array(reduces, np.int32)[self.graph.task_class]
 
     @cached_property
@@ -388,7 +403,7 @@ class JobTasks:
     def phase_ends(self) -> list[tuple[int, ...]]:
         """For each task the ends of its phases, as accesses counted from the task's first."""
         counts = (self.graph.join_access - self.graph.access_ptr[:-1]).tolist()
-        named = [name.endswith((".map", ".reduce")) for name in self.graph.class_names]
+        named = [name.endswith(ENDINGS) for name in self.graph.class_names]
         ends: list[tuple[int, ...]] = []
         for count, kind, of_class in zip(
             counts, self.kind.tolist(), self.graph.task_class.tolist(), strict=True

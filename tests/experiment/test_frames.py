@@ -63,6 +63,40 @@ def test_workers_add_up(result: simsched.Result) -> None:
         assert sums[name].to_numpy() == pytest.approx(runs[name].to_numpy())
 
 
+def test_jobs_have_a_row_each() -> None:
+    mix = "mapreduce_mix[jobs=3,small_splits=2,large_splits=4]"
+    result = simsched.run("samr_cluster_slow", mix, ["hadoop_fifo", "fair"], jobs=1)
+    frame, runs = result.jobs, result.runs.set_index("policy")
+    assert frame["job"].tolist() == [0, 1, 2] * 2
+    assert set(frame["user"]) <= {"user0", "user1"}
+    assert (frame["response_s"] == frame["end_s"] - frame["arrival_s"]).all()
+    assert frame.attrs["units"]["response_s"] == "s"
+    by_policy = frame.groupby("policy", sort=False)
+    assert (by_policy["response_s"].max() == runs["max_job_s"]).all()
+    mean_s, share = by_policy["response_s"].mean(), by_policy["local_maps"].sum()
+    assert mean_s.tolist() == pytest.approx(runs["mean_job_s"].tolist())
+    share = 100 * share / by_policy["maps"].sum()
+    assert share.tolist() == pytest.approx(runs["map_local_percent"].tolist())
+    assert (by_policy["end_s"].max() == runs["makespan_s"]).all()
+    assert not any(isinstance(value, list) for value in runs.iloc[0])
+
+
+def test_services_have_a_row_each() -> None:
+    mix = "accelerator_mix[critical=face asr,batch=hw,queries=5,batch_s=0.5]"
+    result = simsched.run("k40_server", mix, "priority", jobs=1)
+    frame, (row,) = result.services, result.rows
+    assert frame["service"].tolist() == ["face", "asr"]
+    assert frame["queries"].sum() == row["queries"]
+    assert frame["max_latency_s"].max() == row["max_latency_s"]
+    mean = (frame["queries"] * frame["mean_latency_s"]).sum() / row["queries"]
+    assert mean == pytest.approx(row["mean_latency_s"])
+    assert len(result.jobs) == 0
+
+
+def test_runs_without_them_have_no_jobs_and_services(result: simsched.Result) -> None:
+    assert (len(result.jobs), len(result.services)) == (0, 0)
+
+
 def test_tasks_and_events_of_one_run(result: simsched.Result) -> None:
     tasks = result.tasks("work_sharing")
     row = result["work_sharing"].rows[0]

@@ -30,11 +30,11 @@ def test_the_session_runs_from_top_to_bottom(
     for block in blocks:
         exec(compile(block, "docs/python-api.md", "exec"), vars(session))
     assert (tmp_path / "gantt.pdf").stat().st_size > 1000
-    assert set(session.frame["experiment"]) == {"mine"}
+    assert set(session.frame["experiment"]) == {"mine", "shared"}
     assert len(session.trial) == 6
     assert session.mine.policies == ["cilk", "NearFirst", "NearFirst[take=newest]"]
     commands = re.findall(r"^simsched (.*)$", GUIDE, re.MULTILINE)
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         words = shlex.split(command.partition(" > ")[0], comments=True)
         capfd.readouterr()

@@ -40,6 +40,8 @@ MIX: dict[str, object] = {
 }
 MS = 1e6  # operations of 1 ms on the GPU
 MB = 10**6
+#: What a critical kernel waits for contexts: of 8 multiprocessors, or of a sixteenth of each of 15.
+SAVED_MS = {"spart": 8 * 304 * 1024 / 288e6, "smk": 15 / 16 * 304 * 1024 / 288e6}
 
 
 @pytest.fixture(params=["simpy", "native"])
@@ -400,15 +402,42 @@ def test_a_switch_takes_as_long_as_saving_the_context(backend: str, clock: float
     machine = replace(machine, core_groups=fast)
     alone = [{"kind": GPU, "ms": 10 * clock, "app": 0, "share": 500}]
     batch = {"kind": GPU, "ms": 10 * clock, "app": 1, "share": 500}
-    # Registers and shared memory, 304 KiB: of 8 multiprocessors, or a sixteenth of each of 15. At
-    # the bandwidth of the memory, whatever the clock; nothing where no batch kernel is there.
-    saved_ms = {"spart": 8 * 304 * 1024 / 288e6, "smk": 15 / 16 * 304 * 1024 / 288e6}
-    for policy, expected in saved_ms.items():
+    # Registers and shared memory, 304 KiB, at the bandwidth of the memory, whatever the clock;
+    # nothing where no batch kernel is there.
+    for policy, expected in SAVED_MS.items():
         for tasks, wait_ms in ((alone, 0.0), ([*alone, batch], expected)):
             result = simulate(
                 machine, programs(tasks), make_policy(policy), backend=backend, events=True
             )
             assert ends_ms(result)[0] == pytest.approx(10 + wait_ms, rel=1e-9), policy
+
+
+@pytest.mark.parametrize("policy", SAVED_MS)
+def test_one_side_alone_has_the_device_also_during_a_run(backend: str, policy: str) -> None:
+    # Until 5 ms the batch kernel is alone and half done. The critical one then takes 2 ms and the
+    # switch at half speed, in which the other does as much of its own; the rest is at full speed.
+    tasks = [{"kind": GPU, "ms": 10, "app": 1}, {"kind": GPU, "ms": 2, "app": 0, "at": 5}]
+    taken = 2 + SAVED_MS[policy]
+    result = run(backend, policy, programs(tasks))
+    assert times_ms(result) == [0, 5]
+    assert ends_ms(result) == pytest.approx([10 + taken, 5 + 2 * taken], rel=1e-9)
+    # Under a fixed partition the batch kernel has a half all the time, and so has the other.
+    assert ends_ms(run(backend, "spatial_qos", programs(tasks))) == pytest.approx([20, 9])
+
+
+@pytest.mark.parametrize("policy", SAVED_MS)
+def test_kernels_of_a_side_share_its_part(backend: str, policy: str) -> None:
+    # Two batch kernels fill the device together. A critical one that fills half of it has its half
+    # at full speed, and they have the other one: half speed each for as long as that takes.
+    tasks = [
+        {"kind": GPU, "ms": 10, "app": 1, "share": 500},
+        {"kind": GPU, "ms": 10, "app": 2, "share": 500},
+        {"kind": GPU, "ms": 2, "app": 0, "share": 500, "at": 5},
+    ]
+    taken = 2 + SAVED_MS[policy]
+    result = run(backend, policy, programs(tasks))
+    assert times_ms(result) == [0, 0, 5]
+    assert ends_ms(result) == pytest.approx([10 + taken / 2, 10 + taken / 2, 5 + taken], rel=1e-9)
 
 
 def test_a_kernel_without_another_side_has_the_whole_device(backend: str) -> None:

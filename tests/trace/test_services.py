@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,7 @@ def two_queries() -> tuple[Workload, TaskTimes]:
 
 def test_columns() -> None:
     row = service_metrics(*two_queries())
-    assert set(row) == set(SERVICE_METRICS)
+    assert {name for name in row if not isinstance(row[name], list)} == set(SERVICE_METRICS)
     expected = {
         "queries": 2,
         "queries_left_out": 0,
@@ -72,6 +74,27 @@ def test_columns() -> None:
         "target_s": 0.030,
     }
     assert {name: row[name] for name in expected} == pytest.approx(expected)
+
+
+def test_columns_of_each_service() -> None:
+    workload, times = two_queries()
+    about = workload.applications
+    assert about is not None
+    of_task = np.array([0, 0, 2, 2, 1, 1, 1], np.int32)  # the second query is another service's
+    about = replace(
+        about, names=("a", "batch", "b"), critical=np.array([True, False, True]), of_task=of_task
+    )
+    row = service_metrics(replace(workload, applications=about), times)
+    assert row["service_name"] == ["a", "b"]
+    assert (row["service_queries"], row["service_late_queries"]) == ([1, 1], [0, 1])
+    for name in ("mean_latency_s", "p99_latency_s", "max_latency_s"):
+        assert row[f"service_{name}"] == pytest.approx([0.020, 0.040])
+    assert row["service_misses_target"] == [0, 1]
+    # A service none of whose queries count is there without latencies.
+    times.end_ps[6] = 20 * MS
+    row = service_metrics(replace(workload, applications=about), times)
+    assert row["service_queries"] == [1, 0]
+    assert row["service_p99_latency_s"] == pytest.approx([0.020, np.nan], nan_ok=True)
 
 
 def test_without_batch_jobs_all_queries_count() -> None:
