@@ -73,9 +73,9 @@ def test_order_of_a_schedule_is_no_part_of_the_bound() -> None:
 
 
 def test_part_of_a_device_is_no_part_of_the_bound() -> None:
-    # Kernels of SPART are twice as long on its half of the device; the program's are not.
+    # Kernels of spatial QoS are twice as long on its half of the device; the program's are not.
     machine, mix = load_machine("k40_server"), make_workload("accelerator_mix", {"queries": 3})
-    run = simulate(machine, mix, make_policy("spart"))
+    run = simulate(machine, mix, make_policy("spatial_qos"))
     assert run.program is mix
     assert lower_bounds(machine, run.program, run.worker_thread) == bounds("k40_server", mix)
     gpu = mix.graph.kinds.index("gpu")
