@@ -18,6 +18,9 @@ from simsched.trace.waterfall import TimeParts, time_parts
 from simsched.user_code import is_file_spec
 from simsched.yaml_reader import Document, validate_document
 
+#: Times below this part of the makespan are what rounding leaves of sums.
+NOISE = 1e-12
+
 
 @dataclass(frozen=True)
 class Side:
@@ -62,16 +65,28 @@ class Difference:
             *(n for n in self.second.seconds if n not in self.first.seconds),
         ]
         return {
-            name: self.second.seconds.get(name, 0.0) - self.first.seconds.get(name, 0.0)
+            name: self.cleared(
+                self.second.seconds.get(name, 0.0) - self.first.seconds.get(name, 0.0)
+            )
             for name in names
         }
+
+    @property
+    def change_s(self) -> float:
+        """What `second` takes longer than `first`."""
+        return self.cleared(self.second.makespan_s - self.first.makespan_s)
+
+    def cleared(self, seconds: float) -> float:
+        """Return a time, but 0 if it is so short that rounding may have made it."""
+        longest = max(self.first.makespan_s, self.second.makespan_s)
+        return 0.0 if abs(seconds) < NOISE * longest else seconds
 
     def document(self) -> dict[str, Any]:
         """Return everything as plain data."""
         return {
             "first": _plain(self.first),
             "second": _plain(self.second),
-            "difference_s": self.second.makespan_s - self.first.makespan_s,
+            "difference_s": self.change_s,
             "parts_s": self.seconds,
         }
 

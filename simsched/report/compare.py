@@ -21,13 +21,12 @@ def difference_table(found: Difference) -> Table:
     table.add_column("of A's makespan", justify="right")
     whole = first.makespan_s or 1.0
     for name, change in found.seconds.items():
-        values = (first.seconds.get(name, 0.0), second.seconds.get(name, 0.0))
+        values = [found.cleared(side.seconds.get(name, 0.0)) for side in (first, second)]
         if any(values):
             table.add_row(name, *map(_number, values), _signed(change), _percent(change / whole))
     table.add_section()
-    change = second.makespan_s - first.makespan_s
-    row = (_number(first.makespan_s), _number(second.makespan_s), _signed(change))
-    table.add_row("makespan", *row, _percent(change / whole), style="bold")
+    row = (_number(first.makespan_s), _number(second.makespan_s), _signed(found.change_s))
+    table.add_row("makespan", *row, _percent(found.change_s / whole), style="bold")
     return table
 
 
@@ -36,8 +35,8 @@ def _number(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.4g}"
+    return f"{value:+.4g}" if value else "0"
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:+.1f} %"
+    return f"{100 * share:+.1f} %" if share else "0 %"

@@ -5,12 +5,16 @@ creating and on finding them, on copies, between iterations, idle) comes from th
 Time inside tasks is divided segment by segment with the event trace:
 
 * *compute*: what the segment's operations take with all workers of the core busy, at most the
-  segment; also all time inside tasks without accesses.
+  segment; also all time inside tasks without accesses. A worker that changes its core, its pace, or
+  whose core changes its speed, takes as long as it does (:class:`~simsched.trace.rates.Rates`).
 * What is left was spent waiting for data. It is divided in proportion to what the data would have
   taken without computation: bytes at the cap of the local path (*memory*, the price of having
   missed the caches), the longer latency and lower cap of the path really taken (*remote*), the rest
   of each flow's duration (*wait NODE*: the bandwidth of that node or of a link to it was shared),
-  and hits in caches (*cache*).
+  and, as long as what did not come from memory can take, hits in caches (*cache*). What none of
+  these explains, such as the cost of a swap of threads, is compute, too.
+* A segment that a worker loses in the middle (preempted or killed) has a flow whose path is not
+  known, because the trace only names it at its end: what is left is *memory* then.
 
 Before that, what an access waited for page faults and for pages to move is taken out: *migration*,
 with the time of workers that copy blocks and of tasks that do nothing else
@@ -33,7 +37,9 @@ from simsched.engine.problem import Problem, make_problem
 from simsched.engine.run import Run
 from simsched.policy.base import Placement
 from simsched.trace.metrics import path_nodes
+from simsched.trace.rates import Rates
 from simsched.trace.schema import EventKind, Trace
+from simsched.workload.division import divided
 from simsched.workload.graph import TaskGraph
 
 PS = 1e-12
@@ -70,23 +76,37 @@ class _Segments:
     ----------
     worker, task, position : ndarray of int64, shape (n,)
         `position` is the place of the access among those of its task in this iteration.
+    place : ndarray of int64, shape (n,)
+        Number of the access when all are sorted by task, execution and time.
+    row, end_row : ndarray of int64, shape (n,)
+        Rows of the trace: the access, and what the worker did next.
+    start_ps : ndarray of int64, shape (n,)
     length_ps : ndarray of float64, shape (n,)
         From the start of the access to what the worker did next.
+    memory_bytes : ndarray of int64, shape (n,)
+        Bytes that no cache had.
     faults : ndarray of float64, shape (n,)
         Marked pages that the access found.
     moves_page : ndarray of bool, shape (n,)
         Whether the block moved to the worker.
-    flow_segment, flow_path, flow_bytes, flow_ps : ndarray, shape (n_flows,)
-        Memory flows: to which access they belong, their path, bytes and duration.
+    flow_segment, flow_row, flow_path, flow_bytes, flow_ps : ndarray, shape (n_flows,)
+        Memory flows that have ended: to which access they belong, the row of their end, their path,
+        bytes and duration.
     """
 
     worker: IntArray
     task: IntArray
     position: IntArray
+    place: IntArray
+    row: IntArray
+    end_row: IntArray
+    start_ps: IntArray
     length_ps: FloatArray
+    memory_bytes: IntArray
     faults: FloatArray
     moves_page: NDArray[np.bool_]
     flow_segment: IntArray
+    flow_row: IntArray
     flow_path: IntArray
     flow_bytes: IntArray
     flow_ps: FloatArray
@@ -95,7 +115,7 @@ class _Segments:
 class _Model:
     """What an undisturbed access would take on the machine of a run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, trace: Trace) -> None:
         machine = run.machine
         nowhere = np.full(run.workload.graph.n_blocks, -1, np.int32)
         problem = make_problem(
@@ -106,13 +126,22 @@ class _Model:
             seed=run.seed,
         )
         self.problem = problem
-        sharing = np.bincount(problem.worker_core)[problem.worker_core]
-        self.busy = np.minimum(sharing, problem.n_smt) - 1  # index into caps and rates
-        self.rate = problem.worker_rate[np.arange(problem.n_workers), self.busy]
+        self.rates = Rates(problem, trace)
         self.node = path_nodes(machine, run.worker_thread)
         self.local = _local_paths(problem, self.node)
 
-    def operations(self, graph: TaskGraph, segments: _Segments) -> FloatArray:
+    def compute_ps(self, graph: TaskGraph, segments: _Segments) -> FloatArray:
+        """Return how long the operations of every segment take, at most as long as it lasts."""
+        taken = self.rates.time_ps(
+            segments.worker,
+            segments.row,
+            segments.end_row,
+            segments.start_ps,
+            self._operations(graph, segments),
+        )
+        return np.minimum(taken, segments.length_ps)
+
+    def _operations(self, graph: TaskGraph, segments: _Segments) -> FloatArray:
         """Return the operations of every segment."""
         access = graph.access_ptr[segments.task] + segments.position
         joins = access >= graph.join_access[segments.task]
@@ -120,15 +149,39 @@ class _Model:
         last = np.where(
             joins, graph.access_ptr[segments.task + 1], graph.join_access[segments.task]
         )
+        # What a body or join costs is settled by the core on which its first access begins.
+        opening = np.argsort(segments.place)[segments.place - (access - first)]
+        kind = self.rates.kind(segments.worker[opening], segments.row[opening])
+        ops = np.where(joins, graph.join_ops[kind, segments.task], graph.ops[kind, segments.task])
+        if graph.access_share is not None:
+            return np.asarray(ops * graph.access_share[access], np.float64)
         size = graph.read_bytes + graph.written_bytes
         before = np.concatenate([[0], np.cumsum(size)])
         total = before[last] - before[first]
-        kind = self.problem.worker_kind[segments.worker]
-        ops = np.where(joins, graph.join_ops[kind, segments.task], graph.ops[kind, segments.task])
         share = np.where(
             total > 0, size[access] / np.maximum(total, 1), 1 / np.maximum(last - first, 1)
         )
         return np.asarray(ops * share, np.float64)
+
+    def most_hit_ps(self, graph: TaskGraph, segments: _Segments) -> FloatArray:
+        """Return how long the hits of every segment may have taken, in the slowest caches."""
+        problem = self.problem
+        rates = problem.cache_rate.tolist()
+        if not rates:
+            return np.zeros(len(segments.row))
+        access = graph.access_ptr[segments.task] + segments.position
+        wanted = graph.read_bytes[access] + graph.written_bytes[access]
+        # What has been written elsewhere may be passed on, displace others and be taken from them.
+        passing = [
+            rate
+            for rate in (problem.transfer_rate, problem.displacement_rate, problem.upgrade_rate)
+            if rate > 0
+        ]
+        per_byte = 1 / min(rates) + sum(1 / rate for rate in passing)
+        latency = int(problem.cache_latency_ps.sum()) + 2 * problem.transfer_latency_ps
+        rounding = len(rates) + len(passing)
+        hit = wanted - segments.memory_bytes
+        return np.where(hit > 0, latency + rounding + hit * per_byte, 0.0)
 
 
 def _local_paths(problem: Problem, node: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -160,7 +213,7 @@ def time_parts(run: Run) -> TimeParts:
     """
     if run.trace is None:
         raise ValueError("run: found no event trace, accepted: a run with events=True")
-    model = _Model(run)
+    model = _Model(run, run.trace)
     names = [node.name for node in run.machine.nodes]
     parts = [CACHE, MEMORY, REMOTE, *(WAIT + name for name in names), MIGRATION]
     waiting = dict.fromkeys(parts, 0.0)
@@ -173,10 +226,19 @@ def time_parts(run: Run) -> TimeParts:
 def _accesses(run: Run) -> Iterator[tuple[TaskGraph, _Segments]]:
     """Yield the graph and the accesses of every iteration, without those of tasks that move."""
     assert run.trace is not None
-    for number, events in _iterations(run.trace):
-        graph = run.workload.init if number == 0 else run.workload.graph
-        assert graph is not None
-        yield graph, _segments(events, None if number == 0 else run.workload.moving_tasks())
+    for number, begin, events in _iterations(run.trace):
+        moving = None if number == 0 else run.workload.moving_tasks()
+        yield _graph(run, number), _segments(events, begin, moving)
+
+
+def _graph(run: Run, iteration: int) -> TaskGraph:
+    """Return what an iteration executes."""
+    workload, units = run.workload, run.summary.part_units
+    if workload.division is not None and units.size:
+        return divided(workload.graph, workload.division, units[iteration - 1])
+    graph = workload.init if iteration == 0 else workload.graph
+    assert graph is not None
+    return graph
 
 
 def _share_of_moves(run: Run, model: _Model) -> float:
@@ -185,24 +247,26 @@ def _share_of_moves(run: Run, model: _Model) -> float:
         return 0.0
     faults = moves = 0.0
     for graph, segments in _accesses(run):
-        compute = model.operations(graph, segments) / model.rate[segments.worker]
-        fault, room = _stalls(model, segments, compute)
+        fault, room = _stalls(model, segments, model.compute_ps(graph, segments))
         faults += float(fault.sum())
         moves += float(room[segments.moves_page].sum())
     return min(1.0, max(0.0, run.summary.page_fault_ps - faults) / max(moves, 1e-300))
 
 
-def _iterations(trace: Trace) -> Iterator[tuple[int, dict[str, NDArray[np.int64]]]]:
-    """Yield the number and the events of every iteration."""
+def _iterations(trace: Trace) -> Iterator[tuple[int, int, dict[str, NDArray[np.int64]]]]:
+    """Yield the number, the first row and the events of every iteration."""
     starts = np.flatnonzero(trace.events["kind"] == EventKind.ITERATION_START)
     for begin, end in zip(starts, np.append(starts[1:], len(trace)), strict=True):
         part = {name: column[begin:end].astype(np.int64) for name, column in trace.events.items()}
-        yield int(part["iteration"][0]), part
+        yield int(part["iteration"][0]), int(begin), part
 
 
-def _segments(events: dict[str, NDArray[np.int64]], moving: NDArray[np.bool_] | None) -> _Segments:
+def _segments(
+    events: dict[str, NDArray[np.int64]], first_row: int, moving: NDArray[np.bool_] | None
+) -> _Segments:
     """Return the accesses of one iteration by tasks that are not among the moving ones."""
-    ignored = np.isin(events["kind"], [EventKind.FIRST_TOUCH, EventKind.TIMER])
+    # These happen to a worker while it goes on with its segment.
+    ignored = np.isin(events["kind"], [EventKind.FIRST_TOUCH, EventKind.TIMER, EventKind.PACE])
     order = np.flatnonzero((events["worker"] >= 0) & ~ignored)
     order = order[np.argsort(events["worker"][order], kind="stable")]
     kind, worker, task = (events[name][order] for name in ("kind", "worker", "task"))
@@ -214,7 +278,7 @@ def _segments(events: dict[str, NDArray[np.int64]], moving: NDArray[np.bool_] | 
     # A segment lasts until the worker does something else; FLOW_END does not end it.
     other = np.flatnonzero(~is_flow)
     following = other[np.minimum(np.searchsorted(other, access, side="right"), len(other) - 1)]
-    length = np.where(worker[following] == worker[access], time[following] - time[access], 0)
+    following = np.where(worker[following] == worker[access], following, access)
     flows = np.flatnonzero(is_flow)
     owner = np.searchsorted(access, flows, side="right") - 1
     begun = other[np.maximum(np.searchsorted(other, flows) - 1, 0)]
@@ -224,16 +288,23 @@ def _segments(events: dict[str, NDArray[np.int64]], moving: NDArray[np.bool_] | 
     fault, move = (
         np.flatnonzero(kind == page) for page in (EventKind.PAGE_FAULT, EventKind.PAGE_MOVE)
     )
+    place, position = _places(task[access], _executions(kind, task)[access], order[access])
     return _Segments(
-        worker=worker[access].astype(np.int64),
-        task=task[access].astype(np.int64),
-        position=_positions(task[access], _executions(kind, task)[access], order[access]),
-        length_ps=length.astype(np.float64),
+        worker=worker[access],
+        task=task[access],
+        position=position,
+        place=place,
+        row=first_row + order[access],
+        end_row=first_row + order[following],
+        start_ps=time[access],
+        length_ps=(time[following] - time[access]).astype(np.float64),
+        memory_bytes=arg1[access],
         faults=_of_next(fault, arg1[fault], access),
         moves_page=_of_next(move, np.ones(len(move)), access) > 0,
         flow_segment=owner,
-        flow_path=events["arg0"][order][flows].astype(np.int64),
-        flow_bytes=arg1[flows].astype(np.int64),
+        flow_row=first_row + order[flows],
+        flow_path=events["arg0"][order][flows],
+        flow_bytes=arg1[flows],
         flow_ps=(time[flows] - time[flows - 1]).astype(np.float64),
     )
 
@@ -257,18 +328,23 @@ def _executions(kind: NDArray[np.int64], task: NDArray[np.int64]) -> IntArray:
     return np.where((task >= 0) & several[np.maximum(task, 0)], begun, -1)
 
 
-def _positions(task: NDArray[np.int64], execution: NDArray[np.int64], when: IntArray) -> IntArray:
-    """Return the place of each access among those of its execution, in the order of the trace."""
+def _places(task: IntArray, execution: IntArray, when: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the place of each access among all, and among those of its execution.
+
+    The order is that of tasks, then of executions, then of the trace.
+    """
     order = np.lexsort((when, execution, task))
     changes = (np.diff(task[order]) != 0) | (np.diff(execution[order]) != 0)
     starts = np.append(True, changes) if len(task) else np.ones(0, bool)
     first = np.maximum.accumulate(np.where(starts, np.arange(len(task)), 0))
+    place = np.empty(len(task), np.int64)
+    place[order] = np.arange(len(task))
     position = np.empty(len(task), np.int64)
     position[order] = np.arange(len(task)) - first
-    return position
+    return place, position
 
 
-def _per_segment(segments: _Segments, values: NDArray[np.floating]) -> FloatArray:
+def _per_segment(segments: _Segments, values: NDArray[np.number]) -> FloatArray:
     """Return the sums of values of flows for every access."""
     n = len(segments.length_ps)
     summed = np.bincount(segments.flow_segment, weights=values, minlength=n)
@@ -304,14 +380,13 @@ def _add_waiting(
     """
     if not len(segments.length_ps):
         return
-    compute = model.operations(graph, segments) / model.rate[segments.worker]
+    compute = model.compute_ps(graph, segments)
     fault, room = _stalls(model, segments, compute)
     stall = fault + np.where(segments.moves_page, share * room, 0.0)
     waiting[MIGRATION] += float(stall.sum())
     length = segments.length_ps - stall
-    exposed = np.maximum(length - compute, 0.0)
     paths, flow_path = model.problem.paths, segments.flow_path
-    busy = model.busy[segments.worker[segments.flow_segment]]
+    busy = model.rates.busy(segments.worker[segments.flow_segment], segments.flow_row)
     local = model.local[flow_path]
     near = segments.flow_bytes / paths.cap[local, busy]
     far = segments.flow_bytes / paths.cap[flow_path, busy]
@@ -322,10 +397,17 @@ def _add_waiting(
     wait = np.maximum(segments.flow_ps - far, 0.0)
     taken = _per_segment(segments, memory + remote + wait)
     behind = _per_segment(segments, segments.flow_ps + latency[1])
-    cache = np.where(exposed > 0, np.maximum(length - behind, 0.0), 0.0)
+    # A flow that has not ended is one that the worker has lost.
+    cut = segments.memory_bytes > _per_segment(segments, segments.flow_bytes)
+    # Flows and hits explain no more than this: a swap of threads may have taken the rest.
+    most = np.maximum(behind, compute) + model.most_hit_ps(graph, segments)
+    explained = np.where(cut, length, np.minimum(length, most))
+    exposed = np.maximum(explained - compute, 0.0)
+    cache = np.where(~cut & (exposed > 0), np.maximum(explained - behind, 0.0), 0.0)
     whole = taken + cache
-    scale = np.where(whole > 0, exposed / np.maximum(whole, 1e-300), 0.0)
-    waiting[CACHE] += float((cache * scale).sum()) + float(exposed[whole <= 0].sum())
+    scale = np.minimum(exposed / np.maximum(whole, 1e-300), 1.0)
+    waiting[CACHE] += float((cache * scale).sum())
+    waiting[MEMORY] += float((exposed - whole * scale)[cut].sum())
     flow_scale = scale[segments.flow_segment]
     waiting[MEMORY] += float((memory * flow_scale).sum())
     waiting[REMOTE] += float((remote * flow_scale).sum())

@@ -18,6 +18,7 @@ from simsched.policy.base import Counters, View, param
 from simsched.policy.random_stealing import RandomStealing
 from simsched.trace.bounds import lower_bounds
 from simsched.trace.metrics import run_metrics
+from simsched.trace.waterfall import time_parts
 from simsched.workload.division import divided
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
@@ -174,3 +175,15 @@ def test_no_division_beats_the_bound() -> None:
     assert bound.best_s == pytest.approx(50e-6)
     run = simulate(MACHINE, workload, given([50, 50]), workers=2)
     assert run.makespan_s == pytest.approx(bound.best_s)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_parts_of_the_makespan_are_those_of_what_each_iteration_executed(backend: str) -> None:
+    # A unit computes 1 us and reads 2 kB in 2 us: half of each iteration is waiting for memory.
+    machine = make_machine(domains=1, cores_per_domain=1, core_cap_bytes_per_s=1e9)
+    policy = Repeating(steps=([10, 0], [0, 90]))
+    run = simulate(machine, loop(input_bytes=2000), policy, backend=backend, events=True)
+    parts = time_parts(run).seconds
+    assert run.summary.makespan_ps == 2 * 100 * 1_000_000
+    assert parts["compute"] == pytest.approx(100e-6)
+    assert parts["memory"] == pytest.approx(100e-6)

@@ -9,7 +9,8 @@ import pytest
 from simsched.api import load_experiment
 from simsched.errors import ConfigurationError
 from simsched.experiment.cells import Cell, plan_experiment
-from simsched.experiment.compare import Difference, measure_side, select_cells
+from simsched.experiment.compare import Difference, Side, measure_side, select_cells
+from simsched.report.compare import difference_table
 
 EXPERIMENT: dict[str, Any] = {
     "name": "two",
@@ -37,6 +38,19 @@ def test_parts_add_up_to_the_difference(cells: list[Cell]) -> None:
     assert change > 0
     assert sum(found.seconds.values()) == pytest.approx(change, rel=1e-9)
     assert first.seeds == (0, 1)
+
+
+def test_what_rounding_leaves_of_sums_is_no_difference() -> None:
+    first = Side("A", (0,), 0.3, {"compute": 0.3, "memory": 5e-17, "idle": 0.0})
+    second = Side("B", (0,), 0.1 + 0.2, {"compute": 0.1 + 0.2 - 1e-6, "memory": 0.0, "idle": 1e-6})
+    found = Difference(first, second)
+    assert second.makespan_s != first.makespan_s
+    assert found.seconds == {"compute": pytest.approx(-1e-6), "memory": 0.0, "idle": 1e-6}
+    assert found.document()["difference_s"] == 0.0
+    table = difference_table(found)
+    shown = dict(zip(*(table.columns[i].cells for i in (0, 3)), strict=True))
+    assert shown == {"compute": "-1e-06", "idle": "+1e-06", "makespan": "0"}
+    assert list(table.columns[4].cells) == ["-0.0 %", "+0.0 %", "0 %"]
 
 
 def test_a_policy_with_commas_in_brackets_is_one_word(cells: list[Cell]) -> None:
