@@ -31,12 +31,11 @@ from simsched.engine.division import Account, account_of
 from simsched.engine.moves import account_of_moves
 from simsched.engine.paths import PER_PS
 from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
-from simsched.engine.problem import Problem, make_problem, random_stream
-from simsched.engine.processors import check_processors
-from simsched.engine.replication import check_replicas, refuse_copied
+from simsched.engine.problem import Problem
+from simsched.engine.replication import refuse_copied
+from simsched.engine.setup import set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
-from simsched.engine.timings import timed
-from simsched.errors import ConfigurationError, ModelError, PolicyError, unknown_name
+from simsched.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.base import (
     CHILD_FIRST,
@@ -47,7 +46,6 @@ from simsched.policy.base import (
     EngineState,
     Exchange,
     Pace,
-    Placement,
     Plan,
     Policy,
     Pool,
@@ -56,8 +54,6 @@ from simsched.policy.base import (
     Update,
     View,
 )
-from simsched.policy.blocks import check_pools
-from simsched.policy.estimates import parse_user_ops
 from simsched.policy.executions import Duplicate, Kill
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink, InformedSink
@@ -65,7 +61,6 @@ from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
 MAX_DELAY_S = 4000  #: of a transfer
-MAX_PERIOD_S = 1e6  #: of a timer
 MAX_COUNT = 2**31 - 1  #: entries of a transfer
 MAX_EXCHANGE_S = 1000  #: what an exchange costs
 
@@ -347,38 +342,17 @@ def simulate(
             f"progress_limit_s: found {progress_limit_s}, "
             f"accepted {PER_PS:g} to {MAX_PROGRESS_LIMIT_S:g}"
         )
-    workload.validate()
-    workload = timed(machine, workload)
-    threads = machine.place_workers(workers, pinning)
-    check_processors(machine, workload, threads)
-    view = View(
-        machine=replace(machine, changes=()),  # nobody knows beforehand
-        workload=workload,
-        worker_thread=threads,
-        worker_domain=machine.core_domain[machine.thread_core[threads]],
-        rng=np.random.Generator(random_stream(seed, "policy")),
-        information=policy.information,
-        user_ops=parse_user_ops(policy.user_ops),
-    )
-    prepared = policy.prepare(view)
-    if prepared is not workload:
-        prepared.validate()
-        check_processors(machine, prepared, threads)
-        view = replace(view, workload=prepared)
-    state = policy.start(view)
-    placement = _checked_placement(_placed(policy, view, state), machine, prepared)
-    period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
-    if not 0.0 <= period_s <= MAX_PERIOD_S:
-        raise PolicyError(f"timer_period_s: found {period_s}, accepted 0 to {MAX_PERIOD_S:g}")
-    problem = make_problem(
+    setup = set_up(
         machine,
-        prepared,
-        placement,
-        threads,
+        workload,
+        policy,
+        workers=workers,
+        pinning=pinning,
         seed=seed,
-        timer_period_s=period_s,
         progress_limit_s=progress_limit_s,
     )
+    view, state, problem = setup.view, setup.state, setup.problem
+    prepared, threads = view.workload, view.worker_thread
     account = account_of(prepared, divides=policy.overrides("divide"))
     if isinstance(events, InformedSink):
         events.begin(prepared, threads)
@@ -399,60 +373,8 @@ def simulate(
         if trace is not None:
             moves.append(trace.events)
         summary = moves.complete(summary)
-    return Run(machine, prepared, policy, backend, seed, threads, summary, trace, workload, state)
-
-
-def _placed(policy: Policy, view: View, state: Any) -> Placement:
-    """Return where the policy puts the data; what the machine lacks is said in its name."""
-    try:
-        return policy.place(view, state)
-    except ModelError as error:
-        name = policy.name or type(policy).__name__
-        told = str(error)
-        raise ModelError(
-            told if told.startswith("policy ") else f"policy {name}: {told}"
-        ) from error
-
-
-def _checked_placement(placement: Placement, machine: Machine, workload: Workload) -> Placement:
-    """Return the placement if its nodes and blocks exist."""
-    n_nodes, n_blocks = len(machine.nodes), workload.graph.n_blocks
-    if len(placement.home) != n_blocks or placement.touch_order.shape[0] != machine.n_domains:
-        raise PolicyError(
-            f"placement: found {len(placement.home)} homes and {placement.touch_order.shape[0]} "
-            f"touch orders, accepted {n_blocks} (blocks) and {machine.n_domains} (domains)"
-        )
-    for what, nodes, lowest in (
-        ("home", placement.home, -1),
-        ("touch_order", placement.touch_order, 0),
-    ):
-        if nodes.size and not (nodes.min() >= lowest and nodes.max() < n_nodes):
-            raise PolicyError(f"placement: {what}: accepted nodes {lowest} to {n_nodes - 1}")
-    for what in ("follows_writes", "follows_accesses"):
-        moving = getattr(placement, what)
-        if moving is None:
-            continue
-        if machine.copies_data:
-            refuse_copied(f"lets blocks move to whoever uses them (placement: {what})")
-        if len(moving) != n_blocks or placement.pools is not None:
-            pools = "none" if placement.pools is None else "some"
-            raise PolicyError(
-                f"placement: {what}: found {len(moving)} values and {pools} of the blocks in "
-                f"pools, accepted {n_blocks} (blocks) and none"
-            )
-    if placement.pools is not None and machine.copies_data:
-        refuse_copied("places blocks from pools (placement: pools)")
-    check_replicas(placement, machine)
-    if placement.pools is not None:
-        graph = workload.graph
-        check_pools(
-            placement.pools,
-            placement.home,
-            placement.touch_order,
-            graph.block_bytes,
-            graph.n_tasks,
-        )
-    return placement
+    program = setup.program
+    return Run(machine, prepared, policy, backend, seed, threads, summary, trace, program, state)
 
 
 def _iterate(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.run import simulate
+from simsched.engine.setup import rehearse
 from simsched.errors import ModelError, SimschedError
 from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import Cell
@@ -106,6 +107,39 @@ def run_cell(
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
     return row
+
+
+def rehearse_cell(cell: Cell, most_tasks: int) -> None:
+    """Try a cell up to its first event.
+
+    Parameters
+    ----------
+    cell : Cell
+        The run.
+    most_tasks : int
+        A larger program is not tried: schedules that are made beforehand take time.
+
+    Raises
+    ------
+    SimschedError
+        What the run would say.
+    """
+    policy = cell.policy_model
+    try:
+        workload = _built(cell)
+        if workload.graph.n_tasks > most_tasks:
+            return
+        with explained(policy, cell.policy):
+            rehearse(
+                cell.machine_model,
+                workload,
+                policy,
+                workers=cell.workers,
+                pinning=cell.pinning,
+                seed=cell.seed,
+            )
+    except SimschedError as error:
+        raise type(error)(f"{cell.label}: {error}") from error
 
 
 def _built(cell: Cell) -> Workload:
