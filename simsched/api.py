@@ -14,7 +14,13 @@ from simsched.experiment.cells import PlannedExperiment
 from simsched.experiment.claims import claims_about
 from simsched.experiment.claims_judge import Verdict
 from simsched.experiment.given import given, plan_given
-from simsched.experiment.runner import MakeListener, Outcome, run_experiment, run_planned
+from simsched.experiment.runner import (
+    Interrupted,
+    MakeListener,
+    Outcome,
+    run_experiment,
+    run_planned,
+)
 from simsched.experiment.summary import Line, compare
 from simsched.machine import Machine
 from simsched.policy import Policy
@@ -108,8 +114,8 @@ def run(
         With the next two, a machine: an object, the name of a shipped machine, or a YAML file.
     workload : Workload, TaskGraph, str or Path
         An object, the same for every seed; a preset or generator, also with parameters
-        (``"heat[rows=1024]"``), whose random numbers follow from the seed; or, as a Path, a task
-        graph file.
+        (``"heat[rows=1024]"``), whose random numbers follow from the seed; or a task graph file,
+        also with options (``"my.dot[cost=size, cost_unit=ops]"``).
     policy : Policy, type or str
         An object, a class (with its defaults), or a name, also with parameters
         (``"bats[sample_pages=8]"``).
@@ -231,8 +237,11 @@ def _run_planned(
     """Run planned cells; without a directory, nothing of the results stays on disk."""
     if output is not None:
         return finish(run_planned(planned, output, **options))
-    with TemporaryDirectory() as folder:
-        outcome = run_planned(planned, Path(folder), **options)
+    try:
+        with TemporaryDirectory() as folder:
+            outcome = run_planned(planned, Path(folder), **options)
+    except Interrupted as stop:
+        raise Interrupted(0, stop.total, None) from None
     outcome = replace(outcome, output=None, parquet=None)
     return Result(outcome, compare(outcome.rows, outcome.experiment), [], [], None)
 

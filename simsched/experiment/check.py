@@ -15,6 +15,7 @@ from simsched.hardware.measure_schema import read_matrix
 from simsched.machine import check_machine, load_machine
 from simsched.machine.schema import MachineFile
 from simsched.workload.graph_files import graph_file_spec, read_graph_file
+from simsched.workload.importers.remarks import doubts, facts
 from simsched.workload.presets import Preset, load_preset, resolve_workload
 from simsched.yaml_reader import Document, read_document
 
@@ -48,7 +49,9 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
         path = Path(file)
         workload = read_graph_file(path, options)
         graph = workload.graph
-        return [f"{path}: task graph, {graph.n_tasks} tasks, {graph.n_edges} edges: correct"], []
+        size = f"{graph.n_tasks} tasks, {graph.n_edges} edges"
+        lines = [f"{path}: task graph, {size}: correct", *facts(workload)]
+        return lines, [f"{path}: {text}" for text in doubts(workload)]
     document = read_document(path)
     kind = kind_of(document)
     if kind == "experiment":

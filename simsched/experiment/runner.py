@@ -64,12 +64,15 @@ class Interrupted(KeyboardInterrupt):
     ----------
     stored, total : int
         Cells whose rows are stored, and all cells.
-    output : Path
-        Directory of the results.
+    output : Path or None
+        Directory of the results; None where they were to be in memory only.
     """
 
-    def __init__(self, stored: int, total: int, output: Path) -> None:
-        super().__init__(f"interrupted; {stored} of {total} runs are stored in {output}")
+    def __init__(self, stored: int, total: int, output: Path | None) -> None:
+        kept = f"{stored} of {total} runs are stored in {output}"
+        super().__init__(
+            f"interrupted; {kept if output else 'without output=DIRECTORY no run is stored'}"
+        )
         self.stored, self.total, self.output = stored, total, output
 
 

@@ -21,6 +21,7 @@ from simsched.specs import parse_spec
 from simsched.trace.columns import columns
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.graph_files import is_graph_file
+from simsched.workload.importers.remarks import facts
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import find_workload, list_workloads
 from simsched.yaml_reader import read_document
@@ -162,7 +163,7 @@ def describe_workload(name: str) -> str:
     workload = resolve_workload(name)
     if is_graph_file(name):
         given = [f"  {key} = {value}" for key, value in workload.parameters.items()]
-        lines = [f"{name}: task graph file", "", "what was read", *given]
+        lines = [f"{name}: task graph file", *facts(workload), "", "what was read", *given]
         return "\n".join([*lines, "", *describe_graph(workload)])
     name = parse_spec("workload", name).name
     lines = [f"{name}: "]

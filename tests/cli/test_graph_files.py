@@ -85,3 +85,20 @@ def test_what_is_wrong_with_a_file_is_said(simsched, spec, message):
         code, output, messages = simsched(*words)
         assert (code, output) == (2, "")
         assert message in messages
+
+
+def test_check_says_what_was_made_of_costs_and_data(simsched):
+    code, output, messages = simsched("check", "d.dot[cost=size, cost_unit=us]")
+    assert (code, output.splitlines()[1:]) == (
+        0,
+        ["cost of a task: attribute 'size', 1 us is 1000 operations", "edges without data: 1 of 1"],
+    )
+    assert messages == (
+        "simsched: warning: d.dot: no edge carries data (edge_bytes is not given)\n"
+    )
+    code, output, messages = simsched("check", SPEC)
+    assert (code, messages) == (0, "")
+    assert output.splitlines()[1:] == [
+        "cost of a task: attribute 'size', operations",
+        "edges without data: 0 of 1",
+    ]

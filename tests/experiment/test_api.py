@@ -12,6 +12,9 @@ import pytest
 
 import simsched
 from simsched.errors import ConfigurationError
+from simsched.experiment.cells import Cell
+from simsched.experiment.progress import Silent
+from simsched.experiment.runner import Interrupted
 
 
 @pytest.fixture
@@ -78,3 +81,33 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert output.stdout.strip() == "[]"
+
+
+class Impatient(Silent):
+    """Interrupts when the first run has ended."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+
+    def __enter__(self) -> Impatient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def finished(self, cell: Cell) -> None:
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_names_a_directory_only_where_one_stays(tmp_path: Path) -> None:
+    """It named a directory that had been removed meanwhile."""
+    things = "amd_4x_opteron8380", "fork_join[depth=3]", ["cilk_a", "work_sharing"]
+    with pytest.raises(Interrupted) as caught:
+        simsched.run(*things, jobs=1, progress=Impatient)
+    assert str(caught.value) == "interrupted; without output=DIRECTORY no run is stored"
+    assert caught.value.output is None
+    out = tmp_path / "out"
+    with pytest.raises(Interrupted) as caught:
+        simsched.run(*things, jobs=1, progress=Impatient, output=out)
+    assert str(caught.value) == f"interrupted; 1 of 2 runs are stored in {out}"
+    assert len(list((out / "cells").iterdir())) == 1

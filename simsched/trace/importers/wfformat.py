@@ -35,6 +35,7 @@ from simsched.workload.graph import TaskGraph
 from simsched.workload.importers import import_workload
 from simsched.workload.importers._json import Value, read_json
 from simsched.workload.importers._source import read_head
+from simsched.workload.importers.remarks import doubts
 
 STARTS = ("executedAt", "earliest")
 LIMIT_PS = 2**61  #: the sum of a start and a run time still fits a trace
@@ -107,7 +108,10 @@ def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Reco
             "starts": "inferred (earliest)" if inferred else "stated (executedAt)",
             "stated_makespan_s": stated,
             "set_aside": aside,
-            "warnings": _warnings(path, aside, workers, machines, inferred),
+            "warnings": [
+                *_warnings(path, aside, workers, machines, inferred),
+                *(f"{path}: {text}" for text in doubts(workload)),
+            ],
         },
     )
 
@@ -258,8 +262,15 @@ def _warnings(
     machines: dict[str, float | None],
     inferred: bool,
 ) -> list[str]:
-    """Return remarks: tasks set aside, machines with more tasks at once than cores, inference."""
+    """Return remarks: tasks set aside, machines unlisted or beyond their cores, inference."""
     found = [f"{path}: {why}; {count} set aside" for why, count in aside.items()]
+    on = dict.fromkeys(worker.rpartition("/")[0] for worker in workers)
+    unknown = [name for name in on if name not in machines] if machines else []
+    if unknown:
+        found.append(
+            f"{path}: tasks ran on {', '.join(unknown[:8])}{', ...' * (len(unknown) > 8)}, "
+            f"which the file does not list among its machines ({', '.join(list(machines)[:8])})"
+        )
     for name, cores in machines.items():
         at_once = sum(worker.rpartition("/")[0] == name for worker in workers)
         if cores is not None and at_once > cores:

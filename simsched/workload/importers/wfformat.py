@@ -70,12 +70,13 @@ class _Task:
 
 @dataclass
 class _Instance:
-    """One file: tasks, sizes of files in bytes, stated clock speeds, the unit of sizes."""
+    """One file: tasks, sizes of files in bytes, stated clock speeds, the unit of sizes and why."""
 
     tasks: list[_Task]
     file_bytes: dict[str, int]
     speeds_hz: list[float]
     unit: str
+    unit_source: str
 
 
 def _looks_like_wfformat(head: bytes) -> bool:
@@ -114,7 +115,7 @@ def import_wfformat(
     if not instance.tasks:
         raise GraphError(f"{path}: found no tasks, accepted at least one")
     speed, speed_source = _speed(instance, reference_speed)
-    pairs, edge_counts = _edges(instance.tasks, ids_first=split)
+    pairs, edge_counts = _edges(instance, ids_first=split)
     used, accessed, file_counts = _accesses(instance)
     class_of, class_names = _classes(instance.tasks)
     graph = build_graph(
@@ -136,6 +137,7 @@ def import_wfformat(
             "reference_speed": speed,
             "reference_speed_source": speed_source,
             "size_unit": instance.unit,
+            "size_unit_source": instance.unit_source,
             "tasks_with_several_cores": sum(task.several_cores for task in instance.tasks),
             **edge_counts,
             **file_counts,
@@ -152,21 +154,25 @@ def _version(top: Value) -> str:
     return version
 
 
-def _unit(top: Value, version: str, size_key: str) -> str:
-    """Return the unit of sizes under a key, by the rule of the module's docstring."""
+def _unit(top: Value, version: str, size_key: str, given: str | None) -> tuple[str, str]:
+    """Return the unit of sizes under a key, by the rule of the module's docstring, and why."""
+    if given is not None:
+        return given, "option"
     system = top.get("runtimeSystem") or top.get("wms")
     name = None if system is None else system.get("name")
     lower = "" if name is None else name.text().lower()
     if size_key == "size":
-        return "bytes" if "pegasus" in lower else "kB"
-    return "kB" if "makeflow" in lower and version != "1.6" else "bytes"
+        return ("bytes", "size under Pegasus") if "pegasus" in lower else ("kB", "size")
+    if "makeflow" in lower and version != "1.6":
+        return "kB", f"sizeInBytes under Makeflow in version {version}, see option size_unit"
+    return "bytes", "sizeInBytes"
 
 
 def _read_split(top: Value, version: str, size_unit: str | None) -> _Instance:
     """Read versions 1.5 and 1.6, which keep specification and execution apart."""
     workflow = top.member("workflow")
     specification, execution = workflow.member("specification"), workflow.member("execution")
-    unit = size_unit or _unit(top, version, "sizeInBytes")
+    unit, unit_source = _unit(top, version, "sizeInBytes", size_unit)
     sizes: dict[str, int] = {}
     for file in specification.elements("files"):
         name = file.member("id").text()
@@ -185,7 +191,7 @@ def _read_split(top: Value, version: str, size_unit: str | None) -> _Instance:
     if runs:
         key, run = next(iter(runs.items()))
         raise GraphError(f"{run.where}: found task {key!r}, which the specification does not have")
-    return _Instance(tasks, sizes, _speeds(execution, "speedInMHz"), unit)
+    return _Instance(tasks, sizes, _speeds(execution, "speedInMHz"), unit, unit_source)
 
 
 def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> _Task:
@@ -219,7 +225,7 @@ def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> 
 def _read_joint(top: Value, version: str, size_unit: str | None) -> _Instance:
     """Read versions 1.2 to 1.4, in which one entry per task holds everything."""
     workflow = top.member("workflow")
-    instance = _Instance([], {}, _speeds(workflow, "speed"), size_unit or "bytes")
+    instance = _Instance([], {}, _speeds(workflow, "speed"), size_unit or "bytes", "no files")
     for entry in workflow.member("tasks", "jobs").items():
         name = entry.member("name").text()
         key, category = entry.get("id") or entry.member("name"), entry.get("category")
@@ -253,7 +259,7 @@ def _joint_file(
     """Read one file entry of a task; of several sizes given for a file the largest counts."""
     path, link, size = file.get("path"), file.member("link"), file.member("sizeInBytes", "size")
     name = ("" if path is None else path.text()) + file.member("name").text()
-    instance.unit = size_unit or _unit(top, version, str(size.place[-1]))
+    instance.unit, instance.unit_source = _unit(top, version, str(size.place[-1]), size_unit)
     found = _size(size, instance.unit)
     instance.file_bytes[name] = max(found, instance.file_bytes.get(name, 0))
     if link.value not in ("input", "output"):
@@ -331,8 +337,9 @@ def _references(tasks: list[_Task], ids_first: bool) -> dict[str, int]:
     return {**names, **ids} if ids_first else {**ids, **names}
 
 
-def _edges(tasks: list[_Task], ids_first: bool) -> tuple[list[tuple[int, int]], dict[str, object]]:
+def _edges(instance: _Instance, ids_first: bool) -> tuple[list[tuple[int, int]], dict[str, object]]:
     """Return all edges, ascending, and how declared edges and files compare."""
+    tasks = instance.tasks
     known = _references(tasks, ids_first)
 
     def lookup(reference: Value) -> int:
@@ -349,14 +356,17 @@ def _edges(tasks: list[_Task], ids_first: bool) -> tuple[list[tuple[int, int]], 
     for i, task in enumerate(tasks):
         for file in task.outputs:
             producers.setdefault(file, []).append(i)
-    by_files = {
-        (producer, i)
+    size_of = {
+        (producer, i, file): instance.file_bytes[file]
         for i, task in enumerate(tasks)
         for file in task.inputs
         for producer in producers.get(file, ())
         if producer != i
     }
+    by_files = {(producer, i) for producer, i, _ in size_of}
+    carrying = {(producer, i) for (producer, i, _), size in size_of.items() if size}
     counts: dict[str, object] = {
+        "edges_without_bytes": len(declared | by_files) - len(carrying),
         "edges_only_declared": len(declared - by_files),
         "edges_only_by_files": len(by_files - declared),
     }

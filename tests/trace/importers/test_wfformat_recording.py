@@ -76,13 +76,25 @@ def test_tasks_without_start_or_machine_are_set_aside(write):
         "tasks without executedAt": 1,
         "tasks whose executedAt is no ISO 8601 time": 1,
     }
-    assert len(recording.details["warnings"]) == 3
+    assert sum("set aside" in text for text in recording.details["warnings"]) == 3
 
 
 def test_the_only_machine_is_meant_when_none_is_named(write):
     runs = [run("a", "2024-01-01T09:00:00Z", machines=[])]
     recording = import_recording(write("w.json", instance(runs, machines=("n7",))))
     assert recording.worker_names == ("n7/0",)
+
+
+def test_a_machine_that_the_file_does_not_list_is_told(write):
+    """It became a worker of the run without a word."""
+    runs = [run(name, "2024-01-01T09:00:00Z", machines=[name]) for name in ("n1", "zz")]
+    recording = import_recording(write("w.json", instance(runs)))
+    assert recording.worker_names == ("n1/0", "zz/0")
+    (told,) = [text for text in recording.details["warnings"] if "ran on" in text]
+    assert "tasks ran on zz, which the file does not list among its machines (n1, n2)" in told
+    # Where it lists none there is nothing to miss.
+    recording = import_recording(write("w.json", instance(runs, machines=())))
+    assert not [text for text in recording.details["warnings"] if "ran on" in text]
 
 
 def test_starts_are_inferred_only_when_asked_for(write, events_of):

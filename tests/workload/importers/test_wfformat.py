@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from simsched.errors import ConfigurationError, GraphError, SimschedError
 from simsched.workload.importers import import_workload
+from simsched.workload.importers.remarks import doubts, facts
 
 INSTANCES = {  # tasks, declared edges, files
     "1000genome-chameleon-2ch-100k-001": (52, 76, 64),
@@ -194,6 +195,33 @@ def test_edges_are_the_union_of_declared_ones_and_files(load):
     assert graph.succ.tolist() == [1, 2, 3, 3, 3]
     assert workload.parameters["edges_only_declared"] == 1
     assert workload.parameters["edges_only_by_files"] == 4
+
+
+def test_what_was_made_of_sizes_and_costs_is_told(load):
+    """In instances without files or with empty ones no data flow, and nothing said so."""
+    document = split_document()
+    assert doubts(load(document)) == []
+    assert facts(load(document)) == [
+        "cost of a task: run time, 1 s is 2.5e+09 operations "
+        "(median clock of 2 machines in the file)",
+        "edges without data: 0 of 4",
+        "files of size zero, left out: 1 of 7",
+        "unit of file sizes: bytes (sizeInBytes)",
+    ]
+    files = document["workflow"]["specification"]["files"]
+    files[1]["sizeInBytes"] = 0  # l, all that goes from split to left
+    assert "edges without data: 1 of 4" in facts(load(document))
+    for file in files:
+        file["sizeInBytes"] = 0
+    assert "files of size zero, left out: 7 of 7" in facts(load(document))
+    assert doubts(load(document)) == ["no edge carries data"]
+    times = "unit of file sizes: kB (sizeInBytes under Makeflow in version 1.5, see option "
+    scaled = load(split_document("Makeflow"))
+    assert any(line.startswith(times) for line in facts(scaled))
+    assert "taken times 1000" in doubts(scaled)[0]
+    given = load(split_document("Makeflow"), size_unit="kB")
+    assert "unit of file sizes: kB (option)" in facts(given)
+    assert doubts(given) == []
 
 
 def test_edges_declared_at_one_end_are_enough(load):

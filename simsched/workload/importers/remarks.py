@@ -1,0 +1,59 @@
+"""What users of a task graph file should know about how it was read."""
+
+from __future__ import annotations
+
+from simsched.workload.graph import Workload
+
+
+def facts(workload: Workload) -> list[str]:
+    """Return what was made of costs and data, one line each.
+
+    Parameters
+    ----------
+    workload : Workload
+        What a file describes, with the counts that its importer has left in `parameters`.
+    """
+    about, edges = workload.parameters, workload.graph.n_edges
+    found = []
+    if about.get("ops_per_cost_unit") is not None:
+        unit, ops = about.get("cost_unit"), _shown(about["ops_per_cost_unit"])
+        times = "operations" if unit == "ops" else f"1 {unit} is {ops} operations"
+        found.append(f"cost of a task: attribute {about.get('cost')!r}, {times}")
+    elif about.get("reference_speed") is not None:
+        source = about.get("reference_speed_source", "")
+        times = f"1 s is {_shown(about['reference_speed'])} operations"
+        found.append(f"cost of a task: run time, {times}" + (f" ({source})" if source else ""))
+    if "edges_without_bytes" in about:
+        found.append(f"edges without data: {about['edges_without_bytes']} of {edges}")
+    if "files_of_size_zero" in about:
+        sizes = f"{about['files_of_size_zero']} of {about.get('files')}"
+        found.append(f"files of size zero, left out: {sizes}")
+    if "size_unit" in about:
+        found.append(f"unit of file sizes: {about['size_unit']} ({about.get('size_unit_source')})")
+    return found
+
+
+def doubts(workload: Workload) -> list[str]:
+    """Return what is allowed in a task graph file but looks like a mistake, one sentence each.
+
+    Parameters
+    ----------
+    workload : Workload
+        As for :func:`facts`.
+    """
+    about, edges = workload.parameters, workload.graph.n_edges
+    found = []
+    if edges and about.get("edges_without_bytes") == edges:
+        unnamed = "edge_bytes" in about and about["edge_bytes"] is None
+        found.append("no edge carries data" + " (edge_bytes is not given)" * unnamed)
+    if about.get("size_unit") == "kB" and "Makeflow" in str(about.get("size_unit_source")):
+        found.append(
+            "sizes of files are taken times 1000, because Makeflow states kB under sizeInBytes; "
+            "the option size_unit=bytes takes them as they are"
+        )
+    return found
+
+
+def _shown(value: object) -> str:
+    """Return a number shortly; files of our own may hold anything."""
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
