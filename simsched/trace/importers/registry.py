@@ -62,6 +62,16 @@ class TraceImporter:
     def checked(self, options: Mapping[str, object]) -> dict[str, object]:
         """Return options as the reader takes them; text stands for what its annotation says.
 
+        Parameters
+        ----------
+        options : mapping of str to object
+            Values by name.
+
+        Returns
+        -------
+        dict of str to object
+            The same names.
+
         Raises
         ------
         ConfigurationError
