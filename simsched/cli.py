@@ -21,11 +21,12 @@ import simsched
 from simsched import cli_names as names
 from simsched.cli_calibrate import calibrate_command
 from simsched.cli_compare import compare_command
+from simsched.cli_conformance import conformance_command
 from simsched.cli_doctor import doctor_command
 from simsched.cli_export import export_command
 from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
-from simsched.cli_options import OnlyPolicies, RecomputeOption
+from simsched.cli_options import RecomputeOption
 from simsched.cli_output import (
     INTERRUPTED,
     WRONG_INPUT,
@@ -310,56 +311,15 @@ def check(
         sys.stdout.write("\n".join(lines) + "\n")
 
 
-@app.command(
+app.command(
+    "conformance",
     short_help="Compare the two backends event by event.",
-    epilog=examples("conformance --policy bats", "conformance --workload heat --json"),
-)
-def conformance(
-    policies: OnlyPolicies = None,
-    workloads: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--workload",
-            "-w",
-            metavar="NAME",
-            help="Only this generator; may be repeated.",
-            autocompletion=names.generator,
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Run both backends on small cases and compare every trace event."""
-    from simsched.engine.conformance import Case, run_conformance
-
-    def progress(case: Case) -> None:
-        if case.difference and not quiet:
-            where = f"{case.machine} {case.workload} {case.policy}"
-            sys.stderr.write(f"differs: {where}: {case.difference}\n")
-
-    cases = run_conformance(policies or None, workloads or None, progress)
-    differing = [case for case in cases if case.difference]
-    document = {
-        "cases": len(cases),
-        "refused": sum(bool(case.refused) for case in cases),
-        "left_out": sum(bool(case.left_out) for case in cases),
-        "differing": len(differing),
-        "events": sum(case.events for case in cases),
-        "differences": [vars(case) for case in differing],
-        "version": simsched.__version__,
-    }
-    if as_json:
-        print_json(document)
-    else:
-        sys.stdout.write(
-            f"{document['cases']} cases, {document['refused']} refused by both backends, "
-            f"{document['left_out']} left out as too long, "
-            f"{document['events']} events, {document['differing']} differing\n"
-        )
-    if differing:
-        raise typer.Exit(1)
-
-
+    epilog=examples(
+        "conformance --policy bats",
+        "conformance --policy ./mine.py --workload 'lu[tiles=3]' --machine my_machine.yaml",
+        "conformance --workload heat --json",
+    ),
+)(conformance_command)
 app.command(
     "calibrate",
     short_help="Measure this host and write it as a machine.",

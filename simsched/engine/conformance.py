@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +14,32 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.errors import SimschedError
 from simsched.machine import load_machine, machine_families
 from simsched.machine.model import Machine
-from simsched.policy import list_policies, make_policy
+from simsched.policy import list_policies, policy_from_spec
 from simsched.policy.base import Policy
+from simsched.specs import parse_spec
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
-from simsched.workload.registry import list_workloads, make_small_workload
+from simsched.workload.presets import list_presets, resolve_workload
+from simsched.workload.registry import find_workload, list_workloads, make_workload
 
+FINE_HOOKS = (
+    "on_spawn",
+    "on_ready",
+    "on_acquire",
+    "on_start",
+    "on_idle",
+    "on_finish",
+    "on_landing",
+    "on_timer",
+)
 #: More looks of a policy's timer than that, at the least, are too many for a comparison.
 MAX_LOOKS = 125
 #: A run in which no task ends for as many looks is given up, by both: slices of a thread scheduler
 #: may be shorter than it takes to start a task on some machine.
 MAX_IDLE_LOOKS = 20_000
+#: A run whose policy's hooks are called more often than that is given up, by both: a worker without
+#: work whose hook answers without giving it any asks again, and again.
+MAX_CALLS = 100_000
 WORKERS = 8  #: workers of a case; enough for several domains, cores and hardware threads
 
 
@@ -41,7 +58,7 @@ class Case:
     refused : str
         Why both refused to run it, in the same words; empty when they ran.
     left_out : str
-        Why it was run on neither; empty when it was.
+        Why it was run on neither, or given up by both; empty when it was run to its end.
     """
 
     machine: str
@@ -51,6 +68,33 @@ class Case:
     difference: str
     refused: str = ""
     left_out: str = ""
+
+
+class _TooManyCallsError(SimschedError):
+    """Hooks have been called more than `MAX_CALLS` times."""
+
+
+def _bounded(policy: Policy) -> Policy:
+    """Return a policy that does the same until its hooks have been called `MAX_CALLS` times."""
+    cls, calls = type(policy), itertools.count(1)
+
+    def counted(name: str) -> Callable[..., Any]:
+        hook = getattr(cls, name)
+
+        def call(self: Policy, *given: Any) -> Any:
+            if next(calls) > MAX_CALLS:
+                raise _TooManyCallsError
+            return hook(self, *given)
+
+        return call
+
+    # One per run, since the count is: `overrides` asks the class which hooks there are.
+    hooks = {name: counted(name) for name in FINE_HOOKS if policy.overrides(name)}
+    same: Policy = object.__new__(
+        type(cls.__name__, (cls,), {**hooks, "__module__": cls.__module__})
+    )
+    vars(same).update(vars(policy))
+    return same
 
 
 def compare(
@@ -83,7 +127,7 @@ def compare(
                 simulate(
                     machine,
                     workload,
-                    policy,
+                    _bounded(policy),
                     workers=workers,
                     pinning=pinning,
                     seed=seed,
@@ -92,19 +136,23 @@ def compare(
                     progress_limit_s=limit_s,
                 )
             )
+        except _TooManyCallsError:
+            outcomes.append(f"hooks are called more than {MAX_CALLS} times")
         except SimschedError as error:
             outcomes.append(f"{type(error).__name__}: {error}")
     reference, native = outcomes
-    events, refused = 0, ""
+    events, refused, left_out = 0, "", ""
     if isinstance(reference, Run) and isinstance(native, Run):
         assert reference.trace is not None
         events = len(reference.trace)
         difference = _trace_difference(reference, native) or _summary_difference(reference, native)
     elif isinstance(reference, str) and reference == native:
         difference, refused = "", reference
+        if reference.startswith("hooks are called"):
+            refused, left_out = "", reference
     else:
         difference = f"simpy: {reference}; native: {native}"
-    return Case(machine.name, workload.name, policy.name, events, difference, refused)
+    return Case(machine.name, workload.name, policy.name, events, difference, refused, left_out)
 
 
 def _trace_difference(reference: Run, native: Run) -> str:
@@ -164,37 +212,64 @@ def least_seconds(machine: Machine, workload: Workload) -> float:
     return workload.iterations * least_s
 
 
+def _families(machines: list[str] | None) -> list[list[str]]:
+    """Return names of machines whose members take turns; each by itself when they are chosen."""
+    return [[name] for name in machines] if machines else [list(f) for f in machine_families()]
+
+
+def _small(text: str) -> Workload:
+    """Return the small instance of a generator, also with some parameters; a preset as it is."""
+    name, params = parse_spec("workload", text)
+    if name in list_presets():
+        return resolve_workload(text)
+    return make_workload(name, {**find_workload(name).small, **params})
+
+
+def number_of_cases(
+    policies: list[str] | None = None,
+    workloads: list[str] | None = None,
+    machines: list[str] | None = None,
+) -> int:
+    """Return how many cases there are; parameters as for :func:`run_conformance`."""
+    of_policies = len(policies or list_policies())
+    return of_policies * len(workloads or list_workloads()) * len(_families(machines))
+
+
 def cases(
-    policies: list[str] | None = None, workloads: list[str] | None = None
+    policies: list[str] | None = None,
+    workloads: list[str] | None = None,
+    machines: list[str] | None = None,
 ) -> Iterator[tuple[Machine, Workload, Policy]]:
     """Yield every registered policy on a small instance of every workload on every family.
 
     Machines whose files extend each other are a family. Its members take turns from case to case:
     all of them come up, though not each with every policy and workload.
     """
-    families = [[load_machine(name) for name in names] for names in machine_families()]
-    generators = workloads or [item.name for item in list_workloads()]
-    small = [make_small_workload(name) for name in generators]
+    families = [[load_machine(name) for name in names] for names in _families(machines)]
+    small = [_small(name) for name in workloads or [item.name for item in list_workloads()]]
     known = [info.name for info in list_policies()]
-    for policy in policies or known:
+    chosen = [policy_from_spec(name) for name in policies or known]
+    for text, policy in zip(policies or known, chosen, strict=True):
         # Its place among all policies: which machines it meets does not depend on what is chosen.
-        place = known.index(policy) if policy in known else 0
+        place = known.index(text) if text in known else 0
         for turn, workload in enumerate(small, place):
             for family in families:
-                yield family[turn % len(family)], workload, make_policy(policy)
+                yield family[turn % len(family)], workload, policy
 
 
 def run_conformance(
     policies: list[str] | None = None,
     workloads: list[str] | None = None,
     progress: Callable[[Case], None] | None = None,
+    machines: list[str] | None = None,
 ) -> list[Case]:
     """Compare the backends on all registered policies, workloads and families of machines.
 
     Parameters
     ----------
-    policies, workloads : list of str, optional
-        Restrict the comparison to these; everything registered by default.
+    policies, workloads, machines : list of str, optional
+        Restrict the comparison to these, written as on the command line; everything registered by
+        default. Generators are run with their small parameters where none are given.
     progress : callable, optional
         Called with every finished case.
 
@@ -203,7 +278,7 @@ def run_conformance(
     list of Case
     """
     results = []
-    for machine, workload, policy in cases(policies, workloads):
+    for machine, workload, policy in cases(policies, workloads, machines):
         if looks(machine, workload, policy) > MAX_LOOKS:
             why = f"the timer would look more than {MAX_LOOKS} times"
             case = Case(machine.name, workload.name, policy.name, 0, "", left_out=why)

@@ -49,8 +49,8 @@ class Transfer:
     to_group, to_instance : int
         Pool that they enter when they arrive.
     count : int
-        Number of entries; fewer if the pool holds fewer, also none: then an answer arrives that
-        brings nothing.
+        Number of entries, at least 1; fewer leave if the pool holds fewer, also none: then an
+        answer arrives that brings nothing.
     delay_s : float
         How long they are on their way, at most 4000 s; of `on_idle` more than 0. In that time they
         are in no pool.

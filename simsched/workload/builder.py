@@ -89,6 +89,11 @@ def adjacency(source: ArrayLike, target: ArrayLike, n_tasks: int) -> Adjacency:
     n_tasks : int
         Number of tasks.
 
+    Returns
+    -------
+    Adjacency
+        Where each source's targets are in one array.
+
     Raises
     ------
     GraphError
@@ -129,6 +134,11 @@ def accesses(
         Number of tasks.
     in_join : array_like of bool, shape (n_accesses,), optional
         Accesses of the join; they come after those of the body. None by default.
+
+    Returns
+    -------
+    Accesses
+        Those of each task, the body's before the join's.
 
     Raises
     ------
@@ -270,6 +280,11 @@ def build_graph(
     codelets : sequence of str, optional
         Measured codelet of each class, none by default.
 
+    Returns
+    -------
+    TaskGraph
+        Not validated yet; `Workload.validate` does that.
+
     Notes
     -----
     The graph is not validated here: :meth:`TaskGraph.validate` does that.
@@ -339,6 +354,11 @@ def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:
         Sizes of the blocks.
     ops : array_like of float, shape (n_blocks,)
         Operations of each task; one number for all is accepted.
+
+    Returns
+    -------
+    TaskGraph
+        Its blocks are those of the program.
     """
     n_blocks = len(block_bytes)
     every = np.arange(n_blocks, dtype=np.int64)

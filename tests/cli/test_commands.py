@@ -176,6 +176,27 @@ def test_conformance_of_one_case_family(simsched: Command) -> None:
     others = [name for name in list_machines() if load_machine(name).kinds != ("cpu",)]
     assert (document["refused"], document["differing"]) == (len(others), 0)
     assert document["events"] > 1000
+    assert sum(document["refusals"].values()) == len(others)
+    assert all(reason for reason in document["refusals"])
+
+
+def test_conformance_tells_reasons_and_how_far_it_is(
+    simsched: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simsched.experiment.progress.PLAIN_EVERY_S", 0.0)
+    words = ("conformance", "-p", "cilk_h", "-w", "chain[tasks=3]", "-w", "chain[tasks=4]")
+    code, output, messages = simsched(*words, "-m", "opteron48")
+    assert code == 0
+    first, *reasons = output.splitlines()
+    assert (
+        first
+        == "2 cases, 2 refused by both backends, 0 left out as too long, 0 events, 0 differing"
+    )
+    assert len(reasons) == 1
+    assert reasons[0].startswith("  2 refused: ModelError: ")
+    assert "HBM" in reasons[0]
+    assert messages.startswith("1/2 runs, about ")
+    assert simsched(*words, "-m", "opteron48", "--quiet")[2] == ""
 
 
 def test_version_and_help(simsched: Command) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from zlib import crc32
 
@@ -14,6 +14,9 @@ from simsched.engine.run import Run, simulate
 from simsched.machine import list_machines, load_machine, machine_families
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy, policy_info
+from simsched.policy.base import View
+from simsched.policy.decisions import Transfer
+from simsched.policy.random_stealing import RandomStealing
 from simsched.workload.registry import list_workloads, make_small_workload
 
 POLICIES = [info.name for info in list_policies()]
@@ -118,3 +121,37 @@ def test_what_does_not_get_on_is_given_up_by_both() -> None:
     case = compare(load_machine("samr_cluster_fast"), small_workload("batch"), policy, workers=8)
     assert (case.events, case.difference) == (0, "")
     assert "no task ends for 80 s" in case.refused
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(RandomStealing):
+    """A worker without work asks an empty pool, which answers after 2 us, and asks again."""
+
+    def on_idle(self, view: View, state: object, worker: int) -> Transfer:
+        """Return a transfer of nothing."""
+        return Transfer(0, worker, 0, worker, 1, 2e-6)
+
+
+def test_hooks_that_go_on_for_ever_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a timer nor simulated time without progress tells: tasks end, calls go on."""
+    machine, workload = make_machine(domains=1, cores_per_domain=2), make_small_workload("chain")
+    whole = compare(machine, workload, Asking(), workers=2)
+    assert (whole.refused, whole.left_out, whole.difference) == ("", "", "")
+    monkeypatch.setattr(conformance, "MAX_CALLS", 50)
+    case = compare(machine, workload, Asking(), workers=2)
+    assert (case.events, case.refused, case.difference) == (0, "", "")
+    assert case.left_out == "hooks are called more than 50 times"
+
+
+def test_cases_are_named_as_on_the_command_line() -> None:
+    names = ["cilk[placement=interleave]"], ["chain[tasks=3]", "cholesky_small", "chain"]
+    found = list(conformance.cases(*names, ["toy_1fast_3slow"]))
+    assert conformance.number_of_cases(*names, ["toy_1fast_3slow"]) == len(found) == 3
+    assert {machine.name for machine, _, _ in found} == {"toy_1fast_3slow"}
+    # Of the small chain there are 12 tasks and 2 iterations; a preset is what its file says.
+    assert [(w.graph.n_tasks, w.iterations) for _, w, _ in found[::2]] == [(3, 2), (12, 2)]
+    assert found[1][1].name == "cholesky_small"
+    assert found[0][2].parameters()["placement"] == "interleave"
+    assert conformance.number_of_cases() == len(POLICIES) * len(machine_families()) * len(
+        list_workloads()
+    )
