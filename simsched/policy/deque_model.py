@@ -10,6 +10,7 @@ from simsched.policy.base import View, param
 from simsched.policy.placement import host_nodes
 from simsched.policy.registry import preset, register
 from simsched.policy.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue, now_s
+from simsched.policy.schedules import worker_costs
 from simsched.workload.graph import TaskGraph
 
 POPS = ("first", "ready")
@@ -130,9 +131,11 @@ class WorkerQueue:
 class Model:
     """Queues of all workers, and what was expected of each task when it was queued.
 
-    `chosen` has the worker and the penalty of tasks that are being pushed.
+    `cost_s` has the expected seconds of every task on each worker; workers that are alike share a
+    list. `chosen` has the worker and the penalty of tasks that are being pushed.
     """
 
+    cost_s: list[list[float]]
     workers: dict[int, WorkerQueue]
     transfers: TransferModel
     length_s: dict[int, float]
@@ -211,7 +214,10 @@ class DequeModel(QueuedRuntime):
     def open_queues(self, view: View, state: RuntimeState) -> None:
         """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
+        row, cost_s = worker_costs(view, state.graph)
+        lists = cost_s.tolist()
         state.queues = Model(
+            cost_s=[lists[r] for r in row.tolist()],
             workers={worker: WorkerQueue(TaskQueue()) for worker in state.order},
             transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
             length_s={},
@@ -231,7 +237,7 @@ class DequeModel(QueuedRuntime):
         model: Model = state.queues
         now = now_s(view)
         worker, penalty = model.chosen.pop(task)
-        queue, length = model.workers[worker], state.cost_s[worker][task]
+        queue, length = model.workers[worker], model.cost_s[worker][task]
         queue.start_s = max(queue.start_s, now)
         late = max(0.0, now + penalty - (queue.start_s + queue.length_s))
         queue.length_s += late + length
@@ -266,7 +272,7 @@ class DequeModel(QueuedRuntime):
         penalty: dict[int, float] = {}
         ends: list[tuple[int, float, float]] = []
         for worker in state.order:
-            length = state.cost_s[worker][task]
+            length = model.cost_s[worker][task]
             if length == float("inf"):
                 continue
             queue, node = model.workers[worker], state.node[worker]

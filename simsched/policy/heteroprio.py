@@ -131,9 +131,9 @@ class Buckets:
 def _likes(state: RuntimeState) -> list[Like]:
     """Return the class of every task, and the types of processors that can execute it."""
     able = np.zeros((len(TYPES), state.graph.n_tasks), bool)
-    rows = {(int(state.is_device[w]), id(state.cost_s[w])): state.cost_s[w] for w in state.order}
-    for (kind, _), cost_s in rows.items():
-        able[kind] |= np.isfinite(cost_s)
+    rows = {(int(state.is_device[w]), id(state.able[w])): state.able[w] for w in state.order}
+    for (kind, _), can_run in rows.items():
+        able[kind] |= can_run
     types: list[tuple[int, ...]] = [(), (HOST,), (DEVICE,), TYPES]
     return [
         (name, types[of])

@@ -33,7 +33,6 @@ from simsched.policy.base import (
     param,
 )
 from simsched.policy.placement import PlacedPolicy, host_nodes
-from simsched.policy.schedules import worker_costs
 from simsched.workload.graph import TaskGraph
 
 #: pools of what workers have been given, may get, and will get, and of what is being pushed;
@@ -92,7 +91,7 @@ class TaskQueue:
 
 
 class RuntimeState:
-    """What a runtime knows during a run: costs, who may ask for a task, and its queues.
+    """What a runtime knows during a run: who can run what and ask for a task, and its queues.
 
     Attributes
     ----------
@@ -102,8 +101,9 @@ class RuntimeState:
         Whether a worker drives a device.
     node : list of int
         Memory node of each worker.
-    cost_s : list of list of float
-        Expected seconds of every task on each worker; workers that are alike share a list.
+    able : list of list of bool
+        Whether each worker can execute every task, which is known in every information mode;
+        workers that are alike share a list.
     priority : list of int
         What the program says about the urgency of each task.
     n_accesses : list of int
@@ -144,7 +144,7 @@ class RuntimeState:
         n_devices = len({self.node[worker] for worker in devices})
         n_driving = min(cores_per_device * n_devices, max(0, len(hosts) - 1))
         self.order = devices + hosts[: len(hosts) - n_driving]
-        self.cost_s: list[list[float]] = []
+        self.able: list[list[bool]] = []
         self.priority: list[int] = []
         self.n_accesses: list[int] = []
         self.graph = view.workload.graph
@@ -172,14 +172,17 @@ class RuntimeState:
 
     def load(self, view: View, graph: TaskGraph) -> None:
         """Take over the graph that is executed next."""
-        row, cost_s = worker_costs(view, graph)
-        lists = cost_s.tolist()
-        self.cost_s = [lists[r] for r in row.tolist()]
+        groups = view.machine.core_group[view.machine.thread_core[view.worker_thread]]
+        used, row = np.unique(groups, return_inverse=True)
+        kinds = [graph.kinds.index(view.machine.core_groups[group].kind) for group in used]
+        able = np.isfinite(graph.ops[kinds])
+        lists = able.tolist()
+        self.able = [lists[r] for r in row.tolist()]
         self.graph = graph
         self.priority = [0] * graph.n_tasks if graph.priority is None else graph.priority.tolist()
         self.n_accesses = (graph.join_access - graph.access_ptr[:-1]).tolist()
         rows = sorted({int(row[worker]) for worker in self.order})
-        stuck = np.flatnonzero(np.isinf(cost_s[rows]).all(axis=0))
+        stuck = np.flatnonzero(~able[rows].any(axis=0))
         if len(stuck):
             name = graph.class_names[graph.task_class[stuck[0]]]
             raise ModelError(
@@ -189,8 +192,7 @@ class RuntimeState:
 
     def can_run(self, worker: int) -> Callable[[int], bool]:
         """Return whether a task has a cost on a worker."""
-        cost_s = self.cost_s[worker]
-        return lambda task: cost_s[task] != float("inf")
+        return self.able[worker].__getitem__
 
     def first_to_wake(self, task: int) -> list[int]:
         """Return the first device that sleeps, otherwise all cores, if they can execute a task."""

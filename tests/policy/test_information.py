@@ -82,6 +82,28 @@ def test_a_policy_decides_by_what_the_user_says() -> None:
     assert makespan_us(**told) == pytest.approx(3.0)
 
 
+NO_DURATIONS = ("eager", "prio", "random", "ws", "lws", "heteroprio", "cilk_a", "work_sharing")
+
+
+@pytest.mark.parametrize("name", NO_DURATIONS)
+def test_policies_that_look_at_no_durations_need_no_table(name: str) -> None:
+    graph = build_graph([2e4, 1e4, 2e4], task_class=[0, 0, 1], class_names=("short", "long"))
+    machine, workload = make_machine(domains=1, cores_per_domain=2), Workload("w", graph)
+    known = simulate(machine, workload, make_policy(name), events=True)
+    told = simulate(machine, workload, make_policy(name, {"information": "user"}), events=True)
+    assert known.trace is not None
+    assert told.trace is not None
+    for column, values in known.trace.events.items():
+        np.testing.assert_array_equal(values, told.trace.events[column])
+
+
+@pytest.mark.parametrize("name", ["dm", "dmda", "dmdas", "heft"])
+def test_policies_that_go_by_durations_need_one(name: str) -> None:
+    workload = Workload("w", build_graph([1.0, 2.0], class_names=("only",), task_class=[0, 0]))
+    with pytest.raises(ConfigurationError, match="user_ops: found no operations of only"):
+        simulate(make_machine(), workload, make_policy(name, {"information": "user"}))
+
+
 @pytest.mark.parametrize("name", sorted({info.name for info in list_policies()}))
 def test_described_modes_are_the_accepted_ones(name: str) -> None:
     text = type(make_policy(name)).__doc__ or ""
