@@ -44,7 +44,11 @@ CASES = [
         "lu[tiles=5,tile_size=960,precision=single,costs=measured]",
         "dmdas heft max_min ws",
     ),
-    ("k40_server", "accelerator_mix[queries=5,batch_s=0.05]", "mps spart smk gpu_evr priority"),
+    (
+        "k40_server",
+        "accelerator_mix[queries=5,batch_s=0.05]",
+        "mps spart smk spatial_qos gpu_evr priority",
+    ),
     ("e5620_m2090", "divisible[chunks=2]", "work_sharing hats quick gpu_only static_split"),
     ("e5620_m2090", "spmv[scale=12,chunks=2]", "work_sharing finepar heft"),
     ("samr_cluster_slow", "wordcount[skew=0.6,slowstart=0.05]", "tarazu hadoop_fifo samr fair"),
@@ -73,7 +77,7 @@ def test_order_of_a_schedule_is_no_part_of_the_bound() -> None:
 
 
 def test_part_of_a_device_is_no_part_of_the_bound() -> None:
-    # Kernels of spatial QoS are twice as long on its half of the device; the program's are not.
+    # Kernels that fill the device take twice as long on half of it; the program's do not.
     machine, mix = load_machine("k40_server"), make_workload("accelerator_mix", {"queries": 3})
     run = simulate(machine, mix, make_policy("spatial_qos"))
     assert run.program is mix
