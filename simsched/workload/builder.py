@@ -89,6 +89,11 @@ def adjacency(source: ArrayLike, target: ArrayLike, n_tasks: int) -> Adjacency:
     n_tasks : int
         Number of tasks.
 
+    Returns
+    -------
+    Adjacency
+        The targets of each source, one source after the other.
+
     Raises
     ------
     GraphError
@@ -129,6 +134,11 @@ def accesses(
         Number of tasks.
     in_join : array_like of bool, shape (n_accesses,), optional
         Accesses of the join; they come after those of the body. None by default.
+
+    Returns
+    -------
+    Accesses
+        Those of each task, its body's first.
 
     Raises
     ------
@@ -269,6 +279,11 @@ def build_graph(
         Accesses after which nobody writes to their block, as the program says; none by default.
     codelets : sequence of str, optional
         Measured codelet of each class, none by default.
+
+    Returns
+    -------
+    TaskGraph
+        One iteration; :class:`~simsched.workload.graph.Workload` repeats it.
 
     Notes
     -----
