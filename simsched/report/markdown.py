@@ -110,7 +110,8 @@ def _workloads() -> list[str]:
         "# Workloads",
         "",
         "A *preset* is a generator with parameters; experiments may override them. "
-        "`simsched show workload NAME` describes both.",
+        "`simsched show workload NAME` describes both. Task graphs of your own, also in files, are "
+        "in [a guide](task-graph-files.md).",
         "",
         "## Presets",
         "",
