@@ -15,6 +15,7 @@ from simsched.experiment.inputs import (
     machine_named,
     workload_source,
 )
+from simsched.experiment.overrides import Chosen
 from simsched.experiment.schema import (
     DEFAULT_METRICS,
     Experiment,
@@ -72,7 +73,12 @@ def choose(
         "workloads": [{"file": text} if _is_graph(text) else text for text in workloads],
         "policies": list(policies),
     }
-    return assignments + [f"{key}={json.dumps(value)}" for key, value in entries.items() if value]
+    options = {"machines": "--machine", "workloads": "--workload", "policies": "--policy"}
+    return assignments + [
+        Chosen(f"{key}={json.dumps(value)}", options[key])
+        for key, value in entries.items()
+        if value
+    ]
 
 
 def _try(what: str, text: str, make: Callable[[str], Any]) -> Any:
