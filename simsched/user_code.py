@@ -13,6 +13,8 @@ from simsched.errors import ConfigurationError
 from simsched.imports import user_imports
 from simsched.limits import POLICY_FILES, policy_files_allowed
 
+USER_MODULE = "simsched_user_"  #: how names of modules begin that are made from such files
+
 
 @dataclass(frozen=True)
 class _Loaded:
@@ -106,7 +108,7 @@ def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
 
 def _executed(path: Path) -> ModuleType:
     """Return the module that a file makes."""
-    name = f"simsched_user_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    name = f"{USER_MODULE}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
