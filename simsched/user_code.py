@@ -13,6 +13,8 @@ from simsched.errors import ConfigurationError
 from simsched.imports import user_imports
 from simsched.limits import POLICY_FILES, policy_files_allowed
 
+USER_MODULE = "simsched_user_"  #: how names of modules begin that are made from such files
+
 
 @dataclass(frozen=True)
 class _Loaded:
@@ -84,7 +86,7 @@ def load_user_file(what: str, spec: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.append(folder)
     importlib.invalidate_caches()
-    module = _executed(path)
+    module = _executed(what, path)
     files = user_imports(path).files
     _check_own(path, files)
     beside = {name: file for name, file in files.items() if file.is_relative_to(path.parent)}
@@ -104,9 +106,9 @@ def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
     return found
 
 
-def _executed(path: Path) -> ModuleType:
+def _executed(what: str, path: Path) -> ModuleType:
     """Return the module that a file makes."""
-    name = f"simsched_user_{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    name = f"{USER_MODULE}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
@@ -114,8 +116,13 @@ def _executed(path: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up by name
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
+        if isinstance(error, SystemExit):
+            raise ConfigurationError(
+                f"{path}: found a file that ends the program when it is loaded, "
+                f"accepted: a file that defines a {what}"
+            ) from error
         raise ConfigurationError(
             f"{_where(path, error)}: {type(error).__name__}: {error}"
         ) from error
@@ -137,7 +144,7 @@ def _check_own(path: Path, files: dict[str, Path]) -> None:
             )
 
 
-def _where(path: Path, error: Exception) -> str:
+def _where(path: Path, error: BaseException) -> str:
     """Return file and line at which running the file has failed."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__

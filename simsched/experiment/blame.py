@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,10 +65,35 @@ def _blame(error: BaseException, policy: Policy, name: str) -> str | None:
         return f"policy {name}: {file}:{own[-1].lineno}: {own[-1].name}: {what}"
     if file.is_relative_to(PACKAGE):
         return None
+    if missing := _missing(error, frames, type(policy)):
+        return f"policy {name}: {file}{missing}"
     return (
         f"policy {name}: {file}: the engine cannot use what a hook has returned: {what}; "
         "simsched.testing.check_policy names the rule"
     )
+
+
+def _missing(error: BaseException, frames: traceback.StackSummary, cls: type[Policy]) -> str:
+    """Return which method is missing or takes other arguments, nothing when that is not the reason.
+
+    Both show in the caller: nothing of the policy's file has been executed.
+    """
+    base, last = _source(Policy), frames[-1]
+    if isinstance(error, NotImplementedError) and Path(last.filename).resolve() == base:
+        accepted = _signature(last.name)
+        return f": class {cls.__name__} has no method {last.name}, accepted: def {accepted}"
+    match = re.match(r"(?:\w+\.)*(\w+)\(\) (?:takes|missing|got)", str(error))
+    name = match[1] if match and isinstance(error, TypeError) else ""
+    method = getattr(cls, name, None)
+    if method is None or method is getattr(Policy, name, method):
+        return ""
+    line = inspect.unwrap(method).__code__.co_firstlineno
+    return f":{line}: {name}: {error}, accepted: def {_signature(name)}"
+
+
+def _signature(name: str) -> str:
+    """Return how a method of policies is written."""
+    return f"{name}({', '.join(inspect.signature(getattr(Policy, name)).parameters)})"
 
 
 def _source(cls: type) -> Path | None:

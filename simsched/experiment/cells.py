@@ -41,6 +41,7 @@ from simsched.experiment.schema import (
 from simsched.machine.model import Machine
 from simsched.policy import Policy
 from simsched.policy.placement import PlacedPolicy
+from simsched.policy.registry import called
 from simsched.trace.metrics import metric_names
 from simsched.yaml_reader import Document, KeyPath, key_path, validate_document
 
@@ -366,12 +367,12 @@ class _Builder:
             machines, enumerate(policies)
         ):
             if isinstance(policy, PlacedPolicy):
+                entry = experiment.policies[position]
                 try:
-                    policy.check_memory(machine)
+                    with called(type(policy), entry.name):
+                        policy.check_memory(machine)
                 except ModelError as error:
-                    _fail(
-                        self.document, ("policies", position), experiment.policies[position], error
-                    )
+                    _fail(self.document, ("policies", position), entry, error)
 
     def _seed(self, use: WorkloadUse, seed: int) -> int:
         """Return the seed of the workload in a run."""

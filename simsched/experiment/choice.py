@@ -14,6 +14,7 @@ from simsched.experiment.inputs import (
     machine_named,
     workload_source,
 )
+from simsched.experiment.overrides import Chosen
 from simsched.experiment.schema import (
     DEFAULT_METRICS,
     Experiment,
@@ -71,7 +72,12 @@ def choose(
         "workloads": list(workloads),
         "policies": list(policies),
     }
-    return assignments + [f"{key}={json.dumps(value)}" for key, value in entries.items() if value]
+    options = {"machines": "--machine", "workloads": "--workload", "policies": "--policy"}
+    return assignments + [
+        Chosen(f"{key}={json.dumps(value)}", options[key])
+        for key, value in entries.items()
+        if value
+    ]
 
 
 def _try(what: str, text: str, make: Callable[[str], Any]) -> Any:

@@ -366,13 +366,7 @@ def build_policy(entry: PolicyEntry) -> Policy:
     ConfigurationError
         Unknown policy or parameter, or a value out of range.
     """
-    try:
-        return make_policy(entry.name, entry.parameters)
-    except SystemExit as error:
-        raise ConfigurationError(
-            f"{entry.name}: found a file that ends the program when it is loaded, "
-            "accepted: a file that defines a policy"
-        ) from error
+    return make_policy(entry.name, entry.parameters)
 
 
 def check_executable(

@@ -40,6 +40,26 @@ class Changed(Document):
         return super().where(loc)
 
 
+class Chosen(str):
+    """An assignment that another option stands for, which messages name.
+
+    Parameters
+    ----------
+    text : str
+        ``KEY=VALUE``.
+    option : str
+        Such as ``--policy``.
+    """
+
+    option: str
+
+    def __new__(cls, text: str, option: str) -> Chosen:
+        """Return the text with its option."""
+        made = super().__new__(cls, text)
+        made.option = option
+        return made
+
+
 def changed(document: Document, data: Any, assigned: dict[KeyPath, str]) -> Changed:
     """Return a document with other data, which messages trace back to what has set them."""
     earlier = document.assigned if isinstance(document, Changed) else {}
@@ -104,7 +124,7 @@ def apply_assignments(document: Document, assignments: list[str]) -> Document:
     failure: ConfigurationError | None = None
     for text in assignments:
         key, value = parse_assignment(text)
-        where = f"--set {text}"
+        where = text.option if isinstance(text, Chosen) else f"--set {text}"
         try:
             loc = assign(data, key, value, where)
         except ConfigurationError as error:

@@ -33,7 +33,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.formats import blamed, check_returned, import_modules, place_of, summary_of
 from simsched.units import parse_size
-from simsched.user_code import is_file_spec, load_user_file, split_file_spec
+from simsched.user_code import USER_MODULE, is_file_spec, load_user_file, split_file_spec
 from simsched.workload.graph import Workload
 
 ENTRY_POINT_GROUP = "simsched.workloads"
@@ -180,6 +180,7 @@ class WorkloadGenerator:
 
 
 _registered: dict[str, WorkloadGenerator] = {}
+_GENERATORS = "__simsched_generators__"  # in the module of a user's file: those of that file
 
 
 def generator(
@@ -264,13 +265,21 @@ def _register(
     place: str,
     names: dict[str, Any],
 ) -> None:
-    """Add a generator to those that are known; the same one again when its module is reloaded."""
+    """Add a generator to those that are known; the same one again when its module is reloaded.
+
+    Files of users may be copies of each other: they are told apart by their paths.
+    """
     taken = _registered.get(name)
-    if taken is not None and taken.place != place:
+    copied = taken is not None and all(
+        str(module["__name__"]).startswith(USER_MODULE) for module in (taken.namespace, names)
+    )
+    if taken is not None and taken.place != place and not copied:
         raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
-    _registered[name] = WorkloadGenerator(
+    _registered[name] = made = WorkloadGenerator(
         name, function, parameters_of(function), summary, dict(small or {}), place, names
     )
+    if str(names["__name__"]).startswith(USER_MODULE):
+        names.setdefault(_GENERATORS, {})[name] = made
 
 
 def list_workloads() -> list[WorkloadGenerator]:
@@ -309,7 +318,7 @@ def find_workload(name: str) -> WorkloadGenerator:
 def _of_file(spec: str) -> WorkloadGenerator:
     """Return the generator of a file."""
     module, (path, name) = load_user_file("workload", spec), split_file_spec(spec)
-    found = {n: item for n, item in _registered.items() if item.namespace is vars(module)}
+    found: dict[str, WorkloadGenerator] = vars(module).get(_GENERATORS, {})
     if not found:
         raise ConfigurationError(
             f"{path.resolve()}: found no workload, accepted a function below "

@@ -95,6 +95,7 @@ def test_a_workload_in_a_file_is_shown_run_and_exported(simsched: Any, tmp_path:
         ("pair.py:test_on", PAIR, "unknown workload 'test_on'; did you mean 'test_one'?"),
         ("pair.py", "x = 1\n", "found no workload, accepted a function below @simsched."),
         ("pair.py", "x = y\n", "pair.py, line 1: NameError: name 'y' is not defined"),
+        ("pair.py", "raise SystemExit\n", "accepted: a file that defines a workload"),
         ("pair.py", None, "pair.py: workload file cannot be read: No such file or directory"),
         ("pair.py:test_many[task=3]", PAIR, "unknown parameter of workload test_many 'task'"),
     ],
@@ -119,3 +120,51 @@ def test_workloads_in_files_can_be_forbidden(
     code, _, messages = simsched("show", "workload", "pair.py")
     assert code == 2
     assert "workload 'pair.py': found a file, accepted the name of a workload" in messages
+
+
+OTHER_ARGUMENTS = """
+from simsched.policy.random_stealing import RandomStealing
+class Other(RandomStealing):
+    def on_start(self, view, state, task):
+        return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "from simsched.policy import Policy\nclass Bare(Policy):\n    pass\n",
+            ": class Bare has no method place, accepted: def place(self, view, state)",
+        ),
+        (
+            "from simsched.policy.placement import PlacedPolicy as P\nclass Bare(P):\n  pass\n",
+            ": class Bare has no method plan, accepted: def plan(self, view, state, graph)",
+        ),
+        (
+            OTHER_ARGUMENTS,
+            ":4: on_start: Other.on_start() takes 4 positional arguments but 5 were given, "
+            "accepted: def on_start(self, view, state, task, worker)",
+        ),
+    ],
+)
+def test_a_method_that_is_missing_or_takes_other_arguments_is_named(
+    simsched: Any, tmp_path: Path, text: str, message: str
+) -> None:
+    """The engine used to blame what a hook had returned; nothing was returned."""
+    (tmp_path / "mine.py").write_text(text)
+    words = ("-m", "opteron48", "-w", "chain[tasks=3]", "--set", "seeds=1", "--jobs", "1")
+    code, _, messages = simsched("run", "quickstart", "-q", *words, "-p", "mine.py")
+    assert code == 2
+    assert messages.endswith(f"policy mine.py: {tmp_path / 'mine.py'}{message}\n")
+
+
+def test_a_policy_that_does_not_fit_is_called_as_it_was_typed(simsched: Any) -> None:
+    """It was called by its class, unpinned_stealing, and by an option that nobody had given."""
+    words = ("-m", "opteron48", "-p", "cilk_a", "-p", "cilk[placement=membind_hbm]")
+    code, _, messages = simsched("run", "quickstart", *words)
+    assert code == 2
+    expected = (
+        "simsched: error: --policy: policies[1].placement: policy cilk: parameter placement: "
+    )
+    assert messages.startswith(expected)

@@ -39,6 +39,15 @@ class Away(RandomStealing):
         assert (Path(__file__).parent / "home").exists() is False
         return super().start(view)
 """
+MADE = """
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Workload
+from simsched.workload.registry import generator
+
+@generator("test_cluster_made")
+def made(seed: int, *, tasks: int = 3):
+    return Workload("made", build_graph([1e6] * tasks))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +76,17 @@ def execute(data: dict[str, Any], folder: Path, address: str) -> list[dict[str, 
 def test_a_cluster_gives_the_rows_and_traces_of_a_local_run(cluster: str, tmp_path: Path) -> None:
     (tmp_path / "home").touch()
     (tmp_path / "away.py").write_text(AWAY)
+    (tmp_path / "made.py").write_text(MADE)
     (tmp_path / "g.dot").write_text(GRAPH)
     workloads = [
         {"name": "fork_join", "depth": 3},
         {"file": f"{tmp_path}/g.dot", "cost": "cost", "cost_unit": "ops"},
+        f"{tmp_path}/made.py[tasks=2]",
     ]
     away = f"{tmp_path}/away.py"
     small = Document(None, plain(workloads=workloads, policies=["cilk_a", "bats", away]))
     there = run_experiment(small, dask=cluster, output=tmp_path / "there", events=True)
-    assert (there.computed, there.reused) == (12, 0)
+    assert (there.computed, there.reused) == (18, 0)
     (tmp_path / "home").unlink()
     here = run_experiment(small, jobs=1, output=tmp_path / "here", events=True)
     assert deterministic(there.rows) == deterministic(here.rows)
@@ -178,6 +189,11 @@ def test_parcels_hold_no_places_of_this_computer(tmp_path: Path) -> None:
     assert (policy, graph) == (tmp_path / "drastic.py", tmp_path / "g.dot")
     assert tmp_path.name.encode() not in pickle.dumps(parcel)  # paths are pickled in pieces
     assert len(pickle.dumps(parcel)) < 100_000
+    (tmp_path / "made.py").write_text(MADE)
+    data = plain(workloads=[f"{tmp_path}/made.py"], policies=["cilk"])
+    parcel, policy, made = module._packed(plan_experiment(Document(None, data)).cells[0], False)
+    assert (policy, made) == (None, tmp_path / "made.py")
+    assert tmp_path.name.encode() not in pickle.dumps(parcel)
 
 
 def test_a_policy_without_a_file_is_refused(cluster: str, tmp_path: Path) -> None:
