@@ -2,8 +2,8 @@
 
 Names carry their units. `<kind>` stands for a memory kind of the machine, `<level>` for one of its
 cache levels. Definitions that need more than a line are in the notes of the functions that compute
-them: :func:`simsched.trace.metrics.run_metrics`, :func:`simsched.trace.bounds.lower_bounds` and
-:func:`simsched.trace.services.service_metrics`.
+them: :func:`simsched.trace.metrics.run_metrics`, :func:`simsched.trace.bounds.lower_bounds`,
+:func:`simsched.trace.services.service_metrics` and :func:`simsched.trace.jobs.job_metrics`.
 """
 
 from __future__ import annotations
@@ -151,7 +151,30 @@ COLUMNS: dict[str, dict[str, str]] = {
         "colocated_s": "time in which services and batch jobs are both there",
         "batch_kernels": "kernels of batch jobs",
         "batch_kernels_per_s": "batch kernels that end in `colocated_s`, per second",
-        "batch_utilization_percent": "part of `colocated_s` in which a batch kernel is executed",
+        "batch_utilization_percent": "part of `colocated_s` in which a batch kernel is executed, "
+        "on however small a part of the device",
+        "service_name": "name of each service",
+        "service_queries": "`queries` of each",
+        "service_mean_latency_s": "`mean_latency_s` of each",
+        "service_p99_latency_s": "`p99_latency_s` of each",
+        "service_max_latency_s": "`max_latency_s` of each",
+        "service_late_queries": "`late_queries` of each",
+        "service_misses_target": "`misses_target` of each",
+    },
+    "MapReduce jobs": {
+        "jobs": "jobs of all iterations",
+        "mean_job_s": "mean response time, from the arrival of a job to the end of its last task",
+        "max_job_s": "largest response time",
+        "map_local_percent": "part of the map tasks that ran on a node with a replica of their "
+        "split",
+        "job_iteration": "iteration of each job",
+        "job_user": "user of each",
+        "job_application": "what each runs",
+        "job_arrival_s": "when each arrived, from the start of the run",
+        "job_maps_end_s": "end of the last map task of each",
+        "job_end_s": "end of the last task of each",
+        "job_maps": "map tasks of each",
+        "job_local_maps": "those on a node with a replica of their split",
     },
     "Host": {
         "wall_s": "wall time of the simulation",

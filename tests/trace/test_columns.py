@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+import simsched
 from simsched.engine.run import simulate
 from simsched.experiment.cells import MEASURED
 from simsched.machine import list_machines, load_machine
@@ -22,6 +23,13 @@ def measured() -> set[str]:
     workload = make_workload("heat", {"rows": 64, "columns": 64, "leaf_bytes": 4096})
     run = simulate(machine, workload, make_policy("cilk_a"))
     row = run_metrics(run.summary, machine, run.workload, run.worker_thread)
+    mix = {"critical": "pos", "batch": "pf", "queries": 2, "batch_s": 0.1}
+    for machine_name, name, params in (
+        ("k40_server", "accelerator_mix", mix),
+        ("samr_cluster_slow", "sort_mapreduce", {"splits": 2, "reduces": 1}),
+    ):
+        (result,) = simsched.run(machine_name, make_workload(name, params), "mps", jobs=1).rows
+        names |= {key for key, value in result.items() if isinstance(value, list)}
     return names | set(row) | set(MEASURED)
 
 
