@@ -3,49 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import numpy as np
 import pytest
 
+import simsched
 from simsched.engine.run import simulate
 from simsched.experiment.cells import MEASURED
 from simsched.machine import list_machines, load_machine
 from simsched.policy import make_policy
 from simsched.trace.columns import columns, describe_column
-from simsched.trace.jobs import JobTimes, job_metrics
 from simsched.trace.metrics import metric_names, run_metrics
-from simsched.trace.services import TaskTimes, service_metrics
-from simsched.workload.graph import Workload
-from simsched.workload.mapreduce_job import Job, JobShape, job_graph
 from simsched.workload.registry import make_workload
-from tests.policy.test_mapreduce import cluster
 
 
 def measured() -> set[str]:
-    """Return the columns that are single numbers on any machine, and the lists of three runs."""
+    """Return the columns that are single numbers on any machine, and the lists of one run."""
     names = {name for machine in list_machines() for name in metric_names(load_machine(machine))}
     machine = load_machine("amd_4x_opteron8380")
     workload = make_workload("heat", {"rows": 64, "columns": 64, "leaf_bytes": 4096})
     run = simulate(machine, workload, make_policy("cilk_a"))
     row = run_metrics(run.summary, machine, run.workload, run.worker_thread)
-    return names | set(row) | set(MEASURED) | set(of_jobs()) | set(of_services())
-
-
-def of_jobs() -> dict[str, Any]:
-    machine = cluster((1.0, 1.0))
-    job = Job("sort", "ann", 0, JobShape(2, 1, 1000, 0.01, 1.0, 50e3, 1.0, 0, 0))
-    workload = Workload("one", job_graph([job], np.random.default_rng(0)))
-    times = JobTimes(machine, workload, None)
-    simulate(machine, workload, make_policy("hadoop_fifo"), events=times)
-    return job_metrics(times)
-
-
-def of_services() -> dict[str, Any]:
-    workload = make_workload("accelerator_mix", {"queries": 2, "batch_s": 0.01})
-    times = TaskTimes(workload.graph.n_tasks)
-    simulate(load_machine("k40_server"), workload, make_policy("mps"), events=times)
-    return service_metrics(workload, times)
+    mix = {"critical": "pos", "batch": "pf", "queries": 2, "batch_s": 0.1}
+    for machine_name, name, params in (
+        ("k40_server", "accelerator_mix", mix),
+        ("samr_cluster_slow", "sort_mapreduce", {"splits": 2, "reduces": 1}),
+    ):
+        (result,) = simsched.run(machine_name, make_workload(name, params), "mps", jobs=1).rows
+        names |= {key for key, value in result.items() if isinstance(value, list)}
+    return names | set(row) | set(MEASURED)
 
 
 def test_columns_and_descriptions_belong_together() -> None:
