@@ -48,7 +48,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "spawn_percent": "`spawn_s` as a part of workers x makespan",
         "acquire_percent": "`acquire_s` as a part of workers x makespan",
         "migrate_percent": "`migrate_s` as a part of workers x makespan",
-        "idle_percent": "`idle_s` as a part of workers x makespan",
+        "idle_percent": "`idle_s` as a part of workers x makespan, of all workers of the run",
         "busy_imbalance": "largest time in tasks of a worker over the mean one",
         "worker_busy_s": "time in tasks of each worker",
         "worker_acquire_s": "time for finding tasks of each worker",
@@ -125,7 +125,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "bound_critical_path_s": "longest chain of dependent tasks, each alone where it is fastest",
         "bound_work_s": "all operations at the speed of all cores in use",
         "bound_bandwidth_s": "bytes that caches cannot have kept, at the rate of all memory",
-        "bound_s": "the largest of the three in each iteration, summed",
+        "bound_s": "the largest of the three in each iteration, summed; the same for all policies",
         "makespan_over_bound": "`makespan_s` over `bound_s`",
         "bound_own_traffic_s": "the bytes of this run, placed as they were, through its busiest "
         "node or link",
