@@ -97,7 +97,7 @@ docs-links: setup
 	@$(SPHINX) --builder linkcheck docs build/docs-links
 
 docs-tables: setup
-	@for kind in machines policies workloads; do \
+	@for kind in machines policies workloads metrics; do \
 	  $(BIN)/simsched list $$kind --markdown > docs/$$kind.md.new && mv docs/$$kind.md.new docs/$$kind.md || exit 1; \
 	done
 

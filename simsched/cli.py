@@ -242,14 +242,14 @@ def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
 @app.command(
     "list",
     short_help="List what there is by name.",
-    epilog=examples("list machines", "list policies --json", "list claims"),
+    epilog=examples("list machines", "list policies --json", "list metrics"),
 )
 def list_command(
     kind: Annotated[
         str,
         typer.Argument(
-            help="machines, workloads, policies, placements, experiments, measurements, claims "
-            "or probes.",
+            help="machines, workloads, policies, placements, experiments, measurements, claims, "
+            "metrics or probes.",
             autocompletion=names.kind,
         ),
     ],
@@ -258,7 +258,8 @@ def list_command(
     markdown: Annotated[
         bool,
         typer.Option(
-            "--markdown", help="Print the document of machines, workloads or policies in docs/."
+            "--markdown",
+            help="Print the document of machines, workloads, policies or metrics in docs/.",
         ),
     ] = False,
 ) -> None:

@@ -96,6 +96,7 @@ def check_machine(name_or_path: str | Path) -> list[str]:
     return [
         *_unused_sources(document, file),
         *_unreachable_bandwidth(machine),
+        *_idle_links(file, machine),
         *_odd_latencies(machine),
         *_missing_costs(file),
     ]
@@ -207,6 +208,14 @@ def _unreachable_bandwidth(machine: Machine) -> Iterator[str]:
                 f"{machine.name}: {node.name}: all cores together draw {format_bandwidth(reach)},"
                 f" less than its {format_bandwidth(node.bandwidth_bytes_per_s)}"
             )
+
+
+def _idle_links(file: MachineFile, machine: Machine) -> Iterator[str]:
+    crossed = {link for row in machine.paths for path in row for link, _ in path.link_loads}
+    for index, link in enumerate(machine.links):
+        spec = file.links.get(link.name)
+        if spec is not None and spec.crossed_by == "listed" and index not in crossed:
+            yield f"{machine.name}: {link.name}: no rule of paths lists this link"
 
 
 def _odd_latencies(machine: Machine) -> Iterator[str]:

@@ -76,6 +76,9 @@ class AgeBased(ThreadScheduler):
 
     Notes
     -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
     A milestone is the end of a stretch between barriers. The cores of all threads, those of waiting
     ones included, are chosen anew at every round of balancing, and when a thread is created or a
     core has become idle. Threads that run can only be moved at the end of a time slice. So a new

@@ -88,6 +88,9 @@ class Camp(ThreadScheduler):
 
     Notes
     -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
     Threads ``a.x`` and ``a.y`` belong to application ``a``; all whose names have no full stop are
     one application. It is parallel if it has more than one thread. Its utility factor, and so the
     class of all its threads, has the mean speedup and the number of those that can run. A boosted
@@ -198,6 +201,9 @@ class BiasScheduling(ThreadScheduler):
 
     Notes
     -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
     Big cores are the fastest ones, all others small. A thread is biased by the share of its time
     for which it stalls: the more, the more to small cores.
 

@@ -22,6 +22,9 @@ class CriticalSections(ThreadScheduler):
 
     Notes
     -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
     ``acs`` sends every critical section to the fastest core, ``bis`` those for which others wait: a
     thread waits when it has ended the stretch before its critical section. Hardware measures the
     cycles that threads wait; their number stands for that here. Threads are not moved otherwise. A

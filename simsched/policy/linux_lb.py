@@ -29,6 +29,9 @@ class LinuxBalancer(ThreadScheduler):
 
     Notes
     -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
     Every core in turn looks for the longest queue of its domain, its socket, the machine; if that
     is longer than its own by two or more, what is running included, it pulls the oldest waiting
     thread. Three against two is left alone. Threads that run are not pulled.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simsched.errors import ModelError
-from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
+from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, PoolGroup, View, param
 from simsched.policy.native import optimistic_costs, schedule_list, schedule_pairs, upward_ranks
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
@@ -59,8 +59,9 @@ class ListScheduling(PlacedPolicy):
     * min_min and max_min: of all ready tasks that with the smallest (largest) of the smallest EFTs.
 
     Remaining ties go to the lower worker, then to the lower task. The order on every worker is kept
-    by dependences from each task to the next one of its worker. Programs with a spawn tree are
-    refused. Estimates are described at
+    by dependences. All these algorithms count on communication that overlaps with computing: where
+    data are copied, a worker asks for those of its next task when it begins one. Programs with a
+    spawn tree are refused. Estimates are described at
     :func:`simsched.policy.schedules.estimate`. An initialisation is dealt out in turn.
 
     etf, dls, min_min and max_min compare all ready tasks for every task that they place: a second
@@ -90,7 +91,8 @@ class ListScheduling(PlacedPolicy):
         schedule = make_schedule(estimates, self.algorithm, insertion=self.insertion)
         n_tasks, n_edges = estimates.n_tasks, len(estimates.succ)
         below = upward_ranks(estimates, np.ones(n_tasks), np.zeros(n_edges))
-        return scheduled(view.workload, *schedule, below)
+        ahead = view.machine.copies_data
+        return scheduled(view.workload, *schedule, below, fetches_ahead=ahead)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return one pool per worker, from which only its owner takes."""
@@ -101,6 +103,7 @@ class ListScheduling(PlacedPolicy):
             worker = np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
+            pool_groups=(PoolGroup("worker", prefetches=view.machine.copies_data),),
             spawn_order=PARENT_FIRST,
             instance_of=worker,
         )

@@ -186,6 +186,17 @@ def membind_hbm(view: View) -> Placement:
     return _touched(view, view.machine.nodes_of_kind("HBM"))
 
 
+@placement("membind_nvm")
+def membind_nvm(view: View) -> Placement:
+    """Put each block where it is first touched, on NVM nodes only: memory behind CXL, for instance.
+
+    Notes
+    -----
+    As :func:`membind_hbm`.
+    """
+    return _touched(view, view.machine.nodes_of_kind("NVM"))
+
+
 @placement("prefer_hbm")
 def prefer_hbm(view: View) -> Placement:
     """Put each block where it is first touched, on HBM nodes first, on others when they are full.

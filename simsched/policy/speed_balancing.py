@@ -20,6 +20,9 @@ class SpeedBalancing(ThreadScheduler):
 
     Notes
     -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
     The speed of a thread is the share of the last interval in which it was executed, times the
     speed of its core relative to the fastest one; that of a core the mean of its threads', and
     without threads its own. Every core whose speed is above the mean of all cores pulls, from the

@@ -31,11 +31,13 @@ def scheduled(
     start_s: FloatArray,
     finish_s: FloatArray,
     below: FloatArray,
+    *,
+    fetches_ahead: bool,
 ) -> ScheduledWorkload:
     """Return a program tied into a schedule; see :func:`follow`."""
     return ScheduledWorkload(
         workload.name,
-        follow(workload.graph, worker, start_s, finish_s, below),
+        follow(workload.graph, worker, start_s, finish_s, below, fetches_ahead=fetches_ahead),
         workload.iterations,
         workload.init,
         workload.parameters,
@@ -74,8 +76,10 @@ def follow(
     start_s: FloatArray,
     finish_s: FloatArray,
     below: FloatArray,
+    *,
+    fetches_ahead: bool,
 ) -> TaskGraph:
-    """Return the graph in which every task waits for the one before it on its worker.
+    """Return the graph in which tasks become ready in the order of their worker's schedule.
 
     Parameters
     ----------
@@ -87,13 +91,44 @@ def follow(
         When it starts and ends there.
     below : ndarray of float64, shape (n_tasks,)
         What is larger for a task than for all its successors.
+    fetches_ahead : bool
+        Whether a task enters its worker's pool, where its data are asked for, while the one before
+        it is still being executed; otherwise it waits for that one.
 
     Notes
     -----
     Of tasks with equal starts the one that ends first comes first, then the one with more `below`
     it, then the lower one. Tasks that take no time start when others do, also those that they wait
     for; as this order grows along every edge of the program it never contradicts one.
+
+    To be ready one task early, a task waits for the one before the previous one of its worker, and
+    for what the previous one waits for, so that it is never ready before that. Where the same task
+    makes both ready, the order of its edges decides: they are followed in the order of starts. What
+    is ready from the beginning enters pools by number; the second task of a worker waits for the
+    first one where that would reverse them.
     """
-    order = np.lexsort((np.arange(graph.n_tasks), -below, finish_s, start_s, worker))
+    order = np.lexsort((np.arange(graph.n_tasks), -below, finish_s, start_s, worker)).astype(
+        np.int64
+    )
     same = worker[order][1:] == worker[order][:-1]
-    return tied(graph, order[:-1][same].astype(np.int64), order[1:][same].astype(np.int64))
+    previous, following = order[:-1][same], order[1:][same]
+    if not fetches_ahead:
+        return tied(graph, previous, following)
+    n = graph.n_tasks
+    next_of = np.full(n, -1, np.int64)
+    next_of[previous] = following
+    source = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.succ_ptr))
+    target = graph.succ.astype(np.int64)
+    edge_source = np.concatenate([source, source, previous])
+    edge_target = np.concatenate([target, next_of[target], next_of[following]])
+    is_free = ~np.isin(np.arange(n), edge_target)
+    turned = is_free[previous] & is_free[following] & (following < previous)
+    edge_source = np.concatenate([edge_source, previous[turned]])
+    edge_target = np.concatenate([edge_target, following[turned]])
+    by_start = np.lexsort((np.arange(n), -below, finish_s, start_s))
+    rank = np.empty(n, np.int64)
+    rank[by_start] = np.arange(n)
+    exists = edge_target >= 0
+    keys = np.unique(edge_source[exists] * n + rank[edge_target[exists]])
+    succ_ptr, succ = adjacency(keys // n, by_start[keys % n], n)
+    return replace(graph, succ_ptr=succ_ptr, succ=succ)

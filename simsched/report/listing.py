@@ -18,6 +18,7 @@ from simsched.policy.registry import list_policies, make_policy, parse_policy_sp
 from simsched.report.descriptions import policy_figures
 from simsched.resources import data_dir
 from simsched.specs import parse_spec
+from simsched.trace.columns import columns
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import find_workload, list_workloads
@@ -31,6 +32,7 @@ KINDS = (
     "experiments",
     "measurements",
     "claims",
+    "metrics",
     "probes",
 )
 Entry = dict[str, Any]
@@ -67,6 +69,8 @@ def entries(kind: str) -> list[Entry]:
         ]
     if kind == "placements":
         return [{"name": n, "description": text} for n, text in list_placements().items()]
+    if kind == "metrics":
+        return [{"name": name, "description": text} for name, text in columns().items()]
     if kind == "probes":
         return [{"name": name, "description": text} for name, text in probes().items()]
     folder = data_dir("experiments")

@@ -1,4 +1,4 @@
-"""What simsched knows by name as Markdown documents: policies, workloads and machines."""
+"""What simsched knows by name as Markdown documents: policies, workloads, machines and metrics."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import groupby
 from simsched.machine import list_machines, load_machine
 from simsched.machine.model import Machine
 from simsched.policy.registry import PolicyInfo, list_policies
+from simsched.trace.columns import COLUMNS
 from simsched.units import format_size
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import list_workloads
@@ -166,9 +167,27 @@ def _machine_row(machine: Machine) -> list[object]:
     return [*described, *sizes, ", ".join(caches), ", ".join(nodes)]
 
 
+def _metrics() -> list[str]:
+    """Return the lines about the columns of results."""
+    lines = [
+        "# Metrics",
+        "",
+        "Every column of results that is measured, by the name that `metrics`, claims and queries "
+        "use. Names carry their units; `<kind>` stands for a kind of memory of the machine "
+        "(`remote_hbm_bytes`), `<level>` for a level of caches (`l2_hits`). `simsched list "
+        "metrics` prints the same list. Definitions with their sources are in the documentation of "
+        "`simsched.trace.metrics.run_metrics`.",
+    ]
+    for title, group in COLUMNS.items():
+        rows = [[f"`{name}`", text] for name, text in group.items()]
+        lines += ["", f"## {title}", "", *table(["column", "what it is"], rows)]
+    return lines
+
+
 DOCUMENTS: dict[str, Callable[[], list[str]]] = {
     "policies": _policies,
     "workloads": _workloads,
     "machines": _machines,
+    "metrics": _metrics,
 }
 """What there is a document about, with what makes its lines."""

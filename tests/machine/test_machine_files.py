@@ -342,6 +342,11 @@ def test_unknown_machine_names_the_nearest() -> None:
             "sources:\n  spare: {kind: assumed, reference: nobody}\n",
             "server.yaml:4: sources.spare: not used by any value",
         ),
+        (
+            "links:\n",
+            "links:\n  cable: {crossed_by: listed, bandwidth: [1 GB/s, vendor]}\n",
+            "cable: no rule of paths lists this link",
+        ),
     ],
 )
 def test_odd_values_are_warned_about(

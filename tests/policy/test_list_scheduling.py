@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simsched.engine.run import simulate
+from simsched.engine.run import Run, simulate
 from simsched.errors import ModelError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
+from simsched.policy.base import View
 from simsched.policy.list_scheduling import (
     ALGORITHMS,
     PAIR_RULES,
@@ -20,7 +21,8 @@ from simsched.policy.list_scheduling import (
     make_schedule,
 )
 from simsched.policy.native import optimistic_costs, upward_ranks
-from simsched.policy.schedules import Estimates
+from simsched.policy.schedules import Estimates, estimate
+from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
@@ -340,9 +342,6 @@ def test_simulation_follows_the_schedule(algorithm: str) -> None:
     again = simulate(machine, workload, policy, backend="simpy")
     assert run.summary.makespan_ps == again.summary.makespan_ps
     # Without costs and data the simulated run takes what the schedule says, up to picoseconds.
-    from simsched.policy.base import View
-    from simsched.policy.schedules import estimate
-
     view = View(
         machine,
         workload,
@@ -435,3 +434,75 @@ def test_devices_copy_their_input_from_the_host(
         assert summary.migrated_bytes == copied_bytes
         took_ps = summary.iteration_end_ps[-1] - summary.iteration_start_ps[-1]
         assert took_ps == copy_ps + 10**9
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_copies_overlap_with_computing(algorithm: str) -> None:
+    # Three tasks of 1 ms for the only worker of a device; each reads a block of its own, 5 us and
+    # 1 ms over the link. The data of a task are copied while the one before it is computed.
+    machine = device_machine(devices=1)
+    tasks = build_graph(
+        [[np.inf] * 3, [4e6] * 3],
+        kinds=("cpu", "gpu"),
+        accessed=accesses([0, 1, 2], [0, 1, 2], 10 * MB, 0, 3),
+        block_bytes=[10 * MB] * 3,
+    )
+    for backend in ("native", "simpy"):
+        run = simulate(
+            machine,
+            Workload("tasks", tasks),
+            make_policy(algorithm),
+            workers=3,
+            pinning="compact",
+            backend=backend,
+        )
+        assert run.summary.makespan_ps == 3 * 1_005_000_000 + 10**9
+
+
+def starts(run: Run) -> list[list[int]]:
+    """Return the tasks of each worker in the order of their starts."""
+    assert run.trace is not None
+    events = run.trace.events
+    begun = events["kind"] == EventKind.TASK_START
+    worker, task = events["worker"][begun], events["task"][begun]
+    return [task[worker == w].tolist() for w in range(len(run.worker_thread))]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_workers_that_fetch_ahead_keep_the_order_of_the_schedule(seed: int) -> None:
+    # Tasks that one task makes ready at the same time are the ones that could overtake each other,
+    # those that take no time in particular.
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(8, 40))
+    ops = rng.integers(0, 4, (2, n)) * 1e6
+    edges = [(a, b) for a in range(n) for b in range(a + 1, n) if rng.random() < 0.15]
+    number = rng.permutation(n)
+    source = number[[a for a, b in edges]].tolist() if edges else []
+    target = number[[b for a, b in edges]].tolist() if edges else []
+    blocks = rng.integers(0, 10, n)
+    graph = build_graph(
+        ops,
+        kinds=("cpu", "gpu"),
+        successors=adjacency(source, target, n),
+        accessed=accesses(np.arange(n), blocks, 5 * MB, 5 * MB, n),
+        block_bytes=[10 * MB] * 10,
+    )
+    algorithm = ALGORITHMS[seed % len(ALGORITHMS)]
+    machine, policy = device_machine(capacity_bytes=60 * MB), make_policy(algorithm)
+    run, again = (
+        simulate(machine, Workload("tasks", graph), policy, backend=backend, events=True)
+        for backend in ("native", "simpy")
+    )
+    view = View(
+        machine,
+        Workload("tasks", graph),
+        run.worker_thread,
+        machine.core_domain[machine.thread_core[run.worker_thread]],
+        np.random.default_rng(0),
+    )
+    planned = estimate(view, graph)
+    worker, start, finish = make_schedule(planned, algorithm)
+    below = upward_ranks(planned, np.ones(n), np.zeros(len(edges)))
+    order = np.lexsort((np.arange(n), -below, finish, start))
+    expected = [order[worker[order] == w].tolist() for w in range(len(run.worker_thread))]
+    assert starts(run) == starts(again) == expected

@@ -175,6 +175,15 @@ def test_membind_hbm_refuses_more_than_hbm_holds() -> None:
         check_capacity(machine, view.workload, placement_rule("membind_hbm")(view))
 
 
+def test_membind_nvm_uses_no_other_memory() -> None:
+    machine = make_machine(**KNL)
+    nodes = [replace(node, kind="NVM") if node.kind == "HBM" else node for node in machine.nodes]
+    found = place("membind_nvm", replace(machine, nodes=tuple(nodes)), [100])
+    assert found.touch_order[2].tolist() == [6, 4, 5, 7]
+    with pytest.raises(ModelError, match="memory kind 'NVM'"):
+        place("membind_nvm", machine, [100])
+
+
 def test_membind_hbm_needs_hbm() -> None:
     with pytest.raises(ModelError, match="memory kind 'HBM'"):
         place("membind_hbm", make_machine(), [100])
@@ -239,7 +248,8 @@ def test_device_memory_is_never_used() -> None:
 def test_every_placement_is_described_and_works_without_blocks() -> None:
     for name, description in list_placements().items():
         assert description.endswith(".")
-        assert len(place(name, load_machine("knl_snc4_hybrid"), []).home) == 0
+        machine = "samr_cluster_slow" if name.endswith("nvm") else "knl_snc4_hybrid"
+        assert len(place(name, load_machine(machine), []).home) == 0
 
 
 def test_a_taken_name_is_refused() -> None:

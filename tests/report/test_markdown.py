@@ -9,6 +9,7 @@ import pytest
 from simsched.machine import list_machines
 from simsched.policy.registry import list_policies
 from simsched.report.markdown import DOCUMENTS, document, table
+from simsched.trace.columns import columns
 from simsched.workload.presets import list_presets
 from simsched.workload.registry import list_workloads
 
@@ -17,6 +18,7 @@ NAMES = {
     "machines": lambda: list_machines(),
     "policies": lambda: [info.name for info in list_policies()],
     "workloads": lambda: [*list_presets(), *(item.name for item in list_workloads())],
+    "metrics": lambda: list(columns()),
 }
 
 
