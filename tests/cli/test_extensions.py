@@ -38,7 +38,7 @@ def test_exceptions_of_generators_and_importers_end_with_exit_code_2(
         """Raises."""
         raise KeyError("x")
 
-    (tmp_path / "t.raising").write_text("")
+    (tmp_path / "t.raising").write_text("x")
     for words, name in (
         (("show", "workload", "raising"), "raising"),
         (("run", "quickstart", "-w", "raising"), "raising"),

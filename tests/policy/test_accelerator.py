@@ -17,13 +17,10 @@ from simsched.policy.accelerator_pool import CpuSidePool
 from simsched.policy.base import Transfer
 from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
 from simsched.policy.gpu_sharing import drf_partition, warp_quota
-from simsched.policy.predictors import train, trained
+from simsched.policy.predictors import trained
 from simsched.policy.timegraph import periods_until, replenished
-from simsched.report.descriptions import policy_document
-from simsched.report.listing import describe_policy
 from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
-from simsched.workload.accelerator_programs import profile
 from simsched.workload.applications import Applications
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
@@ -528,34 +525,6 @@ def test_dominant_resource_fairness() -> None:
     assert warp_quota(0.8, 3, 6) == pytest.approx(0.4)
 
 
-def test_linear_regression_fits_regular_kernels_and_neighbours_divergent_ones() -> None:
-    regular, divergent = profile("face.kernel"), profile("hs.kernel")
-    assert regular is not None
-    assert divergent is not None
-    assert train("lr", regular).error < train("knn", regular).error
-    assert 3 * train("knn", divergent).error < train("lr", divergent).error
-    for name, task_class in (("lr", "face.kernel"), ("knn", "hs.kernel")):
-        chosen = trained("lr_knn", task_class)
-        assert chosen is not None
-        assert chosen.name == name
-    assert trained("lr_knn", "host") is None
-
-
-def test_held_out_errors_are_shown() -> None:
-    samples = profile("hs.kernel")
-    assert samples is not None
-    # Equation 8.4 over the tenth of the samples that the model has not seen.
-    unseen = np.random.default_rng(0).permutation(1000)[900:]
-    predicted = train("ann", samples).seconds(samples.features[unseen])
-    error = np.mean(np.abs(predicted / samples.seconds[unseen] - 1.0))
-    output = describe_policy("baymax[predictor=ann]")
-    assert f"held_out_error_percent hs.kernel (ann) = {100 * error:.4g}\n" in output
-    assert output.count("held_out_error_percent") == 4 + 1 + 8 + 7  # copies, library, programs
-    figures = policy_document("baymax_nc[predictor=ann]")["figures"]
-    assert figures["held_out_error_percent hs.kernel (ann)"] == pytest.approx(100 * error)
-    assert "held_out_error_percent" not in describe_policy("baymax[predictor=view]")
-
-
 def test_a_class_without_tasks_is_not_predicted() -> None:
     # A profiled class of which the program has no task: nothing to predict, nothing changes.
     mix = make_workload("accelerator_mix", MIX)
@@ -565,15 +534,6 @@ def test_a_class_without_tasks_is_not_predicted() -> None:
     more = replace(mix, graph=replace(mix.graph, class_names=names))
     without, found = run("native", "baymax", mix), run("native", "baymax", more)
     assert found.summary.makespan_ps == without.summary.makespan_ps
-
-
-@pytest.mark.parametrize("name", ["svm", "ann"])
-def test_other_models_predict_too(name: str) -> None:
-    samples = profile("hs.kernel")
-    assert samples is not None
-    model = train(name, samples)
-    assert 0.0 < model.error < 0.5
-    assert np.all(model.seconds(samples.features) >= 0.0)
 
 
 @pytest.mark.parametrize(
