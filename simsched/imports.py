@@ -106,7 +106,8 @@ def _names(file: Path, package: str) -> Iterator[str]:
             if base:
                 yield from (f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
-            first = node.args[0] if node.args else None
+            named = [word.value for word in node.keywords if word.arg == "name"]
+            first = next(iter([*node.args[:1], *named]), None)
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 yield _absolute(first.value, package)
 

@@ -18,14 +18,14 @@ USER_MODULE = "simsched_user_"  #: how names of modules begin that are made from
 
 @dataclass(frozen=True)
 class _Loaded:
-    """A module, when the files that it was made from had changed last, and those beside it."""
+    """A module, and when the files that it was made from had changed last."""
 
     module: ModuleType
     changed: dict[Path, int]
-    beside: dict[str, Path]
 
 
 _loaded: dict[Path, _Loaded] = {}
+_imported: dict[Path, int] = {}  # when files that others import had changed last, as they are known
 
 
 def is_file_spec(name: str) -> bool:
@@ -78,19 +78,20 @@ def load_user_file(what: str, spec: str) -> ModuleType:
     known = _loaded.get(path)
     if known is not None and _stamps(what, known.changed) == known.changed:
         return known.module
-    for name, file in ({} if known is None else known.beside).items():
-        if getattr(sys.modules.get(name), "__file__", None) == str(file):
-            del sys.modules[name]
     _stamps(what, [path])  # a missing file leaves no trace in `sys.path`
     folder = str(path.parent)
     if folder not in sys.path:
         sys.path.append(folder)
     importlib.invalidate_caches()
-    module = _executed(what, path)
     files = user_imports(path).files
-    _check_own(path, files)
-    beside = {name: file for name, file in files.items() if file.is_relative_to(path.parent)}
-    _loaded[path] = _Loaded(module, _stamps(what, [path, *beside.values()]), beside)
+    stamps = _stamps(what, [path, *files.values()])
+    for name, file in files.items():
+        if _imported.get(file, stamps[file]) != stamps[file]:
+            sys.modules.pop(name, None)
+    _imported.update((file, stamps[file]) for file in files.values())
+    module = _executed(what, path)
+    _check_own(path, user_imports(path).files)
+    _loaded[path] = _Loaded(module, stamps)
     return module
 
 
@@ -136,8 +137,9 @@ def _check_own(path: Path, files: dict[str, Path]) -> None:
     first.
     """
     for name, found in files.items():
-        own = path.parent / f"{name}.py"
-        if "." not in name and own.is_file() and not own.samefile(found):
+        beside = path.parent / f"{name}.py", path.parent / name / "__init__.py"
+        own = next((file for file in beside if file.is_file()), found)
+        if "." not in name and not own.samefile(found):
             raise ConfigurationError(
                 f"{path}: import of {name!r}: found {found}, accepted: {own}; "
                 "give one of them another name"

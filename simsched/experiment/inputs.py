@@ -343,6 +343,8 @@ def _generator_origin(name: str) -> str:
     maker = sys.modules.get(names["__name__"])  # a variant of a function of another module
     if maker is None or maker.__name__.startswith("simsched."):
         return own
+    if getattr(maker, "__file__", None) is None:
+        return own  # typed in
     return content_key({"function": own, "variant": module_digest(maker)})
 
 

@@ -298,8 +298,22 @@ class Experiment(Section):
 
 
 def labels(entries: list[Any]) -> list[str]:
-    """Return what tables call the machines, workloads or policies of an experiment."""
-    return [entry.label or _default_label(entry) for entry in entries]
+    """Return what tables call the machines, workloads or policies of an experiment.
+
+    Files of one name in different directories are called by their paths.
+    """
+    short = [entry.label or _default_label(entry) for entry in entries]
+    return [
+        label if entry.label or short.count(label) == 1 else _path_of(entry, label)
+        for entry, label in zip(entries, short, strict=True)
+    ]
+
+
+def _path_of(entry: MachineEntry | WorkloadEntry | PolicyEntry, label: str) -> str:
+    """Return the name that was given to an entry, with the directory of its file."""
+    if isinstance(entry, PolicyEntry):
+        return label
+    return entry.name or str(entry.file) if isinstance(entry, WorkloadEntry) else entry.name
 
 
 def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:

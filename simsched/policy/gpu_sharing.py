@@ -339,7 +339,8 @@ class SimultaneousMultiKernel(CoRunningPolicy):
         """Return what the partition of thread blocks gives to both sides."""
         assert graph.occupancy is not None
         kernels = [layout.is_kernel & side for side in (layout.is_critical, ~layout.is_critical)]
-        wanted = [int(graph.occupancy[mine].max(initial=0)) for mine in kernels]
+        filled = np.maximum(graph.occupancy, 1)
+        wanted = [int(filled[mine].max(initial=0)) for mine in kernels]
         demands = [[o / BLOCKS] for o in wanted]
         blocks = drf_partition(demands, [float(FULL)], [BLOCKS] * len(demands))
         slower = 1.0

@@ -105,7 +105,7 @@ def follow(
     for what the previous one waits for, so that it is never ready before that. Where the same task
     makes both ready, the order of its edges decides: they are followed in the order of starts. What
     is ready from the beginning enters pools by number; the second task of a worker waits for the
-    first one where that would reverse them.
+    first one where that would reverse them. So does whatever follows a task that arrives later.
     """
     order = np.lexsort((np.arange(graph.n_tasks), -below, finish_s, start_s, worker)).astype(
         np.int64
@@ -122,9 +122,11 @@ def follow(
     edge_source = np.concatenate([source, source, previous])
     edge_target = np.concatenate([target, next_of[target], next_of[following]])
     is_free = ~np.isin(np.arange(n), edge_target)
-    turned = is_free[previous] & is_free[following] & (following < previous)
-    edge_source = np.concatenate([edge_source, previous[turned]])
-    edge_target = np.concatenate([edge_target, following[turned]])
+    tied_up = is_free[previous] & is_free[following] & (following < previous)
+    if graph.arrival_ps is not None:
+        tied_up |= graph.arrival_ps[previous] > 0
+    edge_source = np.concatenate([edge_source, previous[tied_up]])
+    edge_target = np.concatenate([edge_target, following[tied_up]])
     by_start = np.lexsort((np.arange(n), -below, finish_s, start_s))
     rank = np.empty(n, np.int64)
     rank[by_start] = np.arange(n)

@@ -66,7 +66,8 @@ class JobTimes:
         self._far: set[tuple[int, int, int]] = set()  # (iteration, task, worker)
 
     def begin(self, workload: Workload, worker_thread: NDArray[np.int32]) -> None:
-        """Learn where workers are; see :meth:`simsched.trace.sink.InformedSink.begin`."""
+        """Learn what is executed where; see :meth:`simsched.trace.sink.InformedSink.begin`."""
+        self.tasks = JobTasks(workload.graph)
         core = self._machine.thread_core[worker_thread]
         paths = make_paths(self._machine, int(np.unique(core, return_counts=True)[1].max()))
         domain = self._machine.core_domain[core]

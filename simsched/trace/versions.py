@@ -18,6 +18,7 @@ on these:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
@@ -63,7 +64,8 @@ def versions(program: Workload) -> Iterator[Workload]:
 def _generated(program: Workload) -> Iterator[Workload]:
     """Yield the versions of a data-flow program that take the least, any other one as it is.
 
-    With sequential control, no task waits for the one that creates it, but for the root.
+    With sequential control, no task waits for the one that creates it, but for the root. A program
+    that has been changed since it was generated is taken as it is.
     """
     name = program.parameters.get("generator")
     try:
@@ -72,11 +74,30 @@ def _generated(program: Workload) -> Iterator[Workload]:
         known = {}
     has = {key for key, item in known.items() if item.choices == CHOICES.get(key)}
     wanted = {"control": "sequential"} if "control" in has else {}
-    if "version" not in has:
-        yield variant(program, **wanted) if wanted else program
-        return
-    for version in CHOICES["version"]:
-        yield variant(program, version=version, **wanted)
+    own = program.parameters.get("version")
+    try:
+        found = {
+            version: variant(program, version=str(version), **wanted)
+            for version in (CHOICES["version"] if "version" in has else [own])
+        }
+    except ConfigurationError:
+        found = {}
+    yield from found.values() if _is_same(program, found.get(own)) else [program]
+
+
+def _is_same(program: Workload, again: Workload | None) -> bool:
+    """Return whether a program does what its generator makes of its parameters."""
+    if again is None:
+        return False
+    pairs = [
+        (program.graph.ops, again.graph.ops),
+        (program.graph.read_bytes, again.graph.read_bytes),
+        (program.graph.written_bytes, again.graph.written_bytes),
+    ]
+    return all(
+        math.isclose(own[np.isfinite(own)].sum(), made[np.isfinite(made)].sum(), rel_tol=1e-9)
+        for own, made in pairs
+    )
 
 
 def _of_loop(graph: TaskGraph) -> TaskGraph:
@@ -98,7 +119,8 @@ def _smallest_reduces(graph: TaskGraph) -> TaskGraph:
     Whatever their factors with a mean of 1, one is at least that large, and so are all together.
     """
     tasks = JobTasks(graph)
-    if not (tasks.kind == REDUCE).any():
+    reduces = tasks.kind == REDUCE
+    if not reduces.any() or not np.isfinite(graph.ops[0, reduces]).all():
         return graph
     owner = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     moved = np.bincount(owner, graph.read_bytes + graph.written_bytes, graph.n_tasks).astype(float)

@@ -405,7 +405,7 @@ def _add_waiting(
     exposed = np.maximum(explained - compute, 0.0)
     cache = np.where(~cut & (exposed > 0), np.maximum(explained - behind, 0.0), 0.0)
     whole = taken + cache
-    scale = np.minimum(exposed / np.maximum(whole, 1e-300), 1.0)
+    scale = exposed / np.maximum(np.maximum(whole, exposed), 1e-300)
     waiting[CACHE] += float((cache * scale).sum())
     waiting[MEMORY] += float((exposed - whole * scale)[cut].sum())
     flow_scale = scale[segments.flow_segment]

@@ -72,8 +72,8 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
 
     given = dict(options)
     name = given.pop("format", None)
-    iterations = given.pop("iterations", 1)
-    if (
+    iterations = given.pop("iterations", None)
+    if iterations is not None and (
         not isinstance(iterations, int)
         or type(iterations) is bool
         or not (1 <= iterations <= MAX_ITERATIONS)
@@ -83,4 +83,4 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
             f"accepted a whole number, 1 to {MAX_ITERATIONS}"
         )
     workload = import_workload(path, None if name is None else str(name), **given)
-    return workload if iterations == 1 else replace(workload, iterations=iterations)
+    return workload if iterations is None else replace(workload, iterations=iterations)

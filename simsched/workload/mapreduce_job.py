@@ -326,7 +326,7 @@ def single_job(
 
 
 def has_jobs(graph: TaskGraph) -> bool:
-    """Return whether a graph has tasks of a class of this module.
+    """Return whether a graph has tasks of a class of this module, and no spawn tree.
 
     Examples
     --------
@@ -336,7 +336,7 @@ def has_jobs(graph: TaskGraph) -> bool:
     >>> has_jobs(build_graph(np.ones(2)))
     False
     """
-    return any(name.endswith(ENDINGS) for name in graph.class_names)
+    return len(graph.child) == 0 and any(name.endswith(ENDINGS) for name in graph.class_names)
 
 
 @dataclass(frozen=True, eq=False)

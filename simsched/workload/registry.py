@@ -267,19 +267,19 @@ def _register(
 ) -> None:
     """Add a generator to those that are known; the same one again when its module is reloaded.
 
-    Files of users may be copies of each other: they are told apart by their paths.
+    What a file of a user defines is known by the path of the file only: files may be copies of each
+    other, or import each other.
     """
-    taken = _registered.get(name)
-    copied = taken is not None and all(
-        str(module["__name__"]).startswith(USER_MODULE) for module in (taken.namespace, names)
+    in_file = str(names["__name__"]).startswith(USER_MODULE)
+    known: dict[str, WorkloadGenerator] = (
+        names.setdefault(_GENERATORS, {}) if in_file else _registered
     )
-    if taken is not None and taken.place != place and not copied:
+    taken = known.get(name)
+    if taken is not None and taken.place != place:
         raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
-    _registered[name] = made = WorkloadGenerator(
+    known[name] = WorkloadGenerator(
         name, function, parameters_of(function), summary, dict(small or {}), place, names
     )
-    if str(names["__name__"]).startswith(USER_MODULE):
-        names.setdefault(_GENERATORS, {})[name] = made
 
 
 def list_workloads() -> list[WorkloadGenerator]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import simsched
+from simsched.errors import ConfigurationError
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.fingerprint import (
     _digest_of_rooms,
@@ -193,6 +194,7 @@ def test_a_module_that_a_policy_file_imports_counts(
 # What a helper module can hand over, and where the import can stand: all of it decides what the
 # policy does, though only classes, functions and modules say where they come from.
 IMPORTS = {
+    "by its name as keyword": "import importlib\nimportlib.import_module(name='helper')",
     "a constant": "from helper import NUMBER",
     "everything": "from helper import *",
     "inside a function": "def later():\n    from helper import NUMBER\n    return NUMBER",
@@ -383,6 +385,33 @@ def test_a_generator_file_counts_by_content_not_by_place(
         found.append(cell.key)
     assert found[0] == found[1] == found[3]
     assert found[0] != found[2]
+
+
+def test_a_module_that_another_file_has_imported_is_loaded_again_when_it_has_changed(
+    make_plain: Any, tmp_path: Path, own_generators: None
+) -> None:
+    """The second file used to run with what the first one had imported, under another key."""
+    text = GENERATOR.format(name="NAME", ops="OPS", more="from keys_shared import OPS")
+    for name, ops in (("first", 1.5), ("second", 22.25)):
+        (tmp_path / f"{name}.py").write_text(text.replace("NAME", f"test_keys_{name}"))
+        (tmp_path / "keys_shared.py").write_text(f"OPS = {ops}\n")
+        cell = cells(make_plain(workloads=[f"{name}.py"], seeds=1), tmp_path)[0]
+        assert cell.workload_source.build().graph.ops.sum() == 3 * ops
+    sys.modules.pop("keys_shared")
+
+
+def test_packages_of_one_name_beside_two_files_are_refused(
+    make_plain: Any, tmp_path: Path, own_generators: None
+) -> None:
+    text = GENERATOR.format(name="NAME", ops="OPS", more="from keys_parts import OPS")
+    for folder in ("here", "there"):
+        (tmp_path / folder / "keys_parts").mkdir(parents=True)
+        (tmp_path / folder / "keys_parts" / "__init__.py").write_text("OPS = 1.0\n")
+        (tmp_path / folder / "made.py").write_text(text.replace("NAME", f"test_keys_{folder}"))
+    cells(make_plain(workloads=["made.py"], seeds=1), tmp_path / "here")
+    with pytest.raises(ConfigurationError, match=r"import of .keys_parts.: found .*here"):
+        cells(make_plain(workloads=["made.py"], seeds=1), tmp_path / "there")
+    sys.modules.pop("keys_parts")
 
 
 def test_what_a_generator_file_imports_counts_and_lies_beside_it(

@@ -46,6 +46,15 @@ def test_workload_labels_come_from_name_or_file() -> None:
     assert labels(found.workloads) == ["montage", "b", "heat_small"]
 
 
+def test_files_of_one_name_are_labelled_by_their_paths() -> None:
+    found = read(
+        machines=["a/host.yaml", "b/host.yaml", "c.yaml"],
+        workloads=["a/w.py", "b/w.py", {"file": "a/g.dot"}, {"file": "b/g.dot", "label": "x"}],
+    )
+    assert labels(found.machines) == ["a/host.yaml", "b/host.yaml", "c"]
+    assert labels(found.workloads) == ["a/w.py", "b/w.py", "g", "x"]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

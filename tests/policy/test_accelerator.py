@@ -437,6 +437,17 @@ def test_kernels_of_a_side_share_its_part(backend: str, policy: str) -> None:
     assert ends_ms(result) == pytest.approx([10 + taken / 2, 10 + taken / 2, 5 + taken], rel=1e-9)
 
 
+@pytest.mark.parametrize("policy", ["smk", "smk_wq"])
+def test_kernels_that_fill_nothing_of_the_device_run(backend: str, policy: str) -> None:
+    # An occupancy of 0 was a part of 0, and no pace is 0.
+    tasks = [
+        {"kind": GPU, "ms": 10, "app": 1, "share": 0},
+        {"kind": GPU, "ms": 2, "app": 0, "share": 1000, "at": 5},
+    ]
+    result = run(backend, policy, programs(tasks))
+    assert ends_ms(result)[0] >= 10
+
+
 def test_a_kernel_without_another_side_has_the_whole_device(backend: str) -> None:
     for application in (0, 1):
         tasks = [{"kind": GPU, "ms": 10, "app": application}]

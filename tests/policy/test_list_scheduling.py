@@ -486,6 +486,7 @@ def test_workers_that_fetch_ahead_keep_the_order_of_the_schedule(seed: int) -> N
         successors=adjacency(source, target, n),
         accessed=accesses(np.arange(n), blocks, 5 * MB, 5 * MB, n),
         block_bytes=[10 * MB] * 10,
+        arrival_ps=rng.integers(0, 3, n) * 2 * 10**9 if seed % 2 else None,
     )
     algorithm = ALGORITHMS[seed % len(ALGORITHMS)]
     machine, policy = device_machine(capacity_bytes=60 * MB), make_policy(algorithm)

@@ -15,8 +15,9 @@ from simsched.policy import make_policy
 from simsched.trace.bounds import Bounds, lower_bounds
 from simsched.trace.versions import versions
 from simsched.workload import Workload, make_workload
-from simsched.workload.builder import build_graph
+from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.sparse_rows import MatrixWorkload
+from tests.engine.test_copies import device_machine
 
 #: Programs with machines that suit them, and policies that make something else of them each.
 CASES = [
@@ -143,3 +144,27 @@ def test_reduce_tasks_are_as_small_as_the_smallest() -> None:
     # Which map tasks have ended when a reduce task starts is up to the tracker.
     assert job.graph.n_edges == 3
     assert found.graph.n_edges == 0
+
+
+def test_a_class_called_reduce_for_another_processor() -> None:
+    # 1e6 operations at 1 GHz, then 2e6 at 4 GHz on a device; infinite costs gave NaN.
+    machine = device_machine(devices=1)
+    graph = build_graph(
+        [[1e6, np.inf], [np.inf, 2e6]],
+        kinds=("cpu", "gpu"),
+        task_class=[0, 1],
+        class_names=("load", "sum.reduce"),
+        successors=adjacency([0], [1], 2),
+    )
+    found = lower_bounds(machine, Workload("w", graph), machine.place_workers())
+    assert found.critical_path_s == pytest.approx(1e-3 + 0.5e-3)
+
+
+def test_a_program_that_was_changed_is_not_generated_anew() -> None:
+    machine = load_machine("opteron64")
+    made = make_workload("kmeans")
+    cheap = replace(made, graph=replace(made.graph, ops=made.graph.ops / 100))
+    whole, part = (
+        lower_bounds(machine, program, machine.place_workers()).work_s for program in (made, cheap)
+    )
+    assert part < whole / 50  # creating tasks costs what it did

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from simsched.engine.run import Run, simulate
+from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.jobs import JOB_METRICS, JobTimes, job_metrics
@@ -15,6 +17,7 @@ from simsched.trace.schema import EventKind
 from simsched.trace.sink import KeptEvents
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, Job, JobShape, job_graph
+from simsched.workload.registry import make_workload
 from tests.policy.test_mapreduce import cluster
 
 SIX = cluster((1.0,) * 6)  # two map slots each
@@ -112,3 +115,14 @@ def test_jobs_of_every_iteration_count() -> None:
     assert row["job_arrival_s"] == pytest.approx([0.0, 10.0, begin_s, begin_s + 10.0])
     assert row["job_end_s"][3] == pytest.approx(run.makespan_s)
     assert row["max_job_s"] == pytest.approx(247.0, abs=0.1)
+
+
+def test_policies_may_add_tasks_to_programs_with_such_classes() -> None:
+    # AATS puts a task before each batch; events have the numbers of the program that it runs.
+    machine, program = load_machine("a_2_0_0_14"), make_workload("batch")
+    names = tuple(f"f{number}.map" for number in range(len(program.graph.class_names)))
+    program = replace(program, graph=replace(program.graph, class_names=names))
+    times = JobTimes(machine, program, None)
+    run = simulate(machine, program, make_policy("aats"), events=times)
+    assert run.workload.graph.n_tasks > program.graph.n_tasks
+    assert job_metrics(times)["map_local_percent"] == 100.0

@@ -16,6 +16,7 @@ from simsched.formats import (
     blamed,
     check_name,
     check_options,
+    check_returned,
     import_modules,
     options_of,
     summary_of,
@@ -187,11 +188,20 @@ def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload 
     with blamed(f"{path}: importer {chosen.name}", chosen.read):
         result = chosen.read(path, **options)
     workload = result.workload if isinstance(result, MeasuredWorkload) else result
+    check_returned(f"{path}: importer {chosen.name}", chosen.read, workload, Workload)
     try:
         workload.validate()
     except GraphError as error:
         raise GraphError(f"{path}: {error}") from error
     return result
+
+
+def _fits(importer: Importer, path: Path, head: bytes) -> bool:
+    """Return whether an importer says that the beginning of a file may have its format."""
+    if importer.recognises is None:
+        return False
+    with blamed(f"{path}: importer {importer.name}", importer.recognises):
+        return importer.recognises(head)
 
 
 def _recognise(path: Path, known: dict[str, Importer]) -> Importer:
@@ -203,7 +213,7 @@ def _recognise(path: Path, known: dict[str, Importer]) -> Importer:
     if is_empty(head):
         raise GraphError(f"{path}: found an empty file")
     candidates = by_suffix or known.values()
-    fitting = [i for i in candidates if i.recognises is not None and i.recognises(head)]
+    fitting = [i for i in candidates if _fits(i, path, head)]
     if len(fitting) == 1:
         return fitting[0]
     names = ", ".join(i.name for i in fitting)
