@@ -25,7 +25,7 @@ help:
 	@echo "make bench      measure the engines"
 	@echo "make docs       make a site of the documentation in build/docs"
 	@echo "make docs-links  check the links that lead outside"
-	@echo "make docs-tables  write docs/machines.md, docs/policies.md and docs/workloads.md"
+	@echo "make docs-tables  write docs/machines.md, metrics.md, policies.md and workloads.md"
 	@echo "make notebooks  make both files of each notebook agree, without outputs"
 	@echo "make validate   measure this host, calibrate a model of it and compare"
 	@echo "make fuzz       feed mutated files to every reader (FUZZ_COUNT=100000 FUZZ_SEED=1 FUZZ_READERS=...)"

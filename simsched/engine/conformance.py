@@ -22,16 +22,8 @@ from simsched.workload.graph import Workload
 from simsched.workload.presets import list_presets, resolve_workload
 from simsched.workload.registry import find_workload, list_workloads, make_workload
 
-FINE_HOOKS = (
-    "on_spawn",
-    "on_ready",
-    "on_acquire",
-    "on_start",
-    "on_idle",
-    "on_finish",
-    "on_landing",
-    "on_timer",
-)
+#: Hooks that are called while tasks run.
+FINE_HOOKS = tuple(n for n in vars(Policy) if n.startswith("on_") and n != "on_iteration")
 #: More looks of a policy's timer than that, at the least, are too many for a comparison.
 MAX_LOOKS = 125
 #: A run in which no task ends for as many looks is given up, by both: slices of a thread scheduler

@@ -156,7 +156,7 @@ def _times(cell: Cell, workload: Workload, file: EventSink | bool) -> TaskTimes 
     if workload.applications is not None:
         return TaskTimes(workload.graph.n_tasks, others)
     if has_jobs(workload.graph):
-        return JobTimes(cell.machine_model, workload, others)
+        return JobTimes(cell.machine_model, others)
     return None
 
 

@@ -30,15 +30,13 @@ class JobTimes:
     ----------
     machine : Machine
         The cluster.
-    workload : Workload
-        The program.
     others : EventSink or None
         Another sink that gets the events too.
 
     Attributes
     ----------
     tasks : JobTasks
-        The program as a job tracker sees it.
+        The program as a job tracker sees it; known when the run begins.
     start_ps : dict of int to int
         When each iteration begins.
     maps_end_ps, end_ps : dict of int to ndarray of int64, shape (n_jobs,)
@@ -53,12 +51,9 @@ class JobTimes:
     disk of a node to be: with several replicas the nearest one is read.
     """
 
-    def __init__(
-        self, machine: Machine, workload: Workload, others: EventSink | None = None
-    ) -> None:
+    def __init__(self, machine: Machine, others: EventSink | None = None) -> None:
         self.capacity = 2**16 if others is None else others.capacity
         self._others, self._machine = others, machine
-        self.tasks = JobTasks(workload.graph)
         self.start_ps: dict[int, int] = {}
         self.maps_end_ps: dict[int, NDArray[np.int64]] = {}
         self.end_ps: dict[int, NDArray[np.int64]] = {}

@@ -119,7 +119,7 @@ def test_versions_of_a_dataflow_program() -> None:
     # Private or shared; copies into private buffers compute.
     jacobi = make_workload("jacobi", {"size_x": 32, "block_x": 8, "sweeps": 1})
     found = list(versions(jacobi))
-    assert len(found) == 2
+    assert [each.parameters["control"] for each in found] == ["sequential"] * 2
     assert {each.graph.ops.sum() for each in found} == {
         # 32 elements with 7 operations a sweep; two copies of 2 operations each in buffers
         32 * 7.0,

@@ -40,7 +40,7 @@ def timed(
 ) -> tuple[Run, dict[str, Any], KeptEvents]:
     """Return a run, the columns on its jobs, and its events."""
     kept = KeptEvents(capacity)
-    times = JobTimes(SIX, workload, kept)
+    times = JobTimes(SIX, kept)
     run = simulate(SIX, workload, make_policy(name, params), backend=backend, events=times)
     return run, job_metrics(times), kept
 
@@ -99,7 +99,7 @@ def test_splits_on_no_disk_of_the_node_are_read_from_elsewhere() -> None:
     policy = make_policy("hadoop_fifo", {"replication": 1})
     rows = []
     for seed in range(100):
-        times = JobTimes(machine, workload)
+        times = JobTimes(machine)
         run = simulate(machine, workload, policy, seed=seed, events=times)
         if set(run.state.replicas[:4]) == {(0,)}:
             rows.append(job_metrics(times))
@@ -122,7 +122,7 @@ def test_policies_may_add_tasks_to_programs_with_such_classes() -> None:
     machine, program = load_machine("a_2_0_0_14"), make_workload("batch")
     names = tuple(f"f{number}.map" for number in range(len(program.graph.class_names)))
     program = replace(program, graph=replace(program.graph, class_names=names))
-    times = JobTimes(machine, program, None)
+    times = JobTimes(machine)
     run = simulate(machine, program, make_policy("aats"), events=times)
     assert run.workload.graph.n_tasks > program.graph.n_tasks
     assert job_metrics(times)["map_local_percent"] == 100.0
