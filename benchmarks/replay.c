@@ -115,7 +115,8 @@ static void fill_paths(ssk_problem_t *p, const file_t *file, const char *part)
 
 static void fill_memory(ssk_problem_t *p, const file_t *file, const char *part)
 {
-    COUNT(p->n_levels, "cache_latency_ps");
+    COUNT(p->n_levels, "n_cache_instances");
+    COUNT(p->n_caches, "cache_latency_ps");
     COUNT(p->n_cache_slices, "cache_slice_bytes");
     COUNT(p->n_blocks, "block_bytes");
     p->n_granules = length(file, part, "granule_frame");
@@ -125,7 +126,7 @@ static void fill_memory(ssk_problem_t *p, const file_t *file, const char *part)
     ARRAY(p->node_kind, "node_kind");
     p->n_node_kinds = highest(p->node_kind, p->n_nodes) + 1;
     ARRAY(p->node_slots, "node_slots");
-    ARRAY(p->cache_slice_ptr, "cache_slice_ptr");
+    ARRAY(p->cache_slices, "cache_slices");
     ARRAY(p->cache_slice_bytes, "cache_slice_bytes");
     ARRAY(p->cache_latency_ps, "cache_latency_ps");
     ARRAY(p->cache_rate, "cache_rate");

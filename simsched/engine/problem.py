@@ -19,7 +19,8 @@ from simsched.engine.replication import followed, make_replicas, node_ranks
 from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.victims import Homes
 from simsched.errors import ModelError
-from simsched.machine.model import CacheLevel, Machine, MemorySideCache, RuntimeCosts
+from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
+from simsched.machine.model import Machine, RuntimeCosts
 from simsched.policy.base import Placement
 from simsched.workload.graph import Workload
 
@@ -59,13 +60,14 @@ class Problem:
         -1 for a node that is local to all domains.
     node_kind : ndarray of int32, shape (n_nodes,)
         Index of the memory kind, in order of first appearance.
-    cache_slice_ptr : ndarray of int32, shape (n_levels + 1,)
+    cache_slices : ndarray of int32, shape (n_levels,)
+        Slices of each instance of a level.
     cache_slice_bytes : ndarray of int64
-        Capacities of the slices of an instance of level i: ``[cache_slice_ptr[i] :
-        cache_slice_ptr[i + 1]]``.
-    cache_latency_ps : ndarray of int64, shape (n_levels,)
-    cache_rate : ndarray of float64, shape (n_levels,)
-        Bytes per ps of a hit.
+        Capacities of slices, by level, then instance, then slice.
+    cache_latency_ps : ndarray of int64, shape (n_caches,)
+        Of a hit, by level, then instance.
+    cache_rate : ndarray of float64, shape (n_caches,)
+        Bytes per ps of a hit, likewise.
     cache_wait : ndarray of float64, shape (n_levels,)
         Share of the time of hits for which the core waits.
     cache_is_victim : ndarray of uint8, shape (n_levels,)
@@ -134,7 +136,7 @@ class Problem:
     node_capacity_bytes: Int64Array
     node_domain: Int32Array
     node_kind: Int32Array
-    cache_slice_ptr: Int32Array
+    cache_slices: Int32Array
     cache_slice_bytes: Int64Array
     cache_latency_ps: Int64Array
     cache_rate: FloatArray
@@ -185,6 +187,11 @@ class Problem:
     def n_nodes(self) -> int:
         """Number of memory nodes."""
         return len(self.node_capacity_bytes)
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels of processor caches."""
+        return len(self.n_cache_instances)
 
     @property
     def n_distances(self) -> int:
@@ -281,7 +288,6 @@ def make_problem(
         ),
         node_kind=np.array([kinds.index(node.kind) for node in machine.nodes], np.int32),
         **_caches(machine.caches, core_of_worker),
-        **_cache_slices(machine),
         **_transfers(machine),
         granule_ptr=granule_ptr,
         granule_frame=frames,
@@ -349,9 +355,18 @@ def _caches(levels: tuple[CacheLevel, ...], core_of_worker: Int32Array) -> dict[
         np.unique(level.core_instance[core_of_worker], return_inverse=True) for level in levels
     ]
     of_worker = np.array([inverse for _, inverse in instances], np.int32)
+    caches = [
+        level.instance(number)
+        for level, (found, _) in zip(levels, instances, strict=True)
+        for number in found.tolist()
+    ]
     return {
-        "cache_latency_ps": np.array([level.latency_ps for level in levels], np.int64),
-        "cache_rate": np.array([each.bandwidth_bytes_per_s * PER_PS for each in levels], float),
+        "cache_slices": np.array(
+            [len(level.effective_capacities_bytes) or 1 for level in levels], np.int32
+        ),
+        "cache_slice_bytes": np.array([n for cache in caches for n in _slices(cache)], np.int64),
+        "cache_latency_ps": np.array([cache.latency_ps for cache in caches], np.int64),
+        "cache_rate": np.array([each.bandwidth_bytes_per_s * PER_PS for each in caches], float),
         "cache_wait": np.array([1.0 - level.overlap for level in levels], np.float64),
         "cache_is_victim": np.array([each.filled_by == "evictions" for each in levels], np.uint8),
         "cache_instance": of_worker.reshape(-1, len(core_of_worker)),
@@ -379,16 +394,10 @@ def _transfers(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _cache_slices(machine: Machine) -> dict[str, Any]:
-    """Return the fields about slices of caches."""
-    of_level = []
-    for level in machine.caches:
-        capacities = level.effective_capacities_bytes or (level.capacity_bytes,)
-        of_level.append([capacity // len(capacities) for capacity in capacities])
-    ptr = np.zeros(len(of_level) + 1, np.int32)
-    np.cumsum([len(slices) for slices in of_level], out=ptr[1:])
-    n_bytes = np.array([each for slices in of_level for each in slices], np.int64)
-    return {"cache_slice_ptr": ptr, "cache_slice_bytes": n_bytes}
+def _slices(cache: CacheInstance) -> list[int]:
+    """Return the capacities of the slices of a cache."""
+    capacities = cache.effective_capacities_bytes or (cache.capacity_bytes,)
+    return [capacity // len(capacities) for capacity in capacities]
 
 
 def _memory_side_granules(

@@ -18,7 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Patch, Rectangle
 
-from simsched.machine.model import CacheLevel, Machine, MemoryNode
+from simsched.machine.caches import CacheLevel
+from simsched.machine.model import Machine, MemoryNode
 from simsched.units import format_bandwidth, format_size, format_time
 
 CORE_HEIGHT = 0.34
@@ -126,6 +127,13 @@ def _share(level: CacheLevel) -> int:
     return int(np.bincount(level.core_instance).max())
 
 
+def _sizes(machine: Machine, level: CacheLevel, separator: str) -> str:
+    """Return the capacity of a level, and those that kinds of core have instead."""
+    others = [level.differing[number] for number in machine.other_caches(level).values()]
+    sizes = [level.capacity_bytes, *(cache.capacity_bytes for cache in others)]
+    return separator.join(dict.fromkeys(map(format_size, sizes)))
+
+
 def _measure(machine: Machine, domain: int) -> _Block:
     """Choose the rows of cores of a domain and return the size of its block."""
     cores = int(np.count_nonzero(machine.core_domain == domain))
@@ -137,7 +145,7 @@ def _measure(machine: Machine, domain: int) -> _Block:
     columns = min(divisors or [cores], key=lambda count: (abs(count - wanted), count))
     rows = cores // columns
     nodes = _nodes_of(machine, domain)
-    strips, bars = _levels(machine, columns)
+    strips, bars = _levels(machine, domain, columns)
     width = max(columns * 0.42, len(nodes) * (NODE_WIDTH + GAP) - GAP, 1.3)
     height = TITLE + rows * (CORE_HEIGHT + len(strips) * STRIP_HEIGHT + 0.06)
     height += len(bars) * (BAR_HEIGHT + 0.04) + GAP
@@ -147,9 +155,16 @@ def _measure(machine: Machine, domain: int) -> _Block:
     return _Block(columns, rows, width + 2 * GAP, height)
 
 
-def _levels(machine: Machine, columns: int) -> tuple[list[int], list[int]]:
+def _levels(machine: Machine, domain: int, columns: int) -> tuple[list[int], list[int]]:
     """Return the cache levels drawn as strips under a row of cores, and those drawn as bars."""
-    strips = [i for i, level in enumerate(machine.caches) if columns % _share(level) == 0]
+    row = np.arange(np.count_nonzero(machine.core_domain == domain)) // columns
+    strips = []
+    for number, level in enumerate(machine.caches):
+        own = level.core_instance[machine.core_domain == domain]
+        pieces = len(np.unique(np.column_stack([own, row]), axis=0))
+        is_inside = not np.isin(level.core_instance[machine.core_domain != domain], own).any()
+        if is_inside and pieces == len(np.unique(own)):
+            strips.append(number)
     return strips, [i for i in range(len(machine.caches)) if i not in strips]
 
 
@@ -204,7 +219,7 @@ def _draw_domain(
     _box(axes, left, top - block.height, block.width, block.height, "#ffffff", zorder=3)
     axes.text(left + 0.08, top - 0.14, f"domain {domain}", va="center", size=7, zorder=5)
     cores = np.flatnonzero(machine.core_domain == domain).tolist()
-    strips, bars = _levels(machine, block.columns)
+    strips, bars = _levels(machine, domain, block.columns)
     cell = (block.width - 2 * GAP) / block.columns
     pitch = CORE_HEIGHT + len(strips) * STRIP_HEIGHT + 0.06
     for position, core in enumerate(cores):
@@ -212,16 +227,18 @@ def _draw_domain(
         y = top - TITLE - position // block.columns * pitch
         _draw_core(axes, machine, core, x, y, cell)
         for order, level in enumerate(strips):
-            share = _share(machine.caches[level])
-            if position % share == 0:
+            users = np.flatnonzero(
+                machine.caches[level].core_instance == machine.caches[level].core_instance[core]
+            )
+            if core == users[0]:
                 bottom = y - CORE_HEIGHT - (order + 1) * STRIP_HEIGHT
-                _draw_strip(axes, level, x + 0.03, bottom, share * cell - 0.06)
+                _draw_strip(axes, level, x + 0.03, bottom, len(users) * cell - 0.06)
     y = top - TITLE - block.rows * pitch
     for level in bars:
         y -= BAR_HEIGHT
         cache = machine.caches[level]
         _box(axes, left + GAP, y, block.width - 2 * GAP, BAR_HEIGHT, _cache_colour(level), zorder=4)
-        label = f"{cache.name}  {format_size(cache.capacity_bytes)}"
+        label = f"{cache.name}  {_sizes(machine, cache, ', ')}"
         middle = (left + block.width / 2, y + BAR_HEIGHT / 2)
         axes.text(*middle, label, ha="center", va="center", size=6.5, zorder=5)
         y -= 0.04
@@ -316,6 +333,16 @@ def _cache_colour(level: int) -> str:
     return CACHE_COLOURS[level % len(CACHE_COLOURS)]
 
 
+def _cache_line(level: CacheLevel, number: int) -> str:
+    """Return what a line of the legend says of an instance and others like it."""
+    cache, share = level.instance(number), np.count_nonzero(level.core_instance == number)
+    per = "core" if share == 1 else f"{share} cores"
+    text = f"{level.name}: {format_size(cache.capacity_bytes)} per {per}"
+    return (
+        f"{text}, {format_bandwidth(cache.bandwidth_bytes_per_s)}, {format_time(cache.latency_ps)}"
+    )
+
+
 def _legend(machine: Machine) -> list[tuple[str, str]]:
     """Return colour and text of every legend line."""
     lines = []
@@ -325,13 +352,11 @@ def _legend(machine: Machine) -> list[tuple[str, str]]:
         text = f"core {group.name}: {group.ops_per_s / 1e9:g} G operations/s{threads}"
         lines.append((CORE_COLOURS[index % len(CORE_COLOURS)], text))
     for index, level in enumerate(machine.caches):
-        share = _share(level)
-        per = "core" if share == 1 else f"{share} cores"
-        text = f"{level.name}: {format_size(level.capacity_bytes)} per {per}"
-        text += (
-            f", {format_bandwidth(level.bandwidth_bytes_per_s)}, {format_time(level.latency_ps)}"
-        )
-        lines.append((_cache_colour(index), text))
+        usual = [i for i in level.core_instance.tolist() if i not in level.differing]
+        if usual:
+            lines.append((_cache_colour(index), _cache_line(level, usual[0])))
+        for kind, number in machine.other_caches(level).items():
+            lines.append((_cache_colour(index), f"{_cache_line(level, number)} ({kind})"))
     direct, shared = _link_ends(machine)
     for index, bandwidth in enumerate(_bandwidths(machine, direct)):
         text = f"link: {format_bandwidth(bandwidth)}"

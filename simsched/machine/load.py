@@ -220,7 +220,12 @@ def _idle_links(file: MachineFile, machine: Machine) -> Iterator[str]:
 
 def _odd_latencies(machine: Machine) -> Iterator[str]:
     for inner, outer in pairwise(machine.caches):
-        if outer.latency_ps < inner.latency_ps:
+        if any(
+            outer.instance(far).latency_ps < inner.instance(near).latency_ps
+            for near, far in sorted(
+                set(zip(inner.core_instance.tolist(), outer.core_instance.tolist(), strict=True))
+            )
+        ):
             yield f"{machine.name}: cache {outer.name} answers sooner than {inner.name} inside it"
     for domain, row in enumerate(machine.paths):
         for node, path in zip(machine.nodes, row, strict=True):

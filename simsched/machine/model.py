@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.errors import ModelError, unknown_name
+from simsched.machine.caches import CacheLevel, MemorySideCache
 
 IntArray = NDArray[np.int32]
 
@@ -85,33 +86,6 @@ class CoreGroup:
     kind: str
     ops_per_s: float
     smt_throughput: tuple[float, ...] = (1.0,)
-
-
-@dataclass(frozen=True)
-class MemorySideCache:
-    """Direct-mapped cache in front of one memory node (KNL cache mode).
-
-    Parameters
-    ----------
-    capacity_bytes : int
-        Size of the cache.
-    granule_bytes : int
-        Size of the pieces of memory that are mapped; a multiple of the line size chosen for speed.
-    bandwidth_bytes_per_s : float
-        Bandwidth shared by hits and by the fills that misses cause.
-    hit_latency_ps, miss_latency_ps : int
-        Latency of an access that hits, and of one that goes on to the node behind.
-    mapping : str
-        ``"random"``: granules have random physical addresses (seeded); ``"contiguous"``:
-        consecutive ones.
-    """
-
-    capacity_bytes: int
-    granule_bytes: int
-    bandwidth_bytes_per_s: float
-    hit_latency_ps: int
-    miss_latency_ps: int
-    mapping: str = "random"
 
 
 @dataclass(frozen=True)
@@ -210,60 +184,6 @@ class Path:
         """Most that one core can write, in bytes per second, with 1, 2, ... busy threads."""
         cap = self.write_core_cap_bytes_per_s
         return self.core_cap_bytes_per_s if cap is None else cap
-
-
-@dataclass(frozen=True)
-class CacheLevel:
-    """One level of processor caches.
-
-    Parameters
-    ----------
-    name : str
-        ``"L1"``, ``"L2"``, ...
-    capacity_bytes : int
-        Capacity of each instance.
-    bandwidth_bytes_per_s : float
-        Rate at which one core reads hits.
-    latency_ps : int
-        Latency of a hit, charged once per access.
-    core_instance : ndarray of int32, shape (n_cores,)
-        The instance that each core uses.
-    transfer_bandwidth_bytes_per_s : float
-        Rate at which one core gets blocks that another instance has written; 0 when they come from
-        the next level like others.
-    transfer_latency_ps : int
-        Latency of such a transfer, charged once per access.
-    displacement_bandwidth_bytes_per_s : float
-        Rate at which such blocks displace others, in addition; 0 when that takes no time.
-    upgrade_bandwidth_bytes_per_s : float
-        Rate at which other instances give up what a core that has it, too, is to write; 0 when that
-        takes no time.
-    overlap : float
-        Share of the time of hits that goes on beside computing; the core waits for the rest.
-    effective_capacities_bytes : tuple of int
-        The instance behaves as if equal slices of its sets, between which every block is divided,
-        were parts of caches of these capacities, in each of which the least recently used blocks
-        leave. Empty: all of it has its capacity.
-    counted_per_line : float
-        How often counters of the processor count a line that misses the level.
-    filled_by : str
-        ``"misses"``: the level takes in what is asked for. ``"evictions"``: a victim cache, which
-        takes in what the level before drops and gives up what goes back there.
-    """
-
-    name: str
-    capacity_bytes: int
-    bandwidth_bytes_per_s: float
-    latency_ps: int
-    core_instance: IntArray
-    transfer_bandwidth_bytes_per_s: float = 0.0
-    transfer_latency_ps: int = 0
-    upgrade_bandwidth_bytes_per_s: float = 0.0
-    overlap: float = 1.0
-    effective_capacities_bytes: tuple[int, ...] = ()
-    counted_per_line: float = 1.0
-    filled_by: str = "misses"
-    displacement_bandwidth_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -478,6 +398,14 @@ class Machine:
         if not found:
             kinds = {node.kind for node in self.nodes}
             raise ModelError(f"machine {self.name}: {unknown_name('memory kind', kind, kinds)}")
+        return found
+
+    def other_caches(self, level: CacheLevel) -> dict[str, int]:
+        """Return the kinds of core that have other caches at a level, with one of these each."""
+        found: dict[str, int] = {}
+        for number in sorted(level.differing):
+            core = int(np.flatnonzero(level.core_instance == number)[0])
+            found.setdefault(self.core_groups[self.core_group[core]].name, number)
         return found
 
     def thread_distance(self, thread: int, other: int) -> int:

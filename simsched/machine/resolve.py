@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import Any
 
 import networkx as nx
@@ -12,8 +13,8 @@ import numpy as np
 from simsched.errors import unknown_name
 from simsched.limits import DOMAINS, WORKERS
 from simsched.machine import schema
+from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
 from simsched.machine.model import (
-    CacheLevel,
     Change,
     CodeletTime,
     CoreGroup,
@@ -21,11 +22,11 @@ from simsched.machine.model import (
     KernelTime,
     Machine,
     MemoryNode,
-    MemorySideCache,
     Path,
     RuntimeCosts,
     cost_name,
 )
+from simsched.machine.schema_caches import Cache, CacheOfCores
 from simsched.machine.topology import default_touch_order, number_threads
 from simsched.machine.values import Sourced
 from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
@@ -431,19 +432,53 @@ def _touch_order(
     return np.array(order, dtype=np.int32)
 
 
-def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
-    share = cache.shared_by.value
-    core_socket = layout.domain_socket[layout.core_domain]
-    for socket, cores in enumerate(np.bincount(core_socket).tolist()):
+def _cache_users(name: str, cache: Cache, layout: _Layout) -> list[tuple[str | None, int]]:
+    """Return, for each instance of a level in order, its kind of core and how many share it.
+
+    The kind is None for instances as the level describes them. Cores that share one are consecutive
+    ones of a socket.
+    """
+    core_socket = layout.domain_socket[layout.core_domain].tolist()
+    names = [layout.groups[group] for group in layout.core_group.tolist()]
+    kinds = [kind if kind in cache.cores else None for kind in names]
+    found: list[tuple[str | None, int]] = []
+    for (socket, kind), run in groupby(zip(core_socket, kinds, strict=True)):
+        cores = len(list(run))
+        own = None if kind is None else cache.cores[kind].shared_by
+        share = (own or cache.shared_by).value
         if cores % share:
-            message = f"found {share}, accepted: a divisor of the {cores} cores of socket {socket}"
-            raise FieldError(("caches", name, "shared_by", 0), message)
+            which = f"{cores} cores of socket {socket}"
+            if cache.cores:
+                others = "others" if kind is None else kind
+                which = f"{cores} cores ({others}) that follow one another in socket {socket}"
+            at = () if own is None else ("cores", kind)
+            message = f"found {share}, accepted: a divisor of the {which}"
+            raise FieldError(("caches", name, *at, "shared_by", 0), message)
+        found += [(kind, share)] * (cores // share)
+    return found
+
+
+def _cache_instance(cache: Cache, own: CacheOfCores) -> CacheInstance:
+    """Return the instance of a kind of core, which has what it does not name from its level."""
+    effective = own.effective_capacities or cache.effective_capacities
+    return CacheInstance(
+        capacity_bytes=(own.capacity or cache.capacity).value,
+        bandwidth_bytes_per_s=(own.bandwidth or cache.bandwidth).value,
+        latency_ps=(own.latency or cache.latency).value,
+        effective_capacities_bytes=tuple(effective.value) if effective else (),
+    )
+
+
+def _cache(name: str, cache: Cache, layout: _Layout) -> CacheLevel:
+    users = _cache_users(name, cache, layout)
+    of_kind = {kind: _cache_instance(cache, own) for kind, own in cache.cores.items()}
+    shares = [share for _, share in users]
     return CacheLevel(
         name=name,
         capacity_bytes=cache.capacity.value,
         bandwidth_bytes_per_s=cache.bandwidth.value,
         latency_ps=cache.latency.value,
-        core_instance=np.arange(len(layout.core_group), dtype=np.int32) // np.int32(share),
+        core_instance=np.repeat(np.arange(len(shares), dtype=np.int32), shares),
         transfer_bandwidth_bytes_per_s=(
             cache.transfer_bandwidth.value if cache.transfer_bandwidth else 0.0
         ),
@@ -460,6 +495,7 @@ def _cache(name: str, cache: schema.Cache, layout: _Layout) -> CacheLevel:
         displacement_bandwidth_bytes_per_s=(
             cache.displacement_bandwidth.value if cache.displacement_bandwidth else 0.0
         ),
+        differing={i: of_kind[kind] for i, (kind, _) in enumerate(users) if kind is not None},
     )
 
 

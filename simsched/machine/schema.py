@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.errors import unknown_name
+from simsched.machine.schema_caches import Cache, SideCache
 from simsched.machine.schema_links import LinkSpec
 from simsched.machine.values import (
     Bandwidth,
     Bandwidths,
     Count,
     Durations,
-    EffectiveCapacities,
     Factor,
     Frequency,
     Index,
@@ -116,107 +116,6 @@ class Sockets(Section):
     count: Sourced[Count]
     domains: Sourced[Count]
     cores: Annotated[dict[Name, Sourced[Count]], Field(min_length=1)]
-
-
-class Cache(Section):
-    """A level of processor caches; consecutive cores share an instance.
-
-    Parameters
-    ----------
-    capacity : size
-        Of each instance.
-    bandwidth : bandwidth
-        Rate at which one core reads what it finds in the cache.
-    latency : time
-        Of what is found, once for every access.
-    shared_by : int
-        Number of consecutive cores that share an instance.
-    counted_per_line : number, optional
-        How often counters of the processor count a line that misses the level; 1 by default.
-    transfer_bandwidth, transfer_latency : bandwidth, time, optional
-        Of blocks that another instance of the level has written; both or none.
-    displacement_bandwidth : bandwidth, optional
-        Of blocks that another instance has written where they displace others, in addition; only
-        with `transfer_bandwidth`.
-    upgrade_bandwidth : bandwidth, optional
-        Of bytes that others give up because they are written; only with `transfer_bandwidth`.
-    overlap : number, optional
-        Share of the time of hits that goes on beside computing; 1 by default.
-    effective_capacities : list of sizes, optional
-        What equal slices of the level's sets have room for, as capacities of the whole instance;
-        by default its capacity.
-    filled_by : str, optional
-        ``misses`` (the default): the level takes in what is asked for; ``evictions``: a victim
-        cache, which takes in what the level before drops and gives up what goes back there.
-    """
-
-    capacity: Sourced[Size]
-    bandwidth: Sourced[Bandwidth]
-    latency: Sourced[Time]
-    shared_by: Sourced[Count]
-    counted_per_line: Sourced[Factor] | None = None
-    transfer_bandwidth: Sourced[Bandwidth] | None = None
-    transfer_latency: Sourced[Time] | None = None
-    displacement_bandwidth: Sourced[Bandwidth] | None = None
-    upgrade_bandwidth: Sourced[Bandwidth] | None = None
-    overlap: Sourced[Share] | None = None
-    effective_capacities: Sourced[EffectiveCapacities] | None = None
-    filled_by: Sourced[Literal["misses", "evictions"]] | None = None
-
-    @model_validator(mode="after")
-    def _check_transfer(self) -> Self:
-        if (self.transfer_bandwidth is None) != (self.transfer_latency is None):
-            raise FieldError(
-                (), "found one of transfer_bandwidth and transfer_latency, accepted: both or none"
-            )
-        for name in ("displacement_bandwidth", "upgrade_bandwidth"):
-            if getattr(self, name) is not None and self.transfer_bandwidth is None:
-                raise FieldError((name,), "found without transfer_bandwidth, accepted: with it")
-        if self.is_victim and self.transfer_bandwidth is not None:
-            message = "found in a level filled by evictions, accepted: in one filled by misses"
-            raise FieldError(("transfer_bandwidth",), message)
-        return self
-
-    @property
-    def is_victim(self) -> bool:
-        """Whether the level is filled by evictions."""
-        return self.filled_by is not None and self.filled_by.value == "evictions"
-
-
-class SideCache(Section):
-    """A direct-mapped cache in front of a memory node.
-
-    Parameters
-    ----------
-    capacity : size
-        Size of the cache.
-    granule : size
-        Pieces of memory that are mapped; a divisor of the capacity.
-    bandwidth : bandwidth
-        Shared by what is found and by what is filled after it was not.
-    hit_latency, miss_latency : time
-        Latency of what is found, and of what the node behind has to answer.
-    mapping : {"random", "contiguous"}
-        Whether granules have random physical addresses or consecutive ones.
-    """
-
-    capacity: Sourced[Size]
-    granule: Sourced[Size]
-    bandwidth: Sourced[Bandwidth]
-    hit_latency: Sourced[Time]
-    miss_latency: Sourced[Time]
-    mapping: Literal["random", "contiguous"] = "random"
-
-    @model_validator(mode="after")
-    def _check_granule(self) -> Self:
-        if self.capacity.value % self.granule.value:
-            message = f"found {self.granule.value} bytes, accepted: a divisor of the capacity"
-            raise FieldError(("granule", 0), message)
-        if self.miss_latency.value < self.hit_latency.value:
-            raise FieldError(
-                ("miss_latency", 0), "found less than hit_latency, accepted: at least that"
-            )
-        return self
 
 
 class Memory(Section):
@@ -501,18 +400,25 @@ class MachineFile(Section):
                 ("caches", passing[1], "transfer_bandwidth"),
                 f"found also in {passing[0]}, accepted: at one level",
             )
-        inner = None
-        for name, cache in self.caches.items():
-            if cache.is_victim and inner is None:
+        levels = list(self.caches.items())
+        for position, (name, cache) in enumerate(levels):
+            for kind in cache.cores:
+                if kind not in self.cores:
+                    message = unknown_name("core kind", kind, self.cores)
+                    raise FieldError(("caches", name, "cores", kind), message)
+            if not cache.is_victim:
+                continue
+            if position == 0:
                 message = "found evictions in the first level, accepted: misses"
                 raise FieldError(("caches", name, "filled_by", 0), message)
-            if cache.is_victim and inner is not None and cache.shared_by.value % inner:
-                message = (
-                    f"found {cache.shared_by.value} in a level filled by evictions, accepted: a"
-                    f" multiple of the {inner} cores that share an instance of the level before"
-                )
-                raise FieldError(("caches", name, "shared_by", 0), message)
-            inner = cache.shared_by.value
+            for kind in self.cores:
+                inner, share = levels[position - 1][1].shared_by_of(kind), cache.shared_by_of(kind)
+                if share % inner:
+                    raise FieldError(
+                        ("caches", name, "shared_by", 0),
+                        f"found {share} in a level filled by evictions, accepted: a multiple of"
+                        f" the {inner} cores that share an instance of the level before",
+                    )
 
     def _check_timings(self, processors: list[str]) -> None:
         """Refuse timings of unknown processors, and durations of zero."""

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
+from simsched.machine.caches import CacheLevel
 from simsched.machine.draw import draw_machine, machine_svg
-from simsched.machine.model import CacheLevel, Machine, MemoryNode, Path, cost_name
+from simsched.machine.model import Machine, MemoryNode, Path, cost_name
 from simsched.machine.resolve import path_source_key
 from simsched.markup import facts
 from simsched.units import format_bandwidth, format_size, format_time
@@ -196,6 +197,7 @@ def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
     if level.effective_capacities_bytes:
         sizes = ", ".join(map(format_size, level.effective_capacities_bytes))
         _add_value(below, machine, "effective", sizes, f"{where}.effective_capacities")
+    _add_other_caches(below, machine, level)
     for name, rate in (
         ("transfer", level.transfer_bandwidth_bytes_per_s),
         ("displacement", level.displacement_bandwidth_bytes_per_s),
@@ -204,6 +206,25 @@ def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
         if rate > 0.0:
             key = f"{where}.{name}_bandwidth"
             _add_value(below, machine, f"{name} bandwidth", format_bandwidth(rate), key)
+
+
+def _add_other_caches(branch: Tree, machine: Machine, level: CacheLevel) -> None:
+    """Add what a level has for kinds of core that have something else there."""
+    for kind, number in machine.other_caches(level).items():
+        cache, where = level.differing[number], f"caches.{level.name}.cores.{kind}"
+        cores = np.count_nonzero(level.core_instance == number)
+        below = branch.add(Text(f"of {kind} cores"))
+        bandwidth = f"{format_bandwidth(cache.bandwidth_bytes_per_s)} per core"
+        effective = ", ".join(map(format_size, cache.effective_capacities_bytes))
+        for name, text, key in (
+            ("capacity", format_size(cache.capacity_bytes), "capacity"),
+            ("bandwidth", bandwidth, "bandwidth"),
+            ("latency", format_time(cache.latency_ps), "latency"),
+            ("shared by", _counted(int(cores), "core"), "shared_by"),
+            ("effective", effective, "effective_capacities"),
+        ):
+            if f"{where}.{key}" in machine.sources:
+                _add_value(below, machine, name, text, f"{where}.{key}")
 
 
 def _add_memory(branch: Tree, machine: Machine) -> None:

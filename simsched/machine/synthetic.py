@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from simsched.machine.caches import CacheLevel, MemorySideCache
 from simsched.machine.model import (
-    CacheLevel,
     CoreGroup,
     IntArray,
     Link,
     Machine,
     MemoryNode,
-    MemorySideCache,
     Path,
     RuntimeCosts,
 )
@@ -85,7 +84,7 @@ def make_machine(
         the first two above 0 at one level only: transfer_bandwidth_bytes_per_s,
         transfer_latency_ps, upgrade_bandwidth_bytes_per_s, overlap,
         effective_capacities_bytes, counted_per_line, filled_by,
-        displacement_bandwidth_bytes_per_s.
+        displacement_bandwidth_bytes_per_s, differing.
     memory_side_cache : MemorySideCache, optional
         Cache in front of every DRAM node.
     page_bytes : int

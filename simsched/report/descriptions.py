@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,10 @@ def machine_document(machine: Machine) -> Document:
                 "capacity_bytes": level.capacity_bytes,
                 "bandwidth_bytes_per_s": level.bandwidth_bytes_per_s,
                 "latency_ps": level.latency_ps,
+                "differing": {
+                    kind: asdict(level.differing[number])
+                    for kind, number in machine.other_caches(level).items()
+                },
             }
             for level in machine.caches
         ],

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from simsched.machine import list_machines, load_machine
+from simsched.machine.caches import CacheLevel
 from simsched.machine.model import Machine
 from simsched.policy.registry import PolicyInfo, list_policies
 from simsched.trace.columns import COLUMNS
@@ -155,9 +156,18 @@ def _machines() -> list[str]:
     ]
 
 
+def _cache_sizes(machine: Machine, level: CacheLevel) -> str:
+    """Return the capacity of a level, and what kinds of core have instead."""
+    others = machine.other_caches(level)
+    own = [
+        f"{format_size(level.differing[i].capacity_bytes)} ({kind})" for kind, i in others.items()
+    ]
+    return ", ".join([format_size(level.capacity_bytes), *own])
+
+
 def _machine_row(machine: Machine) -> list[object]:
     """Return the row of a machine: caches by capacity, memory nodes by kind and capacity."""
-    caches = [f"{level.name} {format_size(level.capacity_bytes)}" for level in machine.caches]
+    caches = [f"{level.name} {_cache_sizes(machine, level)}" for level in machine.caches]
     shapes = [
         (node.kind, format_size(node.capacity_bytes), f"{node.bandwidth_bytes_per_s / 1e9:g} GB/s")
         for node in machine.nodes

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
+from simsched.machine.caches import MemorySideCache
+from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload

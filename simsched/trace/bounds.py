@@ -44,7 +44,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import CacheLevel, Machine, MemoryNode
+from simsched.machine.caches import CacheInstance
+from simsched.machine.model import Machine, MemoryNode
 from simsched.policy.division import is_loop
 from simsched.trace.schema import Summary
 from simsched.trace.versions import versions
@@ -133,9 +134,9 @@ def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability
         shared_links_limit(machine),
     )
     instances = [
-        max(level.capacity_bytes, -(-sum(level.effective_capacities_bytes) // _slices(level)))
-        * len(np.unique(level.core_instance[cores]))
+        level.instance(number)
         for level in machine.caches
+        for number in np.unique(level.core_instance[cores]).tolist()
     ]
     return Capability(
         worker_ops_per_s=worker_ops,
@@ -146,18 +147,19 @@ def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability
         # A slice with more room than others holds its part of what exceeds the cache as a whole.
         cache_bytes=max(
             (
-                max(level.capacity_bytes, *level.effective_capacities_bytes, 0)
-                for level in machine.caches
+                max(cache.capacity_bytes, *cache.effective_capacities_bytes, 0)
+                for cache in instances
             ),
             default=0,
         ),
-        all_cache_bytes=sum(instances),
+        all_cache_bytes=sum(map(_room, instances)),
     )
 
 
-def _slices(level: CacheLevel) -> int:
-    """Return in how many slices a cache is modelled."""
-    return max(1, len(level.effective_capacities_bytes))
+def _room(cache: CacheInstance) -> int:
+    """Return what a cache holds at most."""
+    slices = cache.effective_capacities_bytes
+    return max(cache.capacity_bytes, -(-sum(slices) // max(1, len(slices))))
 
 
 def _first(table: tuple[float, ...], count: int) -> list[float]:

@@ -102,7 +102,7 @@ def run_metrics(
     nodes in the iterations (not the initialisation), among the sockets that move any; the lowest
     one of equals. Its accesses end last, so its counts stand for the program's [1]_. Accesses and
     misses are counted in lines of `LINE_BYTES`, rounded down; `<level>_counted_misses` are what the
-    processor's counters make of them (:class:`~simsched.machine.model.CacheLevel`).
+    processor's counters make of them (:class:`~simsched.machine.caches.CacheLevel`).
 
     `policy_overhead_s` is what the policy takes: work and migrations between iterations, and its
     decisions while tasks run. The latter, `policy_decision_s`, is the sum over the

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from simsched.machine.model import Machine, MemorySideCache, RuntimeCosts
+from simsched.machine.caches import MemorySideCache
+from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import (
     AcquireOrder,

@@ -23,7 +23,8 @@ from simsched.engine.backend import (
 from simsched.engine.plans import ResolvedPlan, resolve_plan
 from simsched.engine.problem import Problem, make_problem
 from simsched.errors import SimschedError
-from simsched.machine.model import CoreGroup, Machine, MemorySideCache, RuntimeCosts
+from simsched.machine.caches import CacheInstance, MemorySideCache
+from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import Placement
 from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
@@ -220,20 +221,39 @@ def _slices(rng: np.random.Generator, capacity: int) -> tuple[int, ...]:
     return tuple(int(capacity * rng.uniform(0.4, 1.8)) for _ in range(n_slices))
 
 
+def _first_differs(
+    rng: np.random.Generator, level: tuple[Any, ...], slices: tuple[int, ...]
+) -> dict[int, CacheInstance]:
+    """Return what the first instance of a level has instead, mostly nothing."""
+    if rng.random() >= 0.4:
+        return {}
+    _, capacity, bandwidth, latency, _ = level
+    return {
+        0: CacheInstance(
+            int(capacity * rng.uniform(0.2, 2.0)),
+            bandwidth * rng.uniform(0.3, 1.5),
+            int(latency * rng.integers(1, 4)),
+            tuple(int(each * rng.uniform(0.2, 1.5)) for each in slices),
+        )
+    }
+
+
 def random_caches(rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """Return up to three levels of caches, one of which may pass blocks on to its peers."""
     levels = [("L1", 3000, 8e10, 4, 1), ("L2", 20_000, 3e10, 12, 2), ("L3", 90_000, 2e10, 40, 4)]
     n_levels = int(rng.integers(0, 4))
     passing = int(rng.integers(-1, 3))
+    slices = [_slices(rng, level[1]) for level in levels]
     caches = [
         (
             *level,
             *((7e9, 33, float(rng.choice([0.0, 4e9]))) if i == passing else (0.0, 0, 0.0)),
             float(rng.choice([1.0, 0.4])),
-            _slices(rng, level[1]),
+            slices[i],
             1.0,
             "evictions" if i > 0 and i != passing and rng.random() < 0.4 else "misses",
             float(rng.choice([0.0, 9e9])) if i == passing else 0.0,
+            _first_differs(rng, level, slices[i]),
         )
         for i, level in enumerate(levels)
     ]

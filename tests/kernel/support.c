@@ -226,21 +226,27 @@ static void make_memory(scenario_t *s)
         for (int32_t d = 0; d < p->n_domains; d++)
             order[d * p->n_nodes + node] = (d + node) % p->n_nodes;
     }
-    int64_t *cache_bytes = INT64(4 * levels), *cache_latency = INT64(levels);
-    double *cache_rate = DOUBLE(levels), *cache_wait = DOUBLE(levels);
+    int32_t most = p->n_cores + p->n_domains + levels;
+    int64_t *cache_bytes = INT64(4 * most), *cache_latency = INT64(most);
+    double *cache_rate = DOUBLE(most), *cache_wait = DOUBLE(levels);
     uint8_t *is_victim = UINT8(levels);
-    int32_t *slice_ptr = INT32(levels + 1);
+    int32_t *slices = INT32(levels);
     int32_t *instance = INT32(levels * p->n_workers), *n_instances = INT32(levels);
     for (int32_t level = 0; level < levels; level++) {
-        int32_t slices = rng_chance(&s->rng, 0.5) ? 1 : 2 + rng_below(&s->rng, 3);
-        int64_t whole = level == 0 ? 3000 : 12000;
-        slice_ptr[level + 1] = slice_ptr[level] + slices;
-        for (int32_t i = 0; i < slices; i++)
-            cache_bytes[slice_ptr[level] + i] = slices == 1 ? whole : whole * (3 + rng_below(&s->rng, 8)) / 6 / slices;
-        cache_latency[level] = 5 + level;
-        cache_rate[level] = 0.08 / (level + 1);
-        cache_wait[level] = rng_chance(&s->rng, 0.5) ? 0.0 : rng_below(&s->rng, 11) / 10.0;
+        bool is_even = rng_chance(&s->rng, 0.5); /* all instances alike */
+        int32_t n = slices[level] = rng_chance(&s->rng, 0.5) ? 1 : 2 + rng_below(&s->rng, 3);
         n_instances[level] = level == 0 ? p->n_cores : level == 1 ? p->n_domains : 1;
+        for (int32_t i = 0; i < n_instances[level]; i++, p->n_caches++) {
+            bool is_first = i == 0 || !is_even;
+            int64_t whole = (level == 0 ? 3000 : 12000) / (is_even ? 1 : 1 + rng_below(&s->rng, 3));
+            for (int32_t j = 0; j < n; j++, p->n_cache_slices++)
+                cache_bytes[p->n_cache_slices] = n == 1     ? whole
+                                                 : is_first ? whole * (3 + rng_below(&s->rng, 8)) / 6 / n
+                                                            : cache_bytes[p->n_cache_slices - n];
+            cache_latency[p->n_caches] = 5 + level + (is_even ? 0 : rng_below(&s->rng, 3));
+            cache_rate[p->n_caches] = 0.08 / (level + 1 + (is_even ? 0 : rng_below(&s->rng, 3)));
+        }
+        cache_wait[level] = rng_chance(&s->rng, 0.5) ? 0.0 : rng_below(&s->rng, 11) / 10.0;
         for (int32_t w = 0; level < 2 && w < p->n_workers; w++)
             instance[level * p->n_workers + w] = level == 0 ? p->worker_core[w] : p->worker_domain[w];
     }
@@ -259,8 +265,7 @@ static void make_memory(scenario_t *s)
             follows[b] = rng_chance(&s->rng, 0.3) ? (uint8_t)rng_below(&s->rng, 3) : 0;
         p->follows = follows;
     }
-    p->n_cache_slices = slice_ptr[levels];
-    p->cache_slice_ptr = slice_ptr;
+    p->cache_slices = slices;
     p->cache_slice_bytes = cache_bytes;
     p->cache_latency_ps = cache_latency;
     p->cache_rate = cache_rate;

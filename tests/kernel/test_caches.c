@@ -118,12 +118,34 @@ static void put(list_t *lists, const int64_t *capacity, int32_t n, int32_t block
     }
 }
 
+static int32_t slices_of(const ssk_problem_t *p, int32_t level)
+{
+    return p->cache_slices[level];
+}
+
+/* Where the slices of an instance begin among those of all levels. */
+static int32_t first_slice(const ssk_problem_t *p, int32_t level, int32_t instance)
+{
+    int32_t first = instance * slices_of(p, level);
+    for (int32_t before = 0; before < level; before++)
+        first += slices_of(p, before) * p->n_cache_instances[before];
+    return first;
+}
+
+/* Where an instance is among those of all levels. */
+static int32_t number_of(const ssk_problem_t *p, int32_t level, int32_t instance)
+{
+    for (int32_t before = 0; before < level; before++)
+        instance += p->n_cache_instances[before];
+    return instance;
+}
+
 /* "Victim caches": looks an access up if it reaches the level, then fills it. */
-static int64_t look_up_victim(const ssk_problem_t *p, int32_t level, list_t *lists, int32_t block, int64_t want,
+static int64_t look_up_victim(const ssk_problem_t *p, int32_t level, int32_t instance, list_t *lists, int32_t block, int64_t want,
                               bool is_shared, before_t *before)
 {
-    int32_t n = p->cache_slice_ptr[level + 1] - p->cache_slice_ptr[level];
-    const int64_t *capacity = p->cache_slice_bytes + p->cache_slice_ptr[level];
+    int32_t n = slices_of(p, level);
+    const int64_t *capacity = p->cache_slice_bytes + first_slice(p, level, instance);
     int64_t asked = want > before->fresh ? want : before->fresh, missing = 0;
     static before_t now;
     memset(&now, 0, sizeof(now));
@@ -147,7 +169,7 @@ static int64_t look_up_victim(const ssk_problem_t *p, int32_t level, list_t *lis
 /* "Victim caches", writing: levels keep what those inside do not hold. */
 static void keep_rest(const ssk_problem_t *p, int32_t level, list_t *own, int32_t block, int64_t *inside)
 {
-    int32_t n = p->cache_slice_ptr[level + 1] - p->cache_slice_ptr[level];
+    int32_t n = slices_of(p, level);
     int64_t rest = p->block_bytes[block] > *inside ? p->block_bytes[block] - *inside : 0;
     if (!p->cache_is_victim[level])
         *inside = 0;
@@ -163,17 +185,10 @@ static void keep_rest(const ssk_problem_t *p, int32_t level, list_t *own, int32_
     *inside += held > 0 ? held : 0;
 }
 
-static int32_t slices_of(const ssk_problem_t *p, int32_t level)
-{
-    return p->cache_slice_ptr[level + 1] - p->cache_slice_ptr[level];
-}
-
 /* Lists of an instance of a level. */
 static list_t *slices_in(const ssk_problem_t *p, list_t *lists, int32_t level, int32_t instance)
 {
-    for (int32_t before = 0; before < level; before++)
-        lists += slices_of(p, before) * p->n_cache_instances[before];
-    return lists + instance * slices_of(p, level);
+    return lists + first_slice(p, level, instance);
 }
 
 /* Bytes of a block in the instances of the level that transfers which the worker does not use. */
@@ -249,15 +264,15 @@ static void forget_evicted(const ssk_problem_t *p, list_t *lists, int32_t *write
 }
 
 /* Looks an access up in an instance of any level; `inner` is what the level before has left, then what this one does. */
-static int64_t look_up_any(const ssk_problem_t *p, int32_t level, list_t *own, int32_t block, int64_t n_bytes,
-                           int64_t want, bool is_shared, before_t *inner)
+static int64_t look_up_any(const ssk_problem_t *p, int32_t level, int32_t instance, list_t *own, int32_t block,
+                           int64_t n_bytes, int64_t want, bool is_shared, before_t *inner)
 {
     int64_t whole = n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block];
     if (p->cache_is_victim[level])
-        return look_up_victim(p, level, own, block, want, is_shared, inner);
+        return look_up_victim(p, level, instance, own, block, want, is_shared, inner);
     if (want > 0)
-        return look_up(own, p->cache_slice_bytes + p->cache_slice_ptr[level], slices_of(p, level), block, whole, want,
-                       inner);
+        return look_up(own, p->cache_slice_bytes + first_slice(p, level, instance), slices_of(p, level), block, whole,
+                       want, inner);
     memset(inner, 0, sizeof(*inner));
     return 0;
 }
@@ -312,12 +327,14 @@ static void test_caches(uint64_t seed)
         for (int32_t level = 0; level < p->n_levels; level++) {
             int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
             int64_t before = want;
-            want = look_up_any(p, level, slices_in(p, lists, level, own), block, n_bytes, want, shared[block], &inner);
+            want = look_up_any(p, level, own, slices_in(p, lists, level, own), block, n_bytes, want, shared[block],
+                               &inner);
             hit_sum += before - want;
             missing_sum += want;
             group_sum[level] += step % 2 ? want : 0;
             if (before > want) {
-                int64_t time = p->cache_latency_ps[level] + ssk_ceil_ps((double)(before - want) / p->cache_rate[level]);
+                int32_t i = number_of(p, level, own);
+                int64_t time = p->cache_latency_ps[i] + ssk_ceil_ps((double)(before - want) / p->cache_rate[i]);
                 expected_wait += ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
                 expected_tail += time - ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
             }

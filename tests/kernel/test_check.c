@@ -95,8 +95,7 @@ static void test_problem(uint64_t seed)
     REFUSED(*p, cache_rate, double, 0, 0.0);
     REFUSED(*p, cache_wait, double, 0, 1.5);
     REFUSED(*p, cache_is_victim, uint8_t, 0, 1); /* nothing is dropped before the first level */
-    REFUSED(*p, cache_slice_ptr, int32_t, 0, 1);
-    REFUSED(*p, cache_slice_ptr, int32_t, p->n_levels, p->n_cache_slices + 1);
+    REFUSED(*p, cache_slices, int32_t, 0, 0);
     REFUSED(*p, n_cache_instances, int32_t, 0, 0);
     REFUSED(*p, granule_ptr, int64_t, p->n_blocks, 0);
     REFUSED(*p, granule_frame, int64_t, 0, -1);

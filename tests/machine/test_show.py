@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from simsched.machine import list_machines, load_machine
+from simsched.machine.caches import MemorySideCache
 from simsched.machine.draw import _link_ends, _ring
-from simsched.machine.model import MemorySideCache, RuntimeCosts
+from simsched.machine.model import RuntimeCosts
 from simsched.machine.show import describe_machine, draw_machine, ranges
 from simsched.machine.synthetic import make_machine
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from simsched.machine.model import MemorySideCache, RuntimeCosts
+from simsched.machine.caches import MemorySideCache
+from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 
 

@@ -119,10 +119,11 @@ cdef int _fill_paths(ssk_problem_t *p, object problem, list kept) except -1:
 
 cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     """Take over nodes, caches and blocks."""
-    for name in ("cache_latency_ps", "cache_slice_bytes", "block_bytes", "granule_frame"):
+    for name in ("n_cache_instances", "cache_latency_ps", "cache_slice_bytes", "block_bytes", "granule_frame"):
         _length(problem, name)
     workers, domains, nodes = p.n_workers, p.n_domains, p.n_nodes
-    levels, blocks, granules = len(problem.cache_latency_ps), len(problem.block_bytes), len(problem.granule_frame)
+    levels, blocks, granules = problem.n_levels, len(problem.block_bytes), len(problem.granule_frame)
+    caches = len(problem.cache_latency_ps)
     touch_order = problem.touch_order
     if not isinstance(touch_order, np.ndarray) or touch_order.ndim != 2:
         raise ValueError("Problem.touch_order: accepted an array with two axes")
@@ -133,11 +134,11 @@ cdef int _fill_memory(ssk_problem_t *p, object problem, list kept) except -1:
     p.node_kind = <const int32_t *>_array(kept, problem, "node_kind", np.int32, (nodes,))
     p.n_node_kinds = _count(int(problem.node_kind.max()) + 1, "Problem.node_kind")
     p.node_slots = <const int64_t *>_array(kept, problem, "node_slots", np.int64, (nodes,))
-    p.n_cache_slices = len(problem.cache_slice_bytes)
-    p.cache_slice_ptr = <const int32_t *>_array(kept, problem, "cache_slice_ptr", np.int32, (levels + 1,))
+    p.n_caches, p.n_cache_slices = caches, len(problem.cache_slice_bytes)
+    p.cache_slices = <const int32_t *>_array(kept, problem, "cache_slices", np.int32, (levels,))
     p.cache_slice_bytes = <const int64_t *>_array(kept, problem, "cache_slice_bytes", np.int64, (p.n_cache_slices,))
-    p.cache_latency_ps = <const int64_t *>_array(kept, problem, "cache_latency_ps", np.int64, (levels,))
-    p.cache_rate = <const double *>_array(kept, problem, "cache_rate", np.float64, (levels,))
+    p.cache_latency_ps = <const int64_t *>_array(kept, problem, "cache_latency_ps", np.int64, (caches,))
+    p.cache_rate = <const double *>_array(kept, problem, "cache_rate", np.float64, (caches,))
     p.cache_wait = <const double *>_array(kept, problem, "cache_wait", np.float64, (levels,))
     p.cache_is_victim = <const uint8_t *>_array(kept, problem, "cache_is_victim", np.uint8, (levels,))
     p.cache_instance = <const int32_t *>_array(kept, problem, "cache_instance", np.int32, (levels, workers))

@@ -367,7 +367,7 @@ cdef class NativeBackend:
             end_ps=m.end_ps,
             group_bytes=_copy(m.group_bytes, (m.n_counter_groups, self.n_node_kinds, 2), np.int64),
             group_missing_bytes=_copy(
-                m.group_missing_bytes, (m.n_counter_groups, len(self.problem.cache_latency_ps)), np.int64
+                m.group_missing_bytes, (m.n_counter_groups, self.problem.n_levels), np.int64
             ),
             samples=_copy(m.samples, (self.n_blocks, m.n_samples), np.int64),
             block_home=_copy(m.block_home, (self.n_blocks,), np.int32),
@@ -381,7 +381,7 @@ cdef class NativeBackend:
         cdef ssk_summary_t s = ssk_sim_summary(self.sim)
         cdef ssk_worker_counters_t w
         cdef int32_t i
-        n_levels, n_distances = len(self.problem.cache_latency_ps), self.problem.n_distances
+        n_levels, n_distances = self.problem.n_levels, self.problem.n_distances
         # hits, misses, hit bytes, missing bytes
         cached = _copy(s.cache_counts, (s.n_iterations, self.problem.n_domains, n_levels, 4), np.int64)
         spans = np.array(

@@ -103,8 +103,9 @@ cdef extern from "ssk.h" nogil:
         const int64_t *node_capacity_bytes
         const int32_t *node_domain
         const int32_t *node_kind
+        int32_t n_caches
         int32_t n_cache_slices
-        const int32_t *cache_slice_ptr
+        const int32_t *cache_slices
         const int64_t *cache_slice_bytes
         const int64_t *cache_latency_ps
         const double *cache_rate

@@ -161,10 +161,9 @@ class Caches:
     def __init__(self, problem: Problem, record: Record) -> None:
         self._problem = problem
         self._record = record
-        self._content = [
-            [Instance(_slices(problem, level)) for _ in range(count)]
-            for level, count in enumerate(problem.n_cache_instances.tolist())
-        ]
+        self._content = _empty(problem)
+        counts = problem.n_cache_instances
+        self._first = (np.cumsum(counts) - counts).tolist()  # instance of each level, of all
         self._writer: dict[int, int] = {}
         self._shared: set[int] = set()
 
@@ -200,8 +199,9 @@ class Caches:
             missing = before.missing
             hit = want - missing
             if hit > 0:
-                hit_ps = int(problem.cache_latency_ps[level])
-                hit_ps += math.ceil(hit / float(problem.cache_rate[level]))
+                own = self._first[level] + int(problem.cache_instance[level, worker])
+                hit_ps = int(problem.cache_latency_ps[own])
+                hit_ps += math.ceil(hit / float(problem.cache_rate[own]))
                 waited_ps = math.ceil(hit_ps * (float(problem.cache_wait[level]) * exposure))
                 wait_ps += waited_ps
                 tail_ps += hit_ps - waited_ps
@@ -310,10 +310,15 @@ class Caches:
                     self._writer[block] = own
 
 
-def _slices(problem: Problem, level: int) -> list[int]:
-    """Return the capacities of the slices of an instance of a level."""
-    begin, end = problem.cache_slice_ptr[level], problem.cache_slice_ptr[level + 1]
-    return [int(n_bytes) for n_bytes in problem.cache_slice_bytes[begin:end]]
+def _empty(problem: Problem) -> list[list[Instance]]:
+    """Return the instances of each level."""
+    capacities = iter(problem.cache_slice_bytes.tolist())
+    return [
+        [Instance([next(capacities) for _ in range(slices)]) for _ in range(count)]
+        for count, slices in zip(
+            problem.n_cache_instances.tolist(), problem.cache_slices.tolist(), strict=True
+        )
+    ]
 
 
 class MemorySideCaches:

@@ -18,7 +18,7 @@ class Record:
         self._rows: list[tuple[int, ...]] = []  # not handed over yet
         self._domain = problem.worker_domain  # changes when workers swap threads
         self._shape = (problem.n_domains, problem.n_nodes)
-        self._cache_shape = (problem.n_domains, len(problem.cache_latency_ps))
+        self._cache_shape = (problem.n_domains, problem.n_levels)
         self.n_events = 0
         self.iteration = 0
         self.iterations: list[int] = []

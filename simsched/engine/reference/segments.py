@@ -122,7 +122,7 @@ class Memory:
         """Reset the counters that a plan asks for."""
         groups = 0 if plan is None else plan.n_counter_groups
         self.group_bytes = np.zeros((groups, int(self._problem.node_kind.max()) + 1, 2), np.int64)
-        levels = len(self._problem.cache_latency_ps)
+        levels = self._problem.n_levels
         self.group_missing_bytes = np.zeros((groups, levels), np.int64)
         shape = (
             (len(self._problem.block_bytes), 0) if plan is None else plan.sample_offset_bytes.shape

@@ -10,7 +10,8 @@ import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.probes import machine_of, probe
-from simsched.machine.model import CacheLevel, Machine, MemoryNode, RuntimeCosts
+from simsched.machine.caches import CacheLevel
+from simsched.machine.model import Machine, MemoryNode, RuntimeCosts
 
 PS = 1e-12
 

@@ -9,10 +9,13 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
     self->allocator = allocator;
     self->free_entry = self->first_dropped = self->last_dropped = SSK_NONE;
     self->first_slice = ssk_new(allocator, n_levels, sizeof(*self->first_slice));
-    if (self->first_slice == NULL)
+    self->first_instance = ssk_new(allocator, n_levels, sizeof(*self->first_instance));
+    if (self->first_slice == NULL || self->first_instance == NULL)
         return SSK_ERR_MEMORY;
-    for (size_t level = 0; level < n_levels; level++) {
+    for (size_t level = 0, instances = 0; level < n_levels; level++) {
         self->first_slice[level] = self->n_slices;
+        self->first_instance[level] = (int32_t)instances;
+        instances += (size_t)problem->n_cache_instances[level];
         self->n_slices += problem->n_cache_instances[level] * n_slices_of(self, (int32_t)level);
     }
     if (n_levels == 0)
@@ -56,6 +59,7 @@ void ssk_caches_free(ssk_caches_t *self)
     if (allocator == NULL)
         return;
     ssk_delete(allocator, self->first_slice);
+    ssk_delete(allocator, self->first_instance);
     ssk_delete(allocator, self->resident);
     ssk_delete(allocator, self->holder);
     ssk_delete(allocator, self->writer);
@@ -280,7 +284,7 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
                    int64_t *missing_ret)
 {
     int32_t n = n_slices_of(self, level), first = slice_of(self, level, instance);
-    const int64_t *capacity = self->problem->cache_slice_bytes + self->problem->cache_slice_ptr[level];
+    const int64_t *capacity = slice_bytes_of(self, level, instance);
     int64_t lacking = 0;
     for (int32_t i = 0; i < n; i++) {
         int64_t footprint = part(whole, i, n), held;
@@ -372,7 +376,8 @@ SSK_ALWAYS_INLINE int look_through(ssk_caches_t *self, int32_t worker, int32_t b
             return status;
         int64_t hit = want - missing;
         if (hit > 0) {
-            int64_t time = ssk_add_ps(p->cache_latency_ps[level], ssk_ceil_ps((double)hit / p->cache_rate[level]));
+            int32_t own = self->first_instance[level] + instance;
+            int64_t time = ssk_add_ps(p->cache_latency_ps[own], ssk_ceil_ps((double)hit / p->cache_rate[own]));
             int64_t waited = ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
             *wait = ssk_add_ps(*wait, waited);
             *tail = ssk_add_ps(*tail, time - waited);
@@ -465,8 +470,7 @@ int ssk_caches_verify(const ssk_caches_t *self)
     for (int32_t level = 0; level < p->n_levels; level++) {
         int32_t n = n_slices_of(self, level);
         for (int32_t i = 0; i < n * p->n_cache_instances[level]; i++)
-            if (!is_ring_sound(self, self->first_slice[level] + i,
-                               p->cache_slice_bytes[p->cache_slice_ptr[level] + i % n], &in_lists))
+            if (!is_ring_sound(self, self->first_slice[level] + i, slice_bytes_of(self, level, 0)[i], &in_lists))
                 return SSK_ERR_INVARIANT;
     }
     for (int32_t block = 0; block < p->n_blocks; block++) {

@@ -37,6 +37,7 @@ typedef struct {
     int32_t n_slices;
     int32_t end;                /* entry behind the last of every list of a block */
     int32_t *first_slice;       /* per level: number of the first slice of its first instance */
+    int32_t *first_instance;    /* per level: number of its first instance among those of all levels */
     int64_t *resident;          /* per slice */
     int32_t *holder;            /* per block: first entry of its list */
     ssk_cached_t *entries;

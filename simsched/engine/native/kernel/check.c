@@ -145,20 +145,22 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
     if (p->copies_data)
         CHECK_RANGE(p->worker_node, p->n_workers, 0, p->n_nodes - 1);
     CHECK_RANGE(p->touch_order, (int64_t)p->n_domains * p->n_allowed, 0, p->n_nodes - 1);
-    CHECK_PTR(p->cache_slice_ptr, p->n_levels, p->n_cache_slices);
+    CHECK_RANGE(p->cache_slices, p->n_levels, 1, SSK_MAX_SLICES);
+    CHECK_RANGE(p->n_cache_instances, p->n_levels, 1, INT32_MAX / SSK_MAX_SLICES / (p->n_levels + 1));
+    int32_t n_caches = 0, n_slices = 0;
     for (int32_t level = 0; level < p->n_levels; level++) {
-        int32_t n_slices = p->cache_slice_ptr[level + 1] - p->cache_slice_ptr[level];
-        if (n_slices < 1 || n_slices > SSK_MAX_SLICES)
-            return flawed(flaw, "cache_slice_ptr", level);
+        n_caches += p->n_cache_instances[level];
+        n_slices += p->n_cache_instances[level] * p->cache_slices[level];
     }
+    CHECK_RANGE(&p->n_caches, 1, n_caches, n_caches);
+    CHECK_RANGE(&p->n_cache_slices, 1, n_slices, n_slices);
     CHECK_RANGE(p->cache_slice_bytes, p->n_cache_slices, 0, INT64_MAX / 4);
-    CHECK_RANGE(p->cache_latency_ps, p->n_levels, 0, SSK_MAX_COST_PS);
-    CHECK_RANGE(p->cache_rate, p->n_levels, 1e-300, INFINITY);
+    CHECK_RANGE(p->cache_latency_ps, p->n_caches, 0, SSK_MAX_COST_PS);
+    CHECK_RANGE(p->cache_rate, p->n_caches, 1e-300, INFINITY);
     CHECK_RANGE(p->cache_wait, p->n_levels, 0.0, 1.0);
     for (int32_t level = 0; p->cache_is_victim != NULL && level < p->n_levels; level++)
         if (p->cache_is_victim[level] > (level > 0 && level != p->transfer_level))
             return flawed(flaw, "cache_is_victim", level);
-    CHECK_RANGE(p->n_cache_instances, p->n_levels, 1, INT32_MAX / SSK_MAX_SLICES / (p->n_levels + 1));
     CHECK_RANGE(&p->transfer_level, 1, SSK_NONE, p->n_levels - 1);
     CHECK_RANGE(&p->transfer_latency_ps, 1, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(&p->transfer_rate, 1, p->transfer_level == SSK_NONE ? 0.0 : 1e-300, INFINITY);

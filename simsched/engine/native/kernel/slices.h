@@ -7,13 +7,19 @@
 /* Slices that each instance of a level is divided into. */
 static inline int32_t n_slices_of(const ssk_caches_t *self, int32_t level)
 {
-    return self->problem->cache_slice_ptr[level + 1] - self->problem->cache_slice_ptr[level];
+    return self->problem->cache_slices[level];
 }
 
 /* First slice of an instance. */
 static inline int32_t slice_of(const ssk_caches_t *self, int32_t level, int32_t instance)
 {
     return self->first_slice[level] + instance * n_slices_of(self, level);
+}
+
+/* Capacities of the slices of an instance. */
+static inline const int64_t *slice_bytes_of(const ssk_caches_t *self, int32_t level, int32_t instance)
+{
+    return self->problem->cache_slice_bytes + slice_of(self, level, instance);
 }
 
 /* Instance of a level that a worker uses. */

@@ -272,12 +272,12 @@ typedef struct {
     const double *curve;
     const int64_t *node_capacity_bytes;
     const int32_t *node_domain, *node_kind;
-    int32_t n_cache_slices;           /* of one instance of each level, all levels together */
-    const int32_t *cache_slice_ptr;   /* per level: slices of each of its instances */
-    const int64_t *cache_slice_bytes; /* their capacities */
-    const int64_t *cache_latency_ps;
+    int32_t n_caches, n_cache_slices; /* instances and their slices, all levels together */
+    const int32_t *cache_slices;      /* per level: slices of each of its instances */
+    const int64_t *cache_slice_bytes; /* capacities, by level, then instance, then slice */
+    const int64_t *cache_latency_ps;  /* this and the next: by level, then instance */
     const double *cache_rate;
-    const double *cache_wait;      /* share of the time of hits for which the core waits */
+    const double *cache_wait;       /* per level: share of the time of hits for which the core waits */
     const uint8_t *cache_is_victim; /* per level: filled by what the level before drops; NULL: none is */
     const int32_t *cache_instance; /* n_levels x n_workers */
     const int32_t *n_cache_instances;

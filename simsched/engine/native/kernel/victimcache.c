@@ -26,7 +26,7 @@ static int64_t give(ssk_caches_t *self, int32_t slice, int32_t block, int64_t wa
 static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t n_bytes)
 {
     int32_t n = n_slices_of(self, level), first = slice_of(self, level, instance);
-    const int64_t *capacity = self->problem->cache_slice_bytes + self->problem->cache_slice_ptr[level];
+    const int64_t *capacity = slice_bytes_of(self, level, instance);
     int64_t whole = self->problem->block_bytes[block];
     for (int32_t i = 0; i < n; i++) {
         int64_t share = part(n_bytes, i, n), held;
@@ -76,7 +76,7 @@ int ssk_victimcache_look_up(ssk_caches_t *self, int32_t level, int32_t instance,
                             int64_t whole, int64_t *missing_ret)
 {
     int32_t n = n_slices_of(self, level), first = slice_of(self, level, instance);
-    const int64_t *capacity = self->problem->cache_slice_bytes + self->problem->cache_slice_ptr[level];
+    const int64_t *capacity = slice_bytes_of(self, level, instance);
     bool gives = is_victim(self->problem, level);
     int64_t asked = gives ? self->fresh : whole, through = gives ? self->passing : whole;
     int64_t lacking = 0, fresh = 0, passing = 0;
