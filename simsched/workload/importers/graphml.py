@@ -118,13 +118,20 @@ class _Reader(nx.GraphMLReader):
 
     It also leaves the defaults of keys to whoever uses the graph; here they are attributes like
     those that are written out, as http://graphml.graphdrawing.org/specification.html has it. What
-    is no node of the file, only an end of edges, gets none.
+    is no node of the file, only an end of edges, gets none. An empty default is the empty text, or
+    none of a key for numbers and truth values: there is no empty number, and 0 would be a guess.
     """
 
     def find_graphml_keys(self, graph_element: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return keys and defaults, and keep the latter by what they are for."""
-        for default in graph_element.iter(f"{{{self.NS_GRAPHML}}}default"):
-            default.text = default.text or ""  # would be read as the text "None"
+        for key in graph_element.findall(f"{{{self.NS_GRAPHML}}}key"):
+            default = key.find(f"{{{self.NS_GRAPHML}}}default")
+            if default is None or (default.text or "").strip():
+                continue
+            if key.get("attr.type", "string") == "string" or key.get("yfiles.type") is not None:
+                default.text = default.text or ""  # would be read as the text "None"
+            else:
+                key.remove(default)
         inherited: Any = super()
         keys, defaults = inherited.find_graphml_keys(graph_element)
         self.defaults = {
