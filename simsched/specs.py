@@ -6,7 +6,8 @@ Policies, workloads and programs are written so on the command line, in YAML fil
     VALUE = true | false | null | a whole number | a number | "text" | 'text' | other text
 
 Other text ends at the next comma or bracket. In quotes everything is text, ``'8'`` too; a quote
-inside quotes of its own kind is written twice.
+inside quotes of its own kind is written twice. A parameter may be one of several values of one
+name, as the costs of a task for several kinds of processors are: ``cost.gpu=ms``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from simsched.errors import ConfigurationError
 
 _NAME = re.compile(r"[^\[\]]+")
-_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_.-]*)?")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
 _PLAIN = re.compile(r"[^,\[\]]+")
 _SPACE = re.compile(r"\s*")

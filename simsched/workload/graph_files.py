@@ -5,6 +5,7 @@
     montage.json
     my.dot[cost=size, cost_unit=ops, edge_bytes=bytes]
     my.xml[format=graphml, iterations=10, cost=weight, cost_unit=ms]
+    my.dot[cost.cpu=host_ms, cost.gpu=device_ms, cost_unit=ms]
 
 Beside the options of the format there are two for every file: ``format``, where the ending does not
 tell it, and ``iterations``, how often the graph is executed. Names of files may hold brackets
@@ -103,18 +104,19 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
     path : Path
         The file.
     options : mapping of str to object
-        Those of the format, and ``format`` and ``iterations``.
+        Those of the format, and ``format`` and ``iterations``. What is given for several kinds of
+        processors is a mapping, or one option for each: ``cost.cpu``, ``cost.gpu``.
 
     Raises
     ------
     ConfigurationError
-        An unknown format or option.
+        An unknown format or option, or an option that is given twice.
     GraphError
         As :func:`simsched.workload.importers.import_workload`.
     """
     from simsched.workload.importers import import_workload
 
-    given = dict(options)
+    given = _gathered(path, options)
     name = given.pop("format", None)
     iterations = given.pop("iterations", None)
     if iterations is not None and (
@@ -128,3 +130,20 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
         )
     workload = import_workload(path, None if name is None else str(name), **given)
     return workload if iterations is None else replace(workload, iterations=iterations)
+
+
+def _gathered(path: Path, options: Mapping[str, object]) -> dict[str, object]:
+    """Return options with those for kinds of processors in one mapping for each name."""
+    result: dict[str, object] = {key: value for key, value in options.items() if "." not in key}
+    for key, value in options.items():
+        name, dot, kind = key.partition(".")
+        if not dot:
+            continue
+        known = result.get(name, {})
+        if not isinstance(known, Mapping) or kind in known:
+            raise ConfigurationError(
+                f"{path}: option {key}: found beside another {name}, accepted: {name} for all "
+                f"kinds of processors, or {name}.KIND for each"
+            )
+        result[name] = {**known, kind: value}
+    return result

@@ -17,6 +17,7 @@ import networkx as nx
 from simsched.atomic import write_text
 from simsched.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.importers._foreign import Cost, Speed
 from simsched.workload.importers._source import read_text
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
@@ -33,9 +34,9 @@ def _looks_like_graphml(head: bytes) -> bool:
 def import_graphml(
     path: Path,
     *,
-    cost: str | None = None,
+    cost: Cost | None = None,
     cost_unit: str | None = None,
-    reference_speed: float | None = None,
+    reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
 ) -> Workload:

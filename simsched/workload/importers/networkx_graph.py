@@ -37,7 +37,7 @@ from simsched.errors import GraphError
 from simsched.workload.builder import MAX_INDEX, accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._attributes import Attributes, plain
-from simsched.workload.importers._foreign import Mapping, read_foreign
+from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
 from simsched.workload.importers._naming import check_ends, check_named
 
 FORMAT = 1
@@ -84,9 +84,9 @@ def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
 def from_networkx(
     graph: nx.Graph[Any],
     *,
-    cost: str | None = None,
+    cost: Cost | None = None,
     cost_unit: str | None = None,
-    reference_speed: float | None = None,
+    reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
     source: str = "graph",
@@ -100,13 +100,15 @@ def from_networkx(
     ----------
     graph : networkx.DiGraph or networkx.MultiDiGraph
         The graph.
-    cost : str, optional
+    cost : str or mapping of str to str, optional
         Node attribute with the cost of a task; often called cost, weight, duration, flops or size.
+        It holds for processors of kind "cpu". A mapping has an attribute for each kind of
+        processor, named as machines name it; infinity means that a task cannot run there.
     cost_unit : {"ops", "s", "ms", "us", "ns"}, optional
         Its unit.
-    reference_speed : float, optional
+    reference_speed : float or mapping of str to float, optional
         Operations per second that turn times into operations, 10**9 by default; only with a unit of
-        time.
+        time. A mapping has speeds for some of the kinds of processors.
     edge_bytes : str, optional
         Edge attribute with the bytes that go from a task to its successor: one block per edge,
         written by the one and read by the other. Without it no data are moved.
@@ -130,7 +132,7 @@ def from_networkx(
         raise GraphError(f"{source}: found an undirected graph, accepted a directed one")
     if len(graph) == 0:
         raise GraphError(f"{source}: found no nodes, accepted at least one")
-    options = Mapping(cost, cost_unit, reference_speed, edge_bytes, task_class)
+    options = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class)
     if "simsched_format" not in graph.graph:
         graph = _without_quotes(graph)
     if "simsched_format" not in graph.graph:
