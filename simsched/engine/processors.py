@@ -85,7 +85,8 @@ def _check_classes(graph: TaskGraph, kinds: list[str], where: str) -> None:
             able = np.array(graph.kinds)[np.isfinite(costs[:, task])]
             raise ModelError(
                 f"{where}: class {graph.class_names[graph.task_class[task]]!r} has no cost for any "
-                f"kind of processor with workers: found costs for {', '.join(able)} (task {task}), "
+                f"kind of processor with workers: found costs for {', '.join(able)} "
+                f"({graph.called(task)}), "
                 f"accepted for {' or '.join(kinds)}"
             )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,12 @@ def _add(digest: Any, value: object) -> None:
             _add(digest, getattr(value, field.name))
     elif isinstance(value, dict):
         _add(digest, len(value))
-        for item in value.items():
-            _add(digest, item)
+        for pair in value.items():
+            _add(digest, pair)
     elif isinstance(value, tuple | list):
         digest.update(f"{type(value).__name__} {len(value)};".encode())
-        for item in value:
+        is_text = all(type(item) is str for item in value)  # names of tasks: there may be many
+        for item in [json.dumps(value)] if value and is_text else value:
             _add(digest, item)
     else:
         raise TypeError(f"found {type(value).__name__}, accepted arrays and plain values")

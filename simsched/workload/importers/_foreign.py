@@ -14,7 +14,7 @@ import numpy as np
 from simsched.errors import GraphError, unknown_name
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.importers._attributes import Attributes
+from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._naming import check_ends, check_named
 from simsched.workload.importers._source import number
 
@@ -94,6 +94,7 @@ def read_foreign(graph: nx.Graph[Any], meaning: Meaning, source: str) -> Workloa
         successors=adjacency([u for u, _ in edges], [v for _, v in edges], len(nodes)),
         accessed=accesses(rows[0], rows[1], rows[2], rows[3], len(nodes)),
         block_bytes=[size for _, _, size in moved],
+        task_names=[str(plain(node)) for node, _ in nodes],
     )
     check_named(result, [str(node) for node, _ in nodes], source)
     title = graph.graph.get("name")

@@ -9,7 +9,8 @@ loses nothing. All attributes are numbers or strings, as GraphML needs:
 * node: ``task`` (its number), ``stage`` ("iteration" or "init"), ``task_class`` (its name),
   ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
   ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces; where a stage
-  has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``;
+  has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``, where
+  its tasks have names also ``task_name``;
   where it says so of its accesses also ``access_share``, ``access_after`` and ``access_final`` (0
   or 1), one number for each, the body's first;
 * edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
@@ -250,6 +251,7 @@ def _read_stage(
         access_share=_read_numbers(tasks, "access_share", float),
         access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),
         access_final=_read_numbers(tasks, "access_final", int),
+        task_names=_read_names(tasks),
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
@@ -269,6 +271,14 @@ def _read_numbers(
         except ValueError as error:
             raise task.error(key, "numbers separated by spaces") from error
     return found
+
+
+def _read_names(tasks: list[Attributes]) -> list[str] | None:
+    """Return the names of tasks, None when no task has one; DOT leaves out those that are empty."""
+    names = [task.get("task_name") for task in tasks]
+    if all(name is None for name in names):
+        return None
+    return ["" if name is None else str(name) for name in names]
 
 
 def _renumbered(
@@ -316,6 +326,8 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
         columns["occupancy"] = graph.occupancy.tolist()
     if graph.priority is not None:
         columns["priority"] = graph.priority.tolist()
+    if graph.task_names is not None:
+        columns["task_name"] = graph.task_names
     for key, values in (
         ("access_share", graph.access_share),
         ("access_after", graph.access_after),
