@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from dataclasses import replace
 
 import networkx as nx
@@ -17,7 +19,7 @@ from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.exporters import export_recording, recording_of
-from simsched.trace.recording import read_recording
+from simsched.trace.recording import read_recording, recording_metadata
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.importers import (
@@ -124,12 +126,14 @@ def test_recordings_and_exports_have_names(run, tmp_path):
 
 
 def test_long_names_take_no_more_room_in_recordings_than_they_need(run, tmp_path):
-    """An array of text gives each name the length of the longest."""
+    """An array of text gives each name the length of the longest, in four bytes a character."""
     names = ("x" * 10**6, *NAMES[1:])
     graph = replace(run.workload.graph, task_names=names)
     recording = recording_of(replace(run, workload=replace(run.workload, graph=graph)))
     export_recording(recording, tmp_path / "r.parquet")
     assert read_recording(tmp_path / "r.parquet").workload.graph.task_names == names
+    with zipfile.ZipFile(io.BytesIO(recording_metadata(recording)["graph"])) as packed:
+        assert packed.getinfo("task_names.npy").file_size < 1.1e6
 
 
 def test_messages_say_names(named):
