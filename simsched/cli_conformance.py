@@ -23,8 +23,8 @@ def conformance_command(
         typer.Option(
             "--workload",
             "-w",
-            metavar="NAME",
-            help="Only this workload, small where no parameters are given; may be repeated.",
+            metavar="SPEC",
+            help="Only this workload or file, generators small by default; may be repeated.",
             autocompletion=names.workload,
         ),
     ] = None,

@@ -239,7 +239,8 @@ class Result:
         -------
         DataFrame
             One row per stretch in a task (several where it spawns, waits or is moved): `iteration`,
-            `task`, `task_class`, `worker`, `domain`, `start_s`, `end_s`, `duration_s`,
+            `task`, `task_name` (only of programs whose tasks have names, as in the graphs of other
+            programs), `task_class`, `worker`, `domain`, `start_s`, `end_s`, `duration_s`,
             `memory_bytes` (that its accesses began to move to or from memory), `begins`, `ends`.
         """
         return tasks_frame(self.simulate(which, iterations=iterations))

@@ -6,7 +6,8 @@ Policies, workloads and programs are written so on the command line, in YAML fil
     VALUE = true | false | null | a whole number | a number | "text" | 'text' | other text
 
 Other text ends at the next comma or bracket. In quotes everything is text, ``'8'`` too; a quote
-inside quotes of its own kind is written twice.
+inside quotes of its own kind is written twice. A parameter may be one of several values of one
+name, as the costs of a task for several kinds of processors are: ``cost.gpu=ms``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from simsched.errors import ConfigurationError
 
 _NAME = re.compile(r"[^\[\]]+")
-_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_.-]*)?")
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
 _PLAIN = re.compile(r"[^,\[\]]+")
 _SPACE = re.compile(r"\s*")
@@ -43,7 +44,7 @@ class Spec(NamedTuple):
     params: dict[str, Any]
 
 
-def parse_spec(what: str, text: str) -> Spec:
+def parse_spec(what: str, text: str, name_length: int | None = None) -> Spec:
     """Return name and parameters of a text.
 
     Parameters
@@ -52,6 +53,9 @@ def parse_spec(what: str, text: str) -> Spec:
         Kind of thing, for messages.
     text : str
         ``NAME`` or ``NAME[PARAMETER=VALUE, ...]``.
+    name_length : int, optional
+        Length of a name that may hold brackets, as those of files may; by default the name ends at
+        the first one.
 
     Raises
     ------
@@ -68,7 +72,7 @@ def parse_spec(what: str, text: str) -> Spec:
     simsched.errors.ConfigurationError: policy 'bats[sample_pages=8': character 20: found the end, \
 accepted ',' or ']'
     """
-    return _Reader(what, text).spec()
+    return _Reader(what, text).spec(name_length)
 
 
 def format_spec(name: str, params: Mapping[str, Any]) -> str:
@@ -120,9 +124,12 @@ class _Reader:
         self.text = text
         self.at = 0
 
-    def spec(self) -> Spec:
+    def spec(self, name_length: int | None) -> Spec:
         """Return the whole text as a spec."""
-        name = (self._take(_NAME) or "").strip()
+        if name_length is None:
+            name = (self._take(_NAME) or "").strip()
+        else:
+            name, self.at = self.text[:name_length].strip(), name_length
         if not name:
             self.at = 0
             self._fail(f"the name of a {self.what}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from simsched.errors import ConfigurationError
-from simsched.specs import format_spec, parse_spec
+from simsched.specs import Spec, format_spec, parse_spec
 from simsched.yaml_reader import FieldError, KeyPath
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
@@ -58,7 +58,9 @@ def gather(data: object, own: tuple[str, ...], what: str) -> dict[str, Any]:
     return {**kept, "parameters": rest}
 
 
-def from_spec(what: str, gathered: dict[str, Any]) -> dict[str, Any]:
+def from_spec(
+    what: str, gathered: dict[str, Any], parse: Callable[[str], Spec] | None = None
+) -> dict[str, Any]:
     """Return an entry whose name may be a spec, with the parameters of the spec beside the others.
 
     Parameters
@@ -68,12 +70,14 @@ def from_spec(what: str, gathered: dict[str, Any]) -> dict[str, Any]:
         sizes of a program is meant.
     gathered : dict
         What :func:`gather` has returned.
+    parse : callable, optional
+        What reads the name; :func:`~simsched.specs.parse_spec` by default.
     """
     name = gathered.get("name")
     if not isinstance(name, str) or not {"[", "]"} & set(name):
         return gathered
     try:
-        spec = parse_spec(what, name)
+        spec = parse_spec(what, name) if parse is None else parse(name)
     except ConfigurationError as error:
         raise FieldError((), str(error)) from error
     twice = spec.params.keys() & gathered["parameters"].keys()

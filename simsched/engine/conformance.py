@@ -16,9 +16,9 @@ from simsched.machine import load_machine, machine_families
 from simsched.machine.model import Machine
 from simsched.policy import list_policies, policy_from_spec
 from simsched.policy.base import Policy
-from simsched.specs import parse_spec
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
+from simsched.workload.graph_files import is_graph_file, workload_spec
 from simsched.workload.presets import list_presets, resolve_workload
 from simsched.workload.registry import find_workload, list_workloads, make_workload
 
@@ -210,9 +210,9 @@ def _families(machines: list[str] | None) -> list[list[str]]:
 
 
 def _small(text: str) -> Workload:
-    """Return the small instance of a generator, also with some parameters; a preset as it is."""
-    name, params = parse_spec("workload", text)
-    if name in list_presets():
+    """Return the small instance of a generator, also with some parameters; all else as it is."""
+    name, params = workload_spec(text)
+    if is_graph_file(text) or name in list_presets():
         return resolve_workload(text)
     return make_workload(name, {**find_workload(name).small, **params})
 
@@ -261,7 +261,8 @@ def run_conformance(
     ----------
     policies, workloads, machines : list of str, optional
         Restrict the comparison to these, written as on the command line; everything registered by
-        default. Generators are run with their small parameters where none are given.
+        default. Generators are run with their small parameters where none are given, presets and
+        task graph files as they are.
     progress : callable, optional
         Called with every finished case.
 

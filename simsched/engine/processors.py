@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.paths import PER_PS, held
-from simsched.errors import ConfigurationError, ModelError
+from simsched.errors import ConfigurationError, ModelError, nearest
 from simsched.machine.model import CoreGroup, Machine
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import find_workload
@@ -42,7 +42,8 @@ def check_processors(
         if kind not in known:
             raise ModelError(
                 f"{where}: costs for processor kind {kind!r} of machine {machine.name} are "
-                f"missing; found costs for {', '.join(known)}{_remedy(machine, workload)}"
+                f"missing; found costs for {', '.join(known)}{_misspelt(kind, known, kinds)}"
+                f"{_remedy(machine, workload)}"
             )
     if workload.init is not None and workload.init.kinds != known:
         raise ModelError(
@@ -53,6 +54,12 @@ def check_processors(
     for graph in (workload.graph, workload.init):
         if graph is not None and len(kinds) < len(known):  # else every task runs somewhere
             _check_classes(graph, kinds, f"{where} on machine {machine.name}")
+
+
+def _misspelt(kind: str, known: tuple[str, ...], kinds: list[str]) -> str:
+    """Return which costs may be meant for a kind that has none, empty where none seem to be."""
+    meant = nearest(kind, [name for name in known if name not in kinds])
+    return "" if meant is None else f"; did you mean {kind!r} by {meant!r}?"
 
 
 def _remedy(machine: Machine, workload: Workload) -> str:
@@ -78,7 +85,8 @@ def _check_classes(graph: TaskGraph, kinds: list[str], where: str) -> None:
             able = np.array(graph.kinds)[np.isfinite(costs[:, task])]
             raise ModelError(
                 f"{where}: class {graph.class_names[graph.task_class[task]]!r} has no cost for any "
-                f"kind of processor with workers: found costs for {', '.join(able)} (task {task}), "
+                f"kind of processor with workers: found costs for {', '.join(able)} "
+                f"({graph.called(task)}), "
                 f"accepted for {' or '.join(kinds)}"
             )
 

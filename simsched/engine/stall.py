@@ -58,16 +58,16 @@ def explain_stall(
     unfinished = set(waiting.tolist())
     reasons = _failed(state, n_workers)
     for task in waiting[np.lexsort(keys)][:SHOWN].tolist():
-        awaited = _awaited_inside(graph, task, unfinished)
+        awaited, me = _awaited_inside(graph, task, unfinished), graph.called(task)
         if pool_group[task] >= 0:
             taken = ", from which no worker may take" if limit_ps is None else ""
             place = f"pool group {int(pool_group[task])} instance {int(pool_instance[task])}"
-            reasons.append(f"task {task} is in {place}{taken}")
+            reasons.append(f"{me} is in {place}{taken}")
         elif started[task] == STARTED and awaited is not None:
-            reasons.append(f"task {task} waits before an access for the end of task {awaited}")
+            reasons.append(f"{me} waits before an access for the end of {graph.called(awaited)}")
         elif task in executed:
             worker, began_ps = executed[task]
-            reasons.append(f"worker {worker} executes task {task} since {_seconds(began_ps)}")
+            reasons.append(f"worker {worker} executes {me} since {_seconds(began_ps)}")
         else:
             has_child = bool(started[task] == STARTED and outstanding[task] > 0)
             reasons.append(_awaited_outside(graph, task, unfinished, has_child, int(pending[task])))
@@ -79,17 +79,24 @@ def _awaited_outside(
     graph: TaskGraph, task: int, unfinished: set[int], has_child: bool, pending: int
 ) -> str:
     """Return what a task waits for that is in no pool and not being executed."""
+    me = graph.called(task)
     if has_child:
         children = graph.child[graph.child_ptr[task] : graph.child_ptr[task + 1]]
         joined = children[graph.is_joined[children]].tolist()
-        return f"task {task} waits for its child {next(c for c in joined if c in unfinished)}"
+        child = next(c for c in joined if c in unfinished)
+        return f"{me} waits for its child {_number(graph, child)}"
     source_of = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
     before = [int(u) for u in source_of[graph.succ == task] if int(u) in unfinished]
     if before:
-        return f"task {task} waits for predecessor {before[0]}"
+        return f"{me} waits for predecessor {_number(graph, before[0])}"
     if graph.parent[task] >= 0:
-        return f"task {task} waits for its creation by task {int(graph.parent[task])}"
-    return f"task {task} has {pending} unmet conditions"
+        return f"{me} waits for its creation by {graph.called(int(graph.parent[task]))}"
+    return f"{me} has {pending} unmet conditions"
+
+
+def _number(graph: TaskGraph, task: int) -> str:
+    """Return number and name of a task behind a word that says what it is."""
+    return graph.called(task).removeprefix("task ")
 
 
 def _begin(state: EngineState, n_left: int, limit_ps: int | None) -> str:

@@ -13,6 +13,7 @@ from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.schema import Experiment, labels
 from simsched.specs import parse_spec, split_outside
+from simsched.workload.graph_files import workload_spec
 from simsched.yaml_reader import Document, KeyPath, validate_document
 
 NAMED = ("machines", "workloads", "policies")
@@ -242,7 +243,8 @@ def _as_mapping(entry: Any, what: str) -> dict[str, Any]:
     """Return an entry as a mapping, with the parameters of a spec beside its name."""
     mapping = {"name": entry} if isinstance(entry, str) else dict(entry)
     if what != "machines" and "[" in str(mapping.get("name")):
-        spec = parse_spec({"policies": "policy", "workloads": "workload"}[what], mapping["name"])
+        text = mapping["name"]
+        spec = workload_spec(text) if what == "workloads" else parse_spec("policy", text)
         mapping = {**mapping, "name": spec.name, **spec.params}
     return mapping
 

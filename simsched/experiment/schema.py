@@ -56,8 +56,7 @@ def workload_entry(data: object) -> object:
     name = gathered.get("name")
     if not isinstance(name, str) or "file" in gathered or not is_graph_file(name):
         return from_spec("workload", gathered)
-    if name.rstrip().endswith("]"):
-        gathered = from_spec("workload", gathered)
+    gathered = from_spec("workload", gathered, graph_file_spec)
     options = dict(gathered["parameters"])
     if "format" in options and "format" in gathered:
         raise ValueError("parameter format: found in the name and beside it")

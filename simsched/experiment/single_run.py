@@ -13,6 +13,7 @@ from simsched.errors import ConfigurationError
 from simsched.experiment.blame import explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
+from simsched.trace.exporters._classes import TaskNames
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.schema import EventKind
 from simsched.trace.sink import Events, KeptEvents
@@ -124,10 +125,13 @@ def tasks_frame(run: Run) -> pd.DataFrame:
         early = np.array(init.class_names, object)[init.task_class]
         kept = np.where(found.iteration == 0, early[np.minimum(found.task, len(early) - 1)], kept)
     domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    called = TaskNames(run.workload)
+    named = {"task_name": called.of(found.task, found.iteration)} if called.known else {}
     frame = pd.DataFrame(
         {
             "iteration": found.iteration,
             "task": found.task,
+            **named,
             "task_class": pd.Categorical(kept),
             "worker": found.worker,
             "domain": domain[found.worker],

@@ -38,7 +38,9 @@ device, the bounds are therefore far below what any policy for accelerators achi
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -47,12 +49,14 @@ from numpy.typing import NDArray
 from simsched.machine.caches import CacheInstance
 from simsched.machine.model import Machine, MemoryNode
 from simsched.policy.division import is_loop
+from simsched.trace.digest import content_digest
 from simsched.trace.schema import Summary
-from simsched.trace.versions import versions
+from simsched.trace.versions import generator_of, versions
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
 SMALL_FRONTIER = 32
+MAX_KEPT = 256  #: results that are kept; the one asked for last stays longest
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,10 @@ class Bounds:
     work_s: float
     bandwidth_s: float
     best_s: float
+
+
+_kept: dict[Hashable, Bounds] = {}
+_keeping = Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +198,9 @@ def shared_links_limit(machine: Machine) -> float:
 def lower_bounds(machine: Machine, program: Workload, worker_thread: NDArray[np.int32]) -> Bounds:
     """Return lower bounds on the makespan that hold for every policy.
 
+    The last `MAX_KEPT` results are kept: an experiment asks for those of a program again with every
+    policy, and versions of a data-flow program have to be generated for them.
+
     Parameters
     ----------
     machine : Machine
@@ -200,8 +211,21 @@ def lower_bounds(machine: Machine, program: Workload, worker_thread: NDArray[np.
         Hardware thread of each worker.
     """
     able = capability(machine, worker_thread)
+    content, maker = content_digest(program, able), generator_of(program)
+    key = content, maker and maker.function  # its file may have changed since
+    with _keeping:
+        kept = None if content is None else _kept.pop(key, None)
+        if kept is not None:
+            _kept[key] = kept
+            return kept
     found = [_bounds(version, able) for version in versions(program)]
-    return Bounds(*(min(values) for values in zip(*found, strict=True)))
+    result = Bounds(*(min(values) for values in zip(*found, strict=True)))
+    if content is not None:
+        with _keeping:
+            _kept[key] = result
+            while len(_kept) > MAX_KEPT:
+                _kept.pop(next(iter(_kept)))
+    return result
 
 
 def _bounds(program: Workload, able: Capability) -> list[float]:

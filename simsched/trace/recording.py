@@ -234,6 +234,8 @@ def _packed(graph: TaskGraph) -> bytes:
     """Return a graph as the bytes of a compressed NumPy archive."""
     buffer = io.BytesIO()
     values = {f.name: getattr(graph, f.name) for f in fields(graph)}
+    if graph.task_names is not None:  # as an array of text every name takes as much as the longest
+        values["task_names"] = np.frombuffer(json.dumps(graph.task_names).encode(), np.uint8)
     arrays = {name: np.asarray(value) for name, value in values.items() if value is not None}
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     return buffer.getvalue()
@@ -248,4 +250,6 @@ def _unpacked(path: Path, data: bytes) -> TaskGraph:
         arrays: dict[str, Any] = {name: archive[name] for name in known}
     for name in arrays.keys() & _TUPLES:
         arrays[name] = tuple(str(text) for text in arrays[name])
+    if "task_names" in arrays:
+        arrays["task_names"] = tuple(parse_json(arrays["task_names"].tobytes()))
     return TaskGraph(**arrays)

@@ -35,7 +35,7 @@ from simsched.workload.dataflow_program import Control, Version
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, TaskGraph, Workload
 from simsched.workload.mapreduce_job import REDUCE, JobTasks
-from simsched.workload.registry import find_workload
+from simsched.workload.registry import WorkloadGenerator, find_workload
 from simsched.workload.sparse_rows import MatrixWorkload
 
 CHOICES = {"version": get_args(Version), "control": get_args(Control)}
@@ -67,11 +67,8 @@ def _generated(program: Workload) -> Iterator[Workload]:
     With sequential control, no task waits for the one that creates it, but for the root. A program
     that has been changed since it was generated is taken as it is.
     """
-    name = program.parameters.get("generator")
-    try:
-        known = find_workload(name).parameters if isinstance(name, str) else {}
-    except ConfigurationError:
-        known = {}
+    maker = generator_of(program)
+    known = {} if maker is None else maker.parameters
     has = {key for key, item in known.items() if item.choices == CHOICES.get(key)}
     wanted = {"control": "sequential"} if "control" in has else {}
     own = program.parameters.get("version")
@@ -83,6 +80,15 @@ def _generated(program: Workload) -> Iterator[Workload]:
     except ConfigurationError:
         found = {}
     yield from found.values() if _is_same(program, found.get(own)) else [program]
+
+
+def generator_of(program: Workload) -> WorkloadGenerator | None:
+    """Return the generator that a program says it is from, None when there is none of the name."""
+    name = program.parameters.get("generator")
+    try:
+        return find_workload(name) if isinstance(name, str) else None
+    except ConfigurationError:
+        return None
 
 
 def _is_same(program: Workload, again: Workload | None) -> bool:

@@ -244,6 +244,7 @@ def build_graph(
     access_after: ArrayLike | None = None,
     access_final: ArrayLike | None = None,
     codelets: Sequence[str] | None = None,
+    task_names: Sequence[str] | None = None,
 ) -> TaskGraph:
     """Return a task graph; what is not given is zero, empty, one kind or one class.
 
@@ -279,6 +280,8 @@ def build_graph(
         Accesses after which nobody writes to their block, as the program says; none by default.
     codelets : sequence of str, optional
         Measured codelet of each class, none by default.
+    task_names : sequence of str, optional
+        What the program calls each task, nothing by default.
 
     Returns
     -------
@@ -322,6 +325,7 @@ def build_graph(
         access_after=None if access_after is None else np.array(access_after, np.int32),
         access_final=None if access_final is None else np.array(access_final, np.bool_),
         codelets=None if codelets is None else tuple(codelets),
+        task_names=None if task_names is None else tuple(task_names),
     )
 
 

@@ -21,6 +21,7 @@ Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+SHOWN_NAME = 60  #: characters of a task's name that messages show
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,10 @@ class TaskGraph:
     codelets : tuple of str, optional
         Measured codelet of each class, in the order of `class_names`: on a machine with timings,
         tasks last as long as these were measured to. None: operations are as given.
+    task_names : tuple of str, length n_tasks, optional
+        What the program that the graph comes from calls each task, for results, exports and
+        messages; engines and policies go by numbers. None, as in every generated graph: tasks have
+        no names.
     """
 
     ops: FloatArray
@@ -122,6 +127,7 @@ class TaskGraph:
     access_after: Int32Array | None = None
     access_final: BoolArray | None = None
     codelets: tuple[str, ...] | None = None
+    task_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("detached", "priority", "access_final"):
@@ -204,6 +210,23 @@ class TaskGraph:
     def leaves(self) -> Int32Array:
         """Tasks that spawn nothing, ascending."""
         return np.flatnonzero(np.diff(self.child_ptr) == 0).astype(np.int32)
+
+    def called(self, task: int) -> str:
+        """Return what messages call a task: its number, and its name if it has one.
+
+        Parameters
+        ----------
+        task : int
+            Number of the task.
+
+        Returns
+        -------
+        str
+            On one line; of a long name the beginning.
+        """
+        name = "" if self.task_names is None else " ".join(self.task_names[task].split())
+        short = name if len(name) <= SHOWN_NAME else f"{name[: SHOWN_NAME - 3]}..."
+        return f"task {task} ({short})" if short else f"task {task}"
 
     def validate(self) -> None:
         """Check that the arrays are consistent and the graph can be executed.

@@ -5,9 +5,11 @@
     montage.json
     my.dot[cost=size, cost_unit=ops, edge_bytes=bytes]
     my.xml[format=graphml, iterations=10, cost=weight, cost_unit=ms]
+    my.dot[cost.cpu=host_ms, cost.gpu=device_ms, cost_unit=ms]
 
 Beside the options of the format there are two for every file: ``format``, where the ending does not
-tell it, and ``iterations``, how often the graph is executed.
+tell it, and ``iterations``, how often the graph is executed. Names of files may hold brackets
+themselves, see :func:`graph_file_spec`.
 """
 
 from __future__ import annotations
@@ -34,21 +36,64 @@ def is_graph_file(text: str) -> bool:
     >>> is_graph_file("my.dot"), is_graph_file("my.json.gz[iterations=2]"), is_graph_file("heat")
     (True, True, False)
     """
-    path = text.partition("[")[0] if text.rstrip().endswith("]") else text
-    return path.strip().lower().removesuffix(".gz").endswith(SUFFIXES)
+    return _has_suffix(text[: _path_length(text)])
 
 
 def graph_file_spec(text: str) -> Spec:
-    """Return path and options of a task graph file; brackets may be part of a name, too.
+    """Return path and options of a task graph file.
+
+    Brackets may be part of the names of files and directories, too. An existing file of the whole
+    name wins; otherwise the last ``[...]`` are the options.
 
     Raises
     ------
     ConfigurationError
         The options are not ``[OPTION=VALUE, ...]``.
+
+    Examples
+    --------
+    >>> graph_file_spec("run[1]/my.dot[cost=size]")
+    Spec(name='run[1]/my.dot', params={'cost': 'size'})
     """
-    if is_there(Path(text)) or not text.rstrip().endswith("]"):
+    length = _path_length(text)
+    if length == len(text) or is_there(Path(text)):
         return Spec(text, {})
-    return parse_spec("workload", text)
+    return parse_spec("workload", text, length)
+
+
+def workload_spec(text: str) -> Spec:
+    """Return name and parameters of a preset, a generator or a task graph file.
+
+    Raises
+    ------
+    ConfigurationError
+        The text has another form.
+    """
+    return graph_file_spec(text) if is_graph_file(text) else parse_spec("workload", text)
+
+
+def _has_suffix(path: str) -> bool:
+    """Return whether a path ends as those of task graph files do."""
+    return path.strip().lower().removesuffix(".gz").endswith(SUFFIXES)
+
+
+def _path_length(text: str) -> int:
+    """Return where the options of a file begin, the length of the text where there are none.
+
+    It is the last bracket behind which everything has the form of options; a value in quotes may
+    hold brackets. Where nothing has it, it is the bracket behind the ending of a task graph file,
+    or else the first one, and the reader of the options says what is wrong with them.
+    """
+    if not text.rstrip().endswith("]"):
+        return len(text)
+    places = [place for place, character in enumerate(text) if character == "["]
+    for place in reversed(places):
+        try:
+            parse_spec("workload", text, place)
+        except ConfigurationError:
+            continue
+        return place
+    return next((place for place in places if _has_suffix(text[:place])), min(places, default=0))
 
 
 def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
@@ -59,18 +104,19 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
     path : Path
         The file.
     options : mapping of str to object
-        Those of the format, and ``format`` and ``iterations``.
+        Those of the format, and ``format`` and ``iterations``. What is given for several kinds of
+        processors is a mapping, or one option for each: ``cost.cpu``, ``cost.gpu``.
 
     Raises
     ------
     ConfigurationError
-        An unknown format or option.
+        An unknown format or option, or an option that is given twice.
     GraphError
         As :func:`simsched.workload.importers.import_workload`.
     """
     from simsched.workload.importers import import_workload
 
-    given = dict(options)
+    given = _gathered(path, options)
     name = given.pop("format", None)
     iterations = given.pop("iterations", None)
     if iterations is not None and (
@@ -84,3 +130,20 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
         )
     workload = import_workload(path, None if name is None else str(name), **given)
     return workload if iterations is None else replace(workload, iterations=iterations)
+
+
+def _gathered(path: Path, options: Mapping[str, object]) -> dict[str, object]:
+    """Return options with those for kinds of processors in one mapping for each name."""
+    result: dict[str, object] = {key: value for key, value in options.items() if "." not in key}
+    for key, value in options.items():
+        name, dot, kind = key.partition(".")
+        if not dot:
+            continue
+        known = result.get(name, {})
+        if not isinstance(known, Mapping) or kind in known:
+            raise ConfigurationError(
+                f"{path}: option {key}: found beside another {name}, accepted: {name} for all "
+                f"kinds of processors, or {name}.KIND for each"
+            )
+        result[name] = {**known, kind: value}
+    return result

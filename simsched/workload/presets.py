@@ -21,10 +21,9 @@ from pydantic import Field, model_validator
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.resources import data_dir
-from simsched.specs import parse_spec
 from simsched.user_code import is_file_spec
 from simsched.workload.graph import Workload
-from simsched.workload.graph_files import graph_file_spec, is_graph_file, read_graph_file
+from simsched.workload.graph_files import is_graph_file, read_graph_file, workload_spec
 from simsched.workload.registry import (
     check_parameter,
     find_workload,
@@ -120,11 +119,10 @@ def resolve_workload(
         Unknown name, a file that is not a preset, or a parameter that is not accepted.
     """
     if isinstance(name, str):
-        if is_graph_file(name):
-            path, options = graph_file_spec(name)
-            return read_graph_file(Path(path), {**options, **(params or {})})
-        spec = parse_spec("workload", name)
+        is_file, spec = is_graph_file(name), workload_spec(name)
         name, params = spec.name, {**spec.params, **(params or {})}
+        if is_file:
+            return read_graph_file(Path(name), params)
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if isinstance(name, str) and name not in presets:
         if name not in generators and not is_file_spec(name):

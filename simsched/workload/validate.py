@@ -83,6 +83,14 @@ def _check_shapes(graph: TaskGraph) -> None:
             raise GraphError(f"{name}: found type {array.dtype}, accepted {np.dtype(dtype)}")
         if array.shape != shape:
             raise GraphError(f"{name}: found shape {array.shape}, accepted {shape}")
+    names = graph.task_names
+    if names is not None and len(names) != graph.n_tasks:
+        raise GraphError(
+            f"task_names: found {len(names)}, accepted one for each of the {graph.n_tasks} tasks"
+        )
+    task = None if names is None else _first(np.array([type(name) is not str for name in names]))
+    if names is not None and task is not None:
+        raise GraphError(f"task {task}: task_names: found {names[task]!r}, accepted text")
 
 
 def _check_costs(graph: TaskGraph) -> None:
@@ -92,21 +100,24 @@ def _check_costs(graph: TaskGraph) -> None:
             task = _first(~(row >= 0))
             if task is not None:
                 raise GraphError(
-                    f"task {task}: {name} on {kind}: found {row[task]}, "
+                    f"{graph.called(task)}: {name} on {kind}: found {row[task]}, "
                     "accepted 0 or more, infinity where it cannot run"
                 )
         task = _first(np.isinf(costs).all(axis=0))
         if task is not None:
-            raise GraphError(f"task {task}: {name}: no processor kind can run it")
+            raise GraphError(f"{graph.called(task)}: {name}: no processor kind can run it")
     task = _first((graph.join_ops != 0).any(axis=0) & _childless(graph))
     if task is not None:
         raise GraphError(
-            f"task {task}: join_ops: found {graph.join_ops[0, task]}, accepted 0 without children"
+            f"{graph.called(task)}: join_ops: found {graph.join_ops[0, task]}, "
+            "accepted 0 without children"
         )
     creation = graph.creation_ops
     task = _first(~((creation >= 0) & np.isfinite(creation)))
     if task is not None:
-        raise GraphError(f"task {task}: creation_ops: found {creation[task]}, accepted 0 or more")
+        raise GraphError(
+            f"{graph.called(task)}: creation_ops: found {creation[task]}, accepted 0 or more"
+        )
     _check_sign("task", "arrival_ps", graph.arrival_ps)
     if graph.occupancy is not None:
         _check_sign("task", "occupancy", graph.occupancy.astype(np.int64))
@@ -114,7 +125,7 @@ def _check_costs(graph: TaskGraph) -> None:
         task = _first(~((graph.exposure >= 0) & (graph.exposure <= 1)))
         if task is not None:
             raise GraphError(
-                f"task {task}: exposure: found {graph.exposure[task]}, accepted 0 to 1"
+                f"{graph.called(task)}: exposure: found {graph.exposure[task]}, accepted 0 to 1"
             )
     _check_range("task", graph.task_class, len(graph.class_names), "class")
     if graph.codelets is not None and len(graph.codelets) != len(graph.class_names):

@@ -102,3 +102,35 @@ def test_check_says_what_was_made_of_costs_and_data(simsched):
         "cost of a task: attribute 'size', operations",
         "edges without data: 0 of 1",
     ]
+
+
+def test_brackets_in_paths_are_no_options(simsched):
+    """Every command read the first bracket as the begin of the options."""
+    Path("my[1]").mkdir()
+    Path("my[1]/x[2].dot").write_text(DOT)
+    spec = "my[1]/x[2].dot[cost=size,cost_unit=ops]"
+    Path("e.yaml").write_text(EXPERIMENT.replace("WORKLOAD", f'"{spec}"'))
+    assert makespans(simsched) == pytest.approx({spec: 0.007}, rel=1e-3)
+    assert makespans(simsched, "-w", spec) == pytest.approx({spec: 0.007}, rel=1e-3)
+    twice = makespans(simsched, "--set", "workloads.0.iterations=2")
+    assert list(twice.values()) == pytest.approx([0.014], rel=1e-3)
+    assert simsched("show", "workload", spec)[0] == 0
+    assert simsched("check", spec)[1].startswith("my[1]/x[2].dot: task graph, 2 tasks, 1 edges")
+    assert simsched("export", spec, "o.graphml")[0] == 0
+
+
+def test_conformance_takes_files_as_run_does(simsched):
+    """Files were unknown workloads to it; their mistakes are those that every command tells."""
+    words = "conformance", "-p", "single_thread", "-m", "toy_1fast_3slow", "--quiet", "--json"
+    code, output, messages = simsched(*words, "-w", SPEC, "-w", "d.dot[cost=size, cost_unit=us]")
+    assert (code, messages) == (0, "")
+    found = json.loads(output)
+    assert (found["cases"], found["refused"], found["differing"]) == (2, 0, 0)
+    assert found["events"] > 0
+    for spec, message in (
+        ("d.dot", "with the option cost, FILE[cost=NAME, cost_unit=UNIT]; accepted: size"),
+        ("none.dot[cost=size, cost_unit=s]", "none.dot: cannot be read: No such file"),
+    ):
+        code, output, messages = simsched(*words, "-w", spec)
+        assert (code, output) == (2, "")
+        assert message in messages

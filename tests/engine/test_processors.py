@@ -52,7 +52,7 @@ def test_every_policy_gets_the_same_words_about_a_kind_without_costs(policy: str
         simulate(machine("cpu", "gpv"), workload, make_policy(policy))
     assert str(error.value) == (
         "workload w: costs for processor kind 'gpv' of machine lab are missing; "
-        "found costs for cpu, gpu"
+        "found costs for cpu, gpu; did you mean 'gpv' by 'gpu'?"
     )
 
 

@@ -1,4 +1,4 @@
-"""Class names of the tasks of all iterations together."""
+"""Classes and names of the tasks of all iterations together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.recording import Recording
+from simsched.workload.graph import TaskGraph, Workload
 
 
 class Classes:
@@ -42,3 +43,42 @@ class Classes:
         result[early] = self._init[task[early]]
         result[~early] = self._iterations[task[~early]]
         return result
+
+
+class TaskNames:
+    """What the program calls its tasks, those of the initialisation included.
+
+    Attributes
+    ----------
+    known : bool
+        Whether any task may have a name.
+    """
+
+    def __init__(self, workload: Workload | None) -> None:
+        self._iterations = _names_of(None if workload is None else workload.graph)
+        init = None if workload is None else workload.init
+        self._init = self._iterations if init is None else _names_of(init)
+        self.known = self._iterations is not None or self._init is not None
+
+    def of(self, task: NDArray[np.int32], iteration: NDArray[np.int32]) -> NDArray[np.object_]:
+        """Return the name of each task, an empty text for those without and for no task.
+
+        Parameters
+        ----------
+        task, iteration : ndarray of int32, shape (n,)
+            Tasks, -1 for none, and the iterations in which they were executed.
+        """
+        result = np.full(len(task), "", object)
+        early = iteration == 0
+        for stage, names in ((early, self._init), (~early, self._iterations)):
+            if names is not None:
+                rows = stage & (task >= 0)
+                result[rows] = names[task[rows]]
+        return result
+
+
+def _names_of(graph: TaskGraph | None) -> NDArray[np.object_] | None:
+    """Return the names of the tasks of a graph."""
+    if graph is None or graph.task_names is None:
+        return None
+    return np.array(graph.task_names, object)

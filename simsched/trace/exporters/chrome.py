@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from simsched.errors import ConfigurationError
 from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
-from simsched.trace.exporters._classes import Classes
+from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._copies import engine_copies
 from simsched.trace.exporters._moments import moments_of
 from simsched.trace.exporters._source import detail, events_of
@@ -197,7 +197,7 @@ def _document(
     yield ",\n".join(json.dumps(event) for event in _metadata(recording, pids))
     sources = [
         _iterations(recording, found.end_ps),
-        _slice_source(slices, classes, pids),
+        _slice_source(slices, classes, TaskNames(recording.workload), pids),
         *(
             _flow_source(flow, name, number, pids, end)
             for name, number, flow in (
@@ -268,7 +268,9 @@ def _iterations(recording: Recording, end_ps: int) -> Lines:
     return Lines(start, lines)
 
 
-def _slice_source(slices: _Slices, classes: Classes, pids: NDArray[np.int64]) -> Lines:
+def _slice_source(
+    slices: _Slices, classes: Classes, called: TaskNames, pids: NDArray[np.int64]
+) -> Lines:
     """Return what workers do."""
     data = slices.intervals
     titles = [json.dumps(name) for name in classes.names]
@@ -280,7 +282,12 @@ def _slice_source(slices: _Slices, classes: Classes, pids: NDArray[np.int64]) ->
         numbers = np.where(is_task, 0, -1).astype(np.int32)
         numbers[is_task] = classes.of(chosen.task[is_task], chosen.iteration[is_task])
         start = slices.start[rows]
+        own = [""] * len(rows)
+        if called.known:
+            names = called.of(chosen.task, chosen.iteration).tolist()
+            own = [f'"task_name":{json.dumps(name)},' if name else "" for name in names]
         columns = (
+            own,
             chosen.activity.tolist(),
             numbers.tolist(),
             pids[chosen.worker].tolist(),
@@ -294,15 +301,15 @@ def _slice_source(slices: _Slices, classes: Classes, pids: NDArray[np.int64]) ->
             chosen.extra.tolist(),
         )
         texts = []
-        for kind, number, pid, tid, ts, dur, task, iteration, ends, arg, extra in zip(
+        for named, kind, number, pid, tid, ts, dur, task, iteration, ends, arg, extra in zip(
             *columns, strict=True
         ):
             place = f'"pid":{pid},"tid":{tid},"ts":{ts!r},"dur":{dur!r},"args":{{'
             if kind == Activity.TASK:
                 name = titles[number]
                 texts.append(
-                    f'{{"ph":"X","cat":"task","name":{name},{place}"task":{task},"class":{name},'
-                    f'"iteration":{iteration},"bytes":{extra},"part":"{PARTS[ends]}"}}}}'
+                    f'{{"ph":"X","cat":"task","name":{name},{place}"task":{task},{named}'
+                    f'"class":{name},"iteration":{iteration},"bytes":{extra},"part":"{PARTS[ends]}"}}}}'
                 )
                 continue
             top, details = describe[kind]

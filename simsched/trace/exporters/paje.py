@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simsched.errors import ConfigurationError
 from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
-from simsched.trace.exporters._classes import Classes
+from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._copies import engine_copies
 from simsched.trace.exporters._moments import MOMENTS, moments_of
 from simsched.trace.exporters._text import Lines, merged, write_pieces
@@ -86,6 +86,16 @@ DEFINITIONS = (
         "Value string",
         "Details string",
     ),
+    (
+        "PajeSetState",
+        "Time date",
+        "Type string",
+        "Container string",
+        "Value string",
+        "Task string",
+        "Iteration string",
+        "TaskName string",
+    ),
 )
 (
     CONTAINER_TYPE,
@@ -102,6 +112,7 @@ DEFINITIONS = (
     SET_VARIABLE,
     EVENT_TYPE,
     NEW_EVENT,
+    SET_NAMED,  # defined only where tasks have names
 ) = range(len(DEFINITIONS))
 RUNTIME = {
     Activity.SPAWN: "spawn",
@@ -170,11 +181,12 @@ def _document(
     edges, series = node_bandwidth(recording, bins)
     for remark in remarks:
         yield f"# {remark}\n"
-    yield _header(classes.names)
+    called = TaskNames(recording.workload)
+    yield _header(classes.names, called.known)
     copies = engine_copies(recording)
     nodes = list(dict.fromkeys([*series, *(copies.names[n] for n in np.unique(copies.node))]))
     yield _containers(recording, nodes)
-    sources = [_states(found.intervals, classes)]
+    sources = [_states(found.intervals, classes, called)]
     number = 0
     for kind, arrows in zip("SD", links, strict=True):
         sources += _links(arrows, kind, number)
@@ -208,10 +220,12 @@ def _quoted(text: str) -> str:
     return '"' + " ".join(text.replace('"', "'").split()) + '"'
 
 
-def _header(class_names: tuple[str, ...]) -> str:
+def _header(class_names: tuple[str, ...], has_names: bool) -> str:
     """Return the definitions of events, types and values."""
     lines = []
     for number, (name, *columns) in enumerate(DEFINITIONS):
+        if number == SET_NAMED and not has_names:
+            continue
         lines += [f"%EventDef {name} {number}", *(f"% {c}" for c in columns), "%EndEventDef"]
     lines += [
         f'{CONTAINER_TYPE} M 0 "machine"',
@@ -252,7 +266,7 @@ def _containers(recording: Recording, nodes: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _states(intervals: Intervals, classes: Classes) -> Lines:
+def _states(intervals: Intervals, classes: Classes, called: TaskNames) -> Lines:
     """Return the changes of state; of several at one instant only the last one remains."""
     rows = intervals.chosen(intervals.end_ps > intervals.start_ps)
     n = len(rows)
@@ -277,21 +291,28 @@ def _states(intervals: Intervals, classes: Classes) -> Lines:
     order = order[np.argsort(time[order], kind="stable")]
     time, worker, owner = time[order], worker[order], owner[order]
 
+    set_task = SET_NAMED if called.known else SET_TASK
+
     def write(chosen: Int64Array) -> list[str]:
         whose = owner[chosen]
+        names = [""] * len(whose)
+        if called.known:
+            texts = called.of(rows.task[whose], rows.iteration[whose])
+            names = [f" {_quoted(text)}" for text in texts.tolist()]
         columns = (
             time[chosen].tolist(),
             worker[chosen].tolist(),
             np.where(whose < 0, _IDLE, value[whose]).tolist(),
             rows.task[whose].tolist(),
             rows.iteration[whose].tolist(),
+            names,
         )
         return [
             f"{SET_STATE} {_seconds(t)} S W{w} I\n"
             if v == _IDLE
-            else f"{SET_TASK} {_seconds(t)} S W{w} "
-            f"{f'C{v}' if v >= 0 else f'R{_RUNTIME - v}'} {task} {iteration}\n"
-            for t, w, v, task, iteration in zip(*columns, strict=True)
+            else f"{set_task} {_seconds(t)} S W{w} "
+            f"{f'C{v}' if v >= 0 else f'R{_RUNTIME - v}'} {task} {iteration}{name}\n"
+            for t, w, v, task, iteration, name in zip(*columns, strict=True)
         ]
 
     return Lines(time, write)

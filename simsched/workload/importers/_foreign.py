@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,22 +14,27 @@ import numpy as np
 from simsched.errors import GraphError, unknown_name
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.importers._attributes import Attributes
+from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._naming import check_ends, check_named
 from simsched.workload.importers._source import number
 
 SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 UNITS = ("ops", *SECONDS)
 DEFAULT_SPEED = 1e9
+ONLY_KIND = "cpu"  #: kind of processors for which the one cost of a graph holds
+
+
+Cost = str | Mapping[str, str]
+Speed = float | Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Mapping:
+class Meaning:
     """Which attribute means what, as in :func:`simsched.workload.importers.from_networkx`."""
 
-    cost: str | None = None
+    cost: Cost | None = None
     cost_unit: str | None = None
-    reference_speed: float | None = None
+    reference_speed: Speed | None = None
     edge_bytes: str | None = None
     task_class: str | None = None
 
@@ -37,14 +44,14 @@ class Mapping:
         return [f.name for f in fields(self) if getattr(self, f.name) is not None]
 
 
-def read_foreign(graph: nx.Graph[Any], mapping: Mapping, source: str) -> Workload:
+def read_foreign(graph: nx.Graph[Any], meaning: Meaning, source: str) -> Workload:
     """Return the workload of a graph that is not in our own format.
 
     Parameters
     ----------
     graph : networkx.DiGraph or networkx.MultiDiGraph
         Nodes are tasks in the order of the graph, edges are dataflow.
-    mapping : Mapping
+    meaning : Meaning
         Which attribute means what.
     source : str
         What messages call the graph.
@@ -52,31 +59,42 @@ def read_foreign(graph: nx.Graph[Any], mapping: Mapping, source: str) -> Workloa
     Raises
     ------
     GraphError
-        The mapping is incomplete or an attribute is missing or wrong.
+        The meaning is incomplete or an attribute is missing or wrong.
     """
     nodes = [
         (node, Attributes(data, f"{source}: node {str(node)!r}"))
         for node, data in graph.nodes(data=True)
     ]
-    factor = _ops_per_unit(mapping, [found for _, found in nodes], source)
-    assert mapping.cost is not None
-    check_ends(graph, mapping.cost, source)
+    tasks = [found for _, found in nodes]
+    for option in ("edge_bytes", "task_class"):
+        value = getattr(meaning, option)
+        if value is not None and not isinstance(value, str):
+            raise GraphError(f"{source}: option {option}: found {value!r}, accepted an attribute")
+    costs = _costs(meaning, tasks, source)
+    factors = _ops_per_unit(meaning, costs, source)
+    check_ends(graph, next(iter(costs.values())), source)
     index = {node: i for i, (node, _) in enumerate(nodes)}
-    labels = [_label(found, mapping.task_class) for _, found in nodes]
+    labels = [_label(found, meaning.task_class) for found in tasks]
     classes = {name: i for i, name in enumerate(dict.fromkeys(labels))}
     edges = [(index[u], index[v]) for u, v in graph.edges()]
-    sizes = _edge_sizes(graph, mapping.edge_bytes, source)
+    sizes = _edge_sizes(graph, meaning.edge_bytes, source)
     moved = [(u, v, size) for (u, v), size in zip(edges, sizes, strict=True) if size]
     writes = [(u, b, 0, size) for b, (u, _, size) in enumerate(moved)]
     reads = [(v, b, size, 0) for b, (_, v, size) in enumerate(moved)]
     rows = np.array([*reads, *writes], dtype=np.int64).reshape(-1, 4).T
+    several = isinstance(meaning.cost, Mapping)
     result = build_graph(
-        [number(found.number(mapping.cost) * factor, found.where) for _, found in nodes],
+        [
+            [_ops(found, key, factors[kind], several) for found in tasks]
+            for kind, key in costs.items()
+        ],
+        kinds=list(costs),
         task_class=[classes[label] for label in labels],
         class_names=list(classes),
         successors=adjacency([u for u, _ in edges], [v for _, v in edges], len(nodes)),
         accessed=accesses(rows[0], rows[1], rows[2], rows[3], len(nodes)),
         block_bytes=[size for _, _, size in moved],
+        task_names=[str(plain(node)) for node, _ in nodes],
     )
     check_named(result, [str(node) for node, _ in nodes], source)
     title = graph.graph.get("name")
@@ -84,45 +102,81 @@ def read_foreign(graph: nx.Graph[Any], mapping: Mapping, source: str) -> Workloa
         name=title if isinstance(title, str) and title else "graph",
         graph=result,
         parameters={
-            "cost": mapping.cost,
-            "cost_unit": mapping.cost_unit,
-            "ops_per_cost_unit": factor,
-            "edge_bytes": mapping.edge_bytes,
+            "cost": costs if several else meaning.cost,
+            "cost_unit": meaning.cost_unit,
+            "ops_per_cost_unit": factors if several else factors[ONLY_KIND],
+            "edge_bytes": meaning.edge_bytes,
             "edges_without_bytes": len(edges) - len(moved),
-            "task_class": mapping.task_class,
+            "task_class": meaning.task_class,
         },
     )
 
 
-def _ops_per_unit(mapping: Mapping, nodes: list[Attributes], source: str) -> float:
-    """Return the operations of one unit of cost."""
-    if mapping.cost is None:
+def _costs(meaning: Meaning, nodes: list[Attributes], source: str) -> dict[str, str]:
+    """Return the attribute that is the cost for each kind of processor."""
+    if meaning.cost is None or meaning.cost == {}:
         raise GraphError(
             f"{source}: found a graph of another program; name the node attribute that is the cost "
             f"with the option cost, FILE[cost=NAME, cost_unit=UNIT]; accepted: {_names(nodes)}"
         )
-    if all(mapping.cost not in found.values for found in nodes):
-        raise GraphError(
-            f"{source}: option cost: found {mapping.cost!r}, which no node has; "
-            f"accepted: {_names(nodes)}"
-        )
-    if mapping.cost_unit is None:
+    several = isinstance(meaning.cost, Mapping)
+    costs: dict[Any, Any] = (
+        dict(meaning.cost) if isinstance(meaning.cost, Mapping) else {ONLY_KIND: meaning.cost}
+    )
+    for kind, key in costs.items():
+        if not isinstance(kind, str):
+            raise GraphError(f"{source}: option cost: found {kind!r}, accepted kinds of processors")
+        option = f"cost.{kind}" if several else "cost"
+        if not isinstance(key, str) or all(key not in found.values for found in nodes):
+            raise GraphError(
+                f"{source}: option {option}: found {key!r}, which no node has; "
+                f"accepted: {_names(nodes)}"
+            )
+    return costs
+
+
+def _ops_per_unit(meaning: Meaning, costs: dict[str, str], source: str) -> dict[str, float]:
+    """Return the operations of one unit of cost for each kind of processor."""
+    unit, speed = meaning.cost_unit, meaning.reference_speed
+    if unit is None:
+        named = " and ".join(map(repr, dict.fromkeys(costs.values())))
         raise GraphError(
             f"{source}: option cost_unit: missing, accepted: {', '.join(UNITS)} (the unit of the "
-            f"attribute {mapping.cost!r})"
+            f"attribute {named})"
         )
-    if mapping.cost_unit not in UNITS:
-        found_unit = unknown_name("cost_unit", str(mapping.cost_unit), UNITS)
+    if unit not in UNITS:
+        found_unit = unknown_name("cost_unit", str(unit), UNITS)
         raise GraphError(f"{source}: option {found_unit}")
-    if mapping.cost_unit == "ops":
-        if mapping.reference_speed is not None:
+    if unit == "ops":
+        if speed is not None:
             raise GraphError(
                 f"{source}: option reference_speed: found with a cost in ops, "
                 f"accepted with a cost_unit of {', '.join(SECONDS)}"
             )
-        return 1.0
-    speed = number(mapping.reference_speed or DEFAULT_SPEED, f"{source}: option reference_speed")
-    return SECONDS[str(mapping.cost_unit)] * speed
+        return dict.fromkeys(costs, 1.0)
+    given = dict(speed) if isinstance(speed, Mapping) else dict.fromkeys(costs, speed)
+    for kind in given:
+        if kind not in costs:
+            problem = unknown_name("kind of processor", kind, costs)
+            raise GraphError(f"{source}: option reference_speed.{kind}: {problem}")
+    return {
+        kind: SECONDS[str(unit)] * _speed(given.get(kind), f"{source}: option reference_speed")
+        for kind in costs
+    }
+
+
+def _speed(value: float | None, where: str) -> float:
+    """Return operations per second; a speed of 0 would make all tasks free."""
+    speed = number(DEFAULT_SPEED if value is None else value, where)
+    if speed == 0:
+        raise GraphError(f"{where}: found 0, accepted more than 0 ops/s")
+    return speed
+
+
+def _ops(found: Attributes, key: str, factor: float, several: bool) -> float:
+    """Return the operations of a task; among several kinds there may be some that cannot run it."""
+    cost = found.cost(key) if several else found.number(key)
+    return cost if math.isinf(cost) else number(cost * factor, found.where)
 
 
 def _names(nodes: list[Attributes]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from simsched.atomic import write_text
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._dot_syntax import parse_dot
+from simsched.workload.importers._foreign import Cost, Speed
 from simsched.workload.importers._source import read_text
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
@@ -30,9 +31,9 @@ def _looks_like_dot(head: bytes) -> bool:
 def import_dot(
     path: Path,
     *,
-    cost: str | None = None,
+    cost: Cost | None = None,
     cost_unit: str | None = None,
-    reference_speed: float | None = None,
+    reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
 ) -> Workload:

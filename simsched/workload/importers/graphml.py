@@ -17,6 +17,7 @@ import networkx as nx
 from simsched.atomic import write_text
 from simsched.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.importers._foreign import Cost, Speed
 from simsched.workload.importers._source import read_text
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
@@ -33,9 +34,9 @@ def _looks_like_graphml(head: bytes) -> bool:
 def import_graphml(
     path: Path,
     *,
-    cost: str | None = None,
+    cost: Cost | None = None,
     cost_unit: str | None = None,
-    reference_speed: float | None = None,
+    reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
 ) -> Workload:
@@ -118,13 +119,20 @@ class _Reader(nx.GraphMLReader):
 
     It also leaves the defaults of keys to whoever uses the graph; here they are attributes like
     those that are written out, as http://graphml.graphdrawing.org/specification.html has it. What
-    is no node of the file, only an end of edges, gets none.
+    is no node of the file, only an end of edges, gets none. An empty default is the empty text, or
+    none of a key for numbers and truth values: there is no empty number, and 0 would be a guess.
     """
 
     def find_graphml_keys(self, graph_element: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return keys and defaults, and keep the latter by what they are for."""
-        for default in graph_element.iter(f"{{{self.NS_GRAPHML}}}default"):
-            default.text = default.text or ""  # would be read as the text "None"
+        for key in graph_element.findall(f"{{{self.NS_GRAPHML}}}key"):
+            default = key.find(f"{{{self.NS_GRAPHML}}}default")
+            if default is None or (default.text or "").strip():
+                continue
+            if key.get("attr.type", "string") == "string" or key.get("yfiles.type") is not None:
+                default.text = default.text or ""  # would be read as the text "None"
+            else:
+                key.remove(default)
         inherited: Any = super()
         keys, defaults = inherited.find_graphml_keys(graph_element)
         self.defaults = {

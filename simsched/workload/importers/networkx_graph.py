@@ -9,7 +9,8 @@ loses nothing. All attributes are numbers or strings, as GraphML needs:
 * node: ``task`` (its number), ``stage`` ("iteration" or "init"), ``task_class`` (its name),
   ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
   ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces; where a stage
-  has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``;
+  has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``, where
+  its tasks have names also ``task_name``;
   where it says so of its accesses also ``access_share``, ``access_after`` and ``access_final`` (0
   or 1), one number for each, the body's first;
 * edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
@@ -37,7 +38,7 @@ from simsched.errors import GraphError
 from simsched.workload.builder import MAX_INDEX, accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._attributes import Attributes, plain
-from simsched.workload.importers._foreign import Mapping, read_foreign
+from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
 from simsched.workload.importers._naming import check_ends, check_named
 
 FORMAT = 1
@@ -84,9 +85,9 @@ def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
 def from_networkx(
     graph: nx.Graph[Any],
     *,
-    cost: str | None = None,
+    cost: Cost | None = None,
     cost_unit: str | None = None,
-    reference_speed: float | None = None,
+    reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
     source: str = "graph",
@@ -100,13 +101,15 @@ def from_networkx(
     ----------
     graph : networkx.DiGraph or networkx.MultiDiGraph
         The graph.
-    cost : str, optional
+    cost : str or mapping of str to str, optional
         Node attribute with the cost of a task; often called cost, weight, duration, flops or size.
+        It holds for processors of kind "cpu". A mapping has an attribute for each kind of
+        processor, named as machines name it; infinity means that a task cannot run there.
     cost_unit : {"ops", "s", "ms", "us", "ns"}, optional
         Its unit.
-    reference_speed : float, optional
+    reference_speed : float or mapping of str to float, optional
         Operations per second that turn times into operations, 10**9 by default; only with a unit of
-        time.
+        time. A mapping has speeds for some of the kinds of processors.
     edge_bytes : str, optional
         Edge attribute with the bytes that go from a task to its successor: one block per edge,
         written by the one and read by the other. Without it no data are moved.
@@ -130,7 +133,7 @@ def from_networkx(
         raise GraphError(f"{source}: found an undirected graph, accepted a directed one")
     if len(graph) == 0:
         raise GraphError(f"{source}: found no nodes, accepted at least one")
-    options = Mapping(cost, cost_unit, reference_speed, edge_bytes, task_class)
+    options = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class)
     if "simsched_format" not in graph.graph:
         graph = _without_quotes(graph)
     if "simsched_format" not in graph.graph:
@@ -248,6 +251,7 @@ def _read_stage(
         access_share=_read_numbers(tasks, "access_share", float),
         access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),
         access_final=_read_numbers(tasks, "access_final", int),
+        task_names=_read_names(tasks),
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
@@ -267,6 +271,14 @@ def _read_numbers(
         except ValueError as error:
             raise task.error(key, "numbers separated by spaces") from error
     return found
+
+
+def _read_names(tasks: list[Attributes]) -> list[str] | None:
+    """Return the names of tasks, None when no task has one; DOT leaves out those that are empty."""
+    names = [task.get("task_name") for task in tasks]
+    if all(name is None for name in names):
+        return None
+    return ["" if name is None else str(name) for name in names]
 
 
 def _renumbered(
@@ -314,6 +326,8 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
         columns["occupancy"] = graph.occupancy.tolist()
     if graph.priority is not None:
         columns["priority"] = graph.priority.tolist()
+    if graph.task_names is not None:
+        columns["task_name"] = graph.task_names
     for key, values in (
         ("access_share", graph.access_share),
         ("access_after", graph.access_after),

@@ -16,9 +16,14 @@ def facts(workload: Workload) -> list[str]:
     about, edges = workload.parameters, workload.graph.n_edges
     found = []
     if about.get("ops_per_cost_unit") is not None:
-        unit, ops = about.get("cost_unit"), _shown(about["ops_per_cost_unit"])
-        times = "operations" if unit == "ops" else f"1 {unit} is {ops} operations"
-        found.append(f"cost of a task: attribute {about.get('cost')!r}, {times}")
+        unit, costs, ops = about.get("cost_unit"), about.get("cost"), about["ops_per_cost_unit"]
+        if not isinstance(costs, dict) or not isinstance(ops, dict):
+            costs, ops = {"": costs}, {"": ops}
+        for kind, cost in costs.items():
+            each = (
+                "operations" if unit == "ops" else f"1 {unit} is {_shown(ops.get(kind))} operations"
+            )
+            found.append(f"cost of a task{f' on {kind}' * bool(kind)}: attribute {cost!r}, {each}")
     elif about.get("reference_speed") is not None:
         source = about.get("reference_speed_source", "")
         times = f"1 s is {_shown(about['reference_speed'])} operations"

@@ -11,6 +11,7 @@ What the file says becomes a task graph as follows.
   many tasks claim more than one core is recorded.
 * **Classes.** A task's class is its `category`, else the program it ran if that is one word, else
   its name without the number at the end.
+* **Names.** A task is called what the file calls it, or by its id where names are not unique.
 * **Data.** Each file that some task uses is one block. A task reads its input files and then writes
   its output files, each once and completely. Files of size zero are left out and counted. A file
   without a producer is an external input.
@@ -125,6 +126,7 @@ def import_wfformat(
         successors=adjacency([p[0] for p in pairs], [p[1] for p in pairs], len(instance.tasks)),
         accessed=accessed,
         block_bytes=used,
+        task_names=_names(instance.tasks),
     )
     check_named(graph, [task.key for task in instance.tasks], path)
     title = top.get("name")
@@ -401,3 +403,9 @@ def _classes(tasks: list[_Task]) -> tuple[list[int], list[str]]:
     index: dict[str, int] = {}
     class_of = [index.setdefault(task.category or task.name, len(index)) for task in tasks]
     return class_of, list(index)
+
+
+def _names(tasks: list[_Task]) -> list[str]:
+    """Return the names of the tasks, their ids if several have one name."""
+    names = [task.name for task in tasks]
+    return names if len(set(names)) == len(names) else [task.key for task in tasks]

@@ -259,3 +259,17 @@ def test_defaults_make_no_nodes(tmp_path):
     edge = '<edge source="c" target="ghost"/></graph></graphml>'
     with pytest.raises(GraphError, match="edge 'c' -> 'ghost': node 'ghost': found no attributes"):
         import_workload(_write(tmp_path / "d.graphml", KEYS + edge), **MAPPING)
+
+
+@pytest.mark.parametrize("kind", ["double", "float", "int", "long", "boolean"])
+@pytest.mark.parametrize("default", ["<default/>", "<default></default>", "<default> \n</default>"])
+def test_an_empty_default_is_no_number(kind, default, tmp_path):
+    """The reader failed on it, in words of Python, even where nothing takes the default.
+
+    Where something does, the attribute is missing there.
+    """
+    text = KEYS.replace("<default>70</default>", default).replace('"int"', f'"{kind}"')
+    path = _write(tmp_path / "d.graphml", text.replace(">5<", ">1<") + "</graph></graphml>")
+    assert import_workload(path, **MAPPING).graph.ops.tolist() == [[2.0, 4.0, 4.0]]
+    with pytest.raises(GraphError, match="edge 'a' -> 'b': attribute 'bytes': found nothing"):
+        import_workload(path, edge_bytes="bytes", **MAPPING)
