@@ -188,10 +188,11 @@ class Cab(PlacedPolicy):
     footprints does not see to it: 8 MB make two subtrees for four sockets. `every_socket` does;
     without it the rule is used as printed.
 
-    By the text a task between sockets enters the pool of the socket that creates it. The counted
-    misses of the book contradict that: subtrees then change their socket in most iterations and
-    fetch their lines again, but only a quarter of the lines missed the shared caches. With
-    `subtree_affinity` "home_socket" they return.
+    By the text a task between sockets enters the pool of the socket that creates it
+    (`subtree_affinity` "none"). The counted misses of the book contradict that: subtrees then
+    change their socket in most iterations and fetch their lines again, but only a quarter of the
+    lines missed the shared caches, and that is what misses if subtrees return ("home_socket"). So
+    what was measured had homes, and the default has.
 
     Programs without a spawn tree, or with a dependence from outside into a subtree, are left to
     random stealing, and so are one socket, and (`small_root`) programs that fit one cache. Without
@@ -223,7 +224,7 @@ class Cab(PlacedPolicy):
     small_root: str = param("random_stealing", choices=("random_stealing", "one_socket"))
     heads_only: bool = param(True)
     exclusive: bool = param(True)
-    subtree_affinity: str = param("none", choices=("none", "home_socket"))
+    subtree_affinity: str = param("home_socket", choices=("none", "home_socket"))
     spawn_s: float = param(0.0, low=0.0, high=1e6)
     profile_s: float = param(0.0, low=0.0, high=1e6)
 

@@ -26,7 +26,8 @@ class CatsNumaInit(Cab):
     every_socket : bool
         As for `Cab`; the source's own rule is false.
     subtree_affinity : {"none", "home_socket"}
-        As for `Cab`; the source says that nothing ties a subtree to a socket.
+        As for `Cab`, whose default is the other one; this source says that nothing ties a subtree
+        to a socket.
     spawn_s, profile_s : float
         As for `Cab`.
 

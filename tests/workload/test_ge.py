@@ -1,10 +1,15 @@
 """Gaussian elimination: bytes and operations against an elimination done step by step."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.engine.run import simulate
+from simsched.machine.synthetic import make_machine
+from simsched.policy.registry import make_policy
 from simsched.workload import make_workload
 
 
@@ -105,5 +110,18 @@ def test_only_the_root_writes_the_pivot_row() -> None:
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     is_pivot = graph.access_block == graph.n_blocks - 1
     assert task[is_pivot & (graph.written_bytes > 0)].tolist() == [0]
-    assert task[is_pivot].tolist() == [0, *graph.leaves]
+    assert task[is_pivot].tolist() == [0, 0, *graph.leaves]  # the root reads, then writes
     assert graph.class_names[graph.task_class[0]] == "pivot"
+
+
+@pytest.mark.parametrize("steps", [1, 8, 63])
+def test_what_is_updated_in_place_is_fetched_once(steps: int) -> None:
+    # The elimination itself, element by element; an iteration is the mean of its first steps.
+    touched = sum(1 for k in range(steps) for row in range(k + 1, 64) for column in range(k, 64))
+    pivot = sum(64 - k for k in range(steps))
+    workload = replace(make_workload("ge", {"size": 64, "steps": steps}), init=None)
+    machine = make_machine(domains=1, cores_per_domain=1, caches=[("L1", 1 << 20, 100e9, 0, 1)])
+    summary = simulate(machine, workload, make_policy("cilk_a")).summary
+    fetched = 8 * (touched + pivot) / steps
+    leaves = len(workload.graph.leaves)
+    assert int(summary.cache_missing_bytes.sum()) == pytest.approx(fetched, abs=leaves + 1)

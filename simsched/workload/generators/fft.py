@@ -8,8 +8,8 @@ With N = 2^k points and leaves of n = 2^j (`leaf_points`), d = k - j:
   - 2^d + 1`` calls divide pairs: ``d 2^(d + 1) + 2^d`` tasks altogether.
 * *Edges.* Combining starts after both halves: two per call that divides.
 * *Blocks.* One per n points of e bytes.
-* *Bytes.* A leaf that transforms reads and writes its block; one that combines reads and writes n /
-  2 points of each of its two halves. Every level moves ``N e`` bytes each way.
+* *Bytes.* A leaf that transforms reads and writes its block; one that combines reads n / 2 points
+  of each of its two halves, then writes them. Every level moves ``N e`` bytes each way.
 * *Operations.* 10 per pair and level (`ops_per_pair`), a complex product, a sum and a difference:
   ``5 N log2 N`` altogether.
 * *Initialisation.* One independent task per block writes it.
@@ -110,7 +110,9 @@ class _Program:
             me = self.calls.call(caller, _COMBINE, pairs * self.ops_per_pair)
             moved = pairs * self.point_bytes
             for begin in (first, first + apart):
-                self.calls.access(me, begin // self.leaf, moved, moved)
+                # Half a block, which one access with both would count as two halves.
+                self.calls.access(me, begin // self.leaf, moved, 0)
+                self.calls.access(me, begin // self.leaf, 0, moved)
             return
         me = self.calls.call(caller, _SPREAD)
         self.combine(me, first, pairs // 2, apart)

@@ -10,11 +10,12 @@ what s is: the whole elimination by default.
 * *Tasks.* The tree of :mod:`~simsched.workload.generators.heat` over all n rows: rows above the
   pivot row keep their place in it.
 * *Blocks.* One per leaf, or per `block_rows` rows, and a last one for the pivot row.
-* *Bytes.* A leaf with rows f to l - 1 reads ``e T(l - 1) / s`` of the pivot row, then reads and
-  writes ``e (T(f) + ... + T(l - 1)) / s`` of its own rows, e being the bytes of an element. In the
+* *Bytes.* A leaf with rows f to l - 1 reads ``e T(l - 1) / s`` of the pivot row, then reads
+  ``e (T(f) + ... + T(l - 1)) / s`` of its own rows, e being the bytes of an element, and writes
+  them; these are accesses of their own, since a block has more bytes than the two touch. In the
   mean step of the whole elimination the rows of all leaves move ``e n (n + 1) / 3`` bytes each way.
-  The body of the root divides the pivot row by its first element: it reads and writes ``e T(n - 1)
-  / s``.
+  The body of the root divides the pivot row by its first element: it reads and then writes
+  ``e T(n - 1) / s``.
 * *Operations.* ``ops_per_element`` per element touched, the pivot row's included.
 * *Initialisation.* Leaves write all bytes of the blocks they cover, the last one also the pivot
   row.
@@ -182,7 +183,10 @@ def _mean_step(
 def _accesses(
     tree: SpawnTree, bounds: Int64Array, touched: Touched, element_bytes: int
 ) -> Accesses:
-    """Return the accesses: a leaf's of the pivot row, then of its rows; the root's before all."""
+    """Return the accesses: a leaf's of the pivot row, then of its rows; the root's.
+
+    What is updated in place is a part of a block, which one access with both would count as two.
+    """
     steps, pivot_block = touched.steps, len(bounds) - 1
     n_bytes = touched.elements * element_bytes
     before = np.concatenate(([0], np.cumsum(n_bytes))) // steps
@@ -193,11 +197,18 @@ def _accesses(
     moved = before[begin + own.items] - before[begin]
     pivot_read = n_bytes[last - 1] // steps
     scaled = n_bytes[-1:] // steps
-    task = np.concatenate(([0], leaves, leaves[own.owner]))
-    block = np.concatenate((np.full(1 + len(leaves), pivot_block), own.part))
-    read = np.concatenate((scaled, pivot_read, moved))
-    written = np.concatenate((scaled, np.zeros(len(leaves), np.int64), moved))
-    some = read > 0
+    updated = np.concatenate((scaled, moved))
+    none = np.zeros_like(updated)
+    once, twice = slice(len(leaves)), slice(len(leaves), None)
+    task = np.concatenate((leaves, np.repeat(np.append(0, leaves[own.owner]), 2)))
+    block = np.concatenate(
+        (np.full(len(leaves), pivot_block), np.repeat(np.append(pivot_block, own.part), 2))
+    )
+    read, written = np.zeros((2, len(task)), np.int64)
+    read[once] = pivot_read
+    read[twice] = np.column_stack((updated, none)).ravel()
+    written[twice] = np.column_stack((none, updated)).ravel()
+    some = read + written > 0
     return accesses(task[some], block[some], read[some], written[some], tree.n_tasks)
 
 
