@@ -19,7 +19,8 @@ import numpy as np
 from simsched.errors import ConfigurationError
 from simsched.imports import user_imports
 from simsched.policy.base import Policy
-from simsched.policy.placement import PlacedPolicy, placement_rule
+from simsched.policy.placement import PlacedPolicy
+from simsched.user_code import is_file_spec, split_file_spec
 
 #: Rooms whose code determines results; a change to any file in them makes stored rows obsolete.
 ROOMS = ("machine", "workload", "policy", "engine", "trace")
@@ -87,15 +88,18 @@ def policy_digest(policy: Policy) -> str:
     classes = [cls for cls in type(policy).__mro__ if cls is not object]
     sources = [source_digest(cls) for cls in classes]
     names = [cls.__qualname__ for cls in classes]
-    parts = {"classes": names, "sources": sources, "parameters": policy.parameters()}
+    parameters = policy.parameters()
+    parts = {"classes": names, "sources": sources, "parameters": parameters}
     if isinstance(policy, PlacedPolicy):
-        parts["placement"] = source_digest(placement_rule(policy.placement))
+        parts["placement"] = source_digest(policy.chosen_placement())
+        if is_file_spec(policy.placement):
+            parameters["placement"] = split_file_spec(policy.placement)[1]
     return content_key({**parts, "inputs": policy.inputs()})
 
 
 def is_in_files(policy: Policy) -> bool:
     """Return whether all code of a policy was read from files, see :func:`has_file`."""
-    rule = placement_rule(policy.placement) if isinstance(policy, PlacedPolicy) else None
+    rule = policy.chosen_placement() if isinstance(policy, PlacedPolicy) else None
     return has_file(type(policy)) and (rule is None or has_file(rule))
 
 

@@ -22,7 +22,8 @@ from simsched.experiment.fingerprint import code_digest
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
-from simsched.policy.placement import PlacedPolicy, placement_rule
+from simsched.policy.placement import PlacedPolicy
+from simsched.user_code import is_file_spec, is_of_user_file
 
 MAX_ATTEMPTS = 2
 
@@ -94,11 +95,11 @@ def is_portable(cell: Cell) -> bool:
     if not cell.workload_source.portable:
         return False
     policy, cls = cell.policy_model, type(cell.policy_model)
-    if isinstance(policy, PlacedPolicy):
-        module = placement_rule(policy.placement).__module__
-        # A file that is named for another policy of the experiment is not loaded there.
-        if not module.startswith("simsched.") and module != cls.__module__:
-            return False
+    if isinstance(policy, PlacedPolicy) and not is_file_spec(policy.placement):
+        module = policy.chosen_placement().__module__
+        own = all(is_of_user_file(vars(sys.modules[m])) for m in (module, cls.__module__))
+        if not own and not module.startswith("simsched.") and module != cls.__module__:
+            return False  # the name of a placement that this process alone has registered
     has_file = getattr(sys.modules.get(cls.__module__), "__file__", None) is not None
     return cls.__module__ != "__main__" and has_file and "<locals>" not in cls.__qualname__
 

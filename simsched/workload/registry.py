@@ -33,7 +33,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.formats import blamed, check_returned, import_modules, place_of, summary_of
 from simsched.units import parse_size
-from simsched.user_code import USER_MODULE, is_file_spec, load_user_file, split_file_spec
+from simsched.user_code import is_file_spec, load_user_file, names_for, split_file_spec
 from simsched.workload.graph import Workload
 
 ENTRY_POINT_GROUP = "simsched.workloads"
@@ -180,7 +180,6 @@ class WorkloadGenerator:
 
 
 _registered: dict[str, WorkloadGenerator] = {}
-_GENERATORS = "__simsched_generators__"  # in the module of a user's file: those of that file
 
 
 def generator(
@@ -206,9 +205,9 @@ def generator(
     ValueError
         The name is taken, or a parameter has no default or a type that is not supported.
     """
+    names = sys._getframe(1).f_globals
 
     def register(function: Function) -> Function:
-        names = inspect.unwrap(function).__globals__
         _register(name, function, summary_of(function), small, place_of(function), names)
         return function
 
@@ -267,13 +266,10 @@ def _register(
 ) -> None:
     """Add a generator to those that are known; the same one again when its module is reloaded.
 
-    What a file of a user defines is known by the path of the file only: files may be copies of each
-    other, or import each other.
+    What a file of a user defines is known by the path of the file only, see
+    :mod:`simsched.user_code`.
     """
-    in_file = str(names["__name__"]).startswith(USER_MODULE)
-    known: dict[str, WorkloadGenerator] = (
-        names.setdefault(_GENERATORS, {}) if in_file else _registered
-    )
+    known = names_for("generators", names, _registered)
     taken = known.get(name)
     if taken is not None and taken.place != place:
         raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
@@ -318,7 +314,7 @@ def find_workload(name: str) -> WorkloadGenerator:
 def _of_file(spec: str) -> WorkloadGenerator:
     """Return the generator of a file."""
     module, (path, name) = load_user_file("workload", spec), split_file_spec(spec)
-    found: dict[str, WorkloadGenerator] = vars(module).get(_GENERATORS, {})
+    found = names_for("generators", vars(module), _registered)
     if not found:
         raise ConfigurationError(
             f"{path.resolve()}: found no workload, accepted a function below "
