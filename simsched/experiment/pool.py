@@ -18,7 +18,7 @@ from simsched.atomic import discard, temporaries
 from simsched.errors import SimschedError
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
-from simsched.experiment.fingerprint import code_digest
+from simsched.experiment.fingerprint import code_digest, is_in_files
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
@@ -100,8 +100,9 @@ def is_portable(cell: Cell) -> bool:
         own = all(is_of_user_file(vars(sys.modules[m])) for m in (module, cls.__module__))
         if not own and not module.startswith("simsched.") and module != cls.__module__:
             return False  # the name of a placement that this process alone has registered
-    has_file = getattr(sys.modules.get(cls.__module__), "__file__", None) is not None
-    return cls.__module__ != "__main__" and has_file and "<locals>" not in cls.__qualname__
+    if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
+        return False
+    return cls.__module__ in sys.modules and is_in_files(policy)
 
 
 class _Worker:

@@ -32,8 +32,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.formats import blamed, check_returned, import_modules, place_of, summary_of
+from simsched.typed_in import has_file, parts_of, was_read
 from simsched.units import parse_size
-from simsched.user_code import is_file_spec, load_user_file, names_for, split_file_spec
+from simsched.user_code import (
+    is_file_spec,
+    load_user_file,
+    names_for,
+    offering_packages,
+    split_file_spec,
+)
 from simsched.workload.graph import Workload
 
 ENTRY_POINT_GROUP = "simsched.workloads"
@@ -168,6 +175,8 @@ class WorkloadGenerator:
         Where it has got its name.
     namespace : dict of str to object
         Global names of the module that has registered it.
+    file : str
+        What the line was compiled from that has registered it.
     """
 
     name: str
@@ -177,6 +186,13 @@ class WorkloadGenerator:
     small: dict[str, object]
     place: str
     namespace: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    file: str = ""
+
+    @property
+    def in_files(self) -> bool:
+        """Whether all its code was read from files, see :mod:`simsched.typed_in`."""
+        registered = not self.namespace or was_read(self.namespace["__name__"], self.file)
+        return registered and all(map(has_file, parts_of(self.function)))
 
 
 _registered: dict[str, WorkloadGenerator] = {}
@@ -205,10 +221,10 @@ def generator(
     ValueError
         The name is taken, or a parameter has no default or a type that is not supported.
     """
-    names = sys._getframe(1).f_globals
+    caller = sys._getframe(1)
 
     def register(function: Function) -> Function:
-        _register(name, function, summary_of(function), small, place_of(function), names)
+        _register(name, function, summary_of(function), small, place_of(function), caller)
         return function
 
     return register
@@ -253,7 +269,7 @@ def variant(
     program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
     caller = sys._getframe(1)  # the function is the same for all its variants
     place = f"{caller.f_globals['__name__']}, line {caller.f_lineno}"
-    _register(name, program, summary, small, place, caller.f_globals)
+    _register(name, program, summary, small, place, caller)
 
 
 def _register(
@@ -262,19 +278,27 @@ def _register(
     summary: str,
     small: Mapping[str, object] | None,
     place: str,
-    names: dict[str, Any],
+    caller: types.FrameType,
 ) -> None:
     """Add a generator to those that are known; the same one again when its module is reloaded.
 
     What a file of a user defines is known by the path of the file only, see
     :mod:`simsched.user_code`.
     """
+    names = caller.f_globals
     known = names_for("generators", names, _registered)
     taken = known.get(name)
     if taken is not None and taken.place != place:
         raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
     known[name] = WorkloadGenerator(
-        name, function, parameters_of(function), summary, dict(small or {}), place, names
+        name,
+        function,
+        parameters_of(function),
+        summary,
+        dict(small or {}),
+        place,
+        names,
+        caller.f_code.co_filename,
     )
 
 
@@ -335,13 +359,13 @@ def is_found_anywhere(name: str) -> bool:
     ----------
     name : str
         As registered, or a file. What a script or a notebook has registered is known to its
-        process only.
+        process only, also when it is a variant of a function that ships.
     """
     if is_file_spec(name):
         return True
-    packages = {point.module.partition(".")[0] for point in entry_points(group=ENTRY_POINT_GROUP)}
-    module = inspect.unwrap(find_workload(name).function).__module__
-    return module.partition(".")[0] in {"simsched", *packages}
+    chosen = find_workload(name)
+    package = str(chosen.namespace.get("__name__", "")).partition(".")[0]
+    return chosen.in_files and package in {"simsched", *offering_packages()}
 
 
 def make_workload(name: str, params: Mapping[str, object] | None = None, seed: int = 0) -> Workload:
