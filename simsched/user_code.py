@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -172,6 +172,39 @@ def names_known_to(
     for name in filter(sys.modules.__contains__, imported):
         known |= names_for(kind, vars(sys.modules[name]), everywhere)
     return known | names_for(kind, names, everywhere)
+
+
+def prefer_modules(folder: Path, places: list[str]) -> None:
+    """Let modules of a directory be imported before all others of their names.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory; it comes first on ``sys.path``.
+    places : list of str
+        Files below it. Modules of such names that were loaded from elsewhere are forgotten.
+    """
+    for place in places:
+        name = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        sys.modules.pop(name, None)
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+
+
+def forget_modules(folder: Path) -> None:
+    """Forget the modules of a directory, and users' files that have imported them."""
+    for path in [path for path, known in _loaded.items() if _below(folder, known.changed)]:
+        del _loaded[path]
+    for name, module in list(sys.modules.items()):
+        if _below(folder, [getattr(module, "__file__", None) or ""]):
+            del sys.modules[name]
+    sys.path[:] = [place for place in sys.path if place != str(folder)]
+    importlib.invalidate_caches()
+
+
+def _below(folder: Path, files: Iterable[Path | str]) -> bool:
+    """Return whether any of some files lies below a directory."""
+    return any(Path(file).is_relative_to(folder) for file in files)
 
 
 def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
