@@ -103,7 +103,11 @@ def load_user_file(what: str, spec: str) -> ModuleType:
         if _imported.get(file, stamps[file]) != stamps[file]:
             sys.modules.pop(name, None)
     _imported.update((file, stamps[file]) for file in files.values())
-    module = _executed(what, path)
+    try:
+        module = _executed(what, path)
+    except ConfigurationError:
+        _check_own(path, files)  # another module of the name of one's own is a likely reason
+        raise
     _check_own(path, user_imports(path).files)
     _loaded[path] = _Loaded(module, stamps)
     return module

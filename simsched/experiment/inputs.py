@@ -44,7 +44,10 @@ from simsched.workload.registry import (
 )
 from simsched.yaml_reader import validate
 
-CHANGED = "found another content than when the experiment began; run it again"
+CHANGED = (
+    "found another content than when the experiment began, or other versions of packages that it "
+    "imports; run it again, on a cluster with the same packages everywhere"
+)
 
 
 def build_machine(entry: MachineEntry, base: Path) -> Machine:

@@ -170,6 +170,20 @@ def test_a_policy_knows_placements_of_modules_that_its_file_imports(tmp_path: Pa
     assert mine.chosen_placement().__module__ == "placing"
 
 
+def test_a_module_of_the_same_name_explains_why_a_file_does_not_run(tmp_path: Path) -> None:
+    """The message was that the name cannot be imported, from a file that nobody had in mind."""
+    for folder, name in (("one", "FIRST"), ("two", "SECOND")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "shared_part.py").write_text(f"{name} = 1\n")
+        text = f"from shared_part import {name}\n" + TASKS + MADE.format(name="made", tasks=1)
+        (tmp_path / folder / "made.py").write_text(text)
+    make_workload(f"{tmp_path}/one/made.py")
+    with pytest.raises(
+        ConfigurationError, match=r"import of 'shared_part': found .*one.*two.*give one of them"
+    ):
+        make_workload(f"{tmp_path}/two/made.py")
+
+
 def comparison(policies: list[str], jobs: int) -> list[Any]:
     """Return what runs say that differs from policy to policy."""
     data: dict[str, Any] = {"machines": ["knl_snc4_flat"], "workloads": ["heat_small"], "seeds": 1}
