@@ -138,8 +138,8 @@ def run(
     backend : {"native", "simpy"}, optional
         Engine; the experiment's, or the native one, by default.
     jobs : int, optional
-        Number of processes; by default one per available core, 1 for none but this one. Policies
-        that are defined in a notebook run in this one.
+        Number of processes; by default one per available core, 1 for none but this one. What a
+        notebook defines runs in this one.
     dask : str, optional
         Of an experiment: scheduler of a Dask cluster that does the runs instead, its address or its
         scheduler file.

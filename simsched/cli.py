@@ -293,8 +293,9 @@ def check(
     file: Annotated[
         str,
         typer.Argument(
-            help="A machine, workload, experiment, measurement or claims file (YAML), or a task "
-            "graph file, also with options."
+            help="A machine, workload, experiment, measurement or claims file (YAML), a task "
+            "graph file, also with options, or a Python file with policies or workloads, which is "
+            "executed."
         ),
     ],
     as_json: JsonOption = False,

@@ -92,24 +92,67 @@ def _modules(file: Path, package: str) -> Iterator[str]:
 
 def _names(file: Path, package: str) -> Iterator[str]:
     """Yield the dotted names in a file's imports; some may be names of values, not of modules."""
-    if file.suffix != ".py":
-        return
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return  # nothing can be imported from it either
-    for node in ast.walk(tree):
+    for node in _nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = _absolute("." * node.level + (node.module or ""), package)
-            if base:
-                yield from (f"{base}.{alias.name}" for alias in node.names)
+            names = [alias.name for alias in node.names] if base else []
+            for name in _offered(base) if names == ["*"] else names:
+                yield f"{base}.{name}" if name else base
         elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__"):
             named = [word.value for word in node.keywords if word.arg == "name"]
             first = next(iter([*node.args[:1], *named]), None)
             if isinstance(first, ast.Constant) and isinstance(first.value, str):
                 yield _absolute(first.value, package)
+
+
+def _nodes(file: Path) -> Iterator[ast.AST]:
+    """Yield all parts of a Python source; none of a file from which nothing can be imported."""
+    if file.suffix != ".py":
+        return
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return
+    yield from ast.walk(tree)
+
+
+def _offered(package: str) -> Iterator[str]:
+    """Yield the package, as an empty name, and what ``from package import *`` imports from it.
+
+    Modules that its ``__all__`` names are imported then, and by nothing else. Where that is not
+    written out as plain text, every module of the package counts.
+    """
+    yield ""
+    file = _file_of(package)
+    if file is None or file.name != "__init__.py":
+        return
+    for value in _given_to_all(file):
+        try:
+            names = ast.literal_eval(value)
+        except ValueError:
+            yield from sorted(path.stem for path in file.parent.glob("*.py"))
+            yield from sorted(path.parent.name for path in file.parent.glob("*/__init__.py"))
+            continue
+        names = names if isinstance(names, list | tuple) else [names]
+        yield from (name for name in names if isinstance(name, str))
+
+
+def _given_to_all(file: Path) -> Iterator[ast.expr]:
+    """Yield what a file assigns to ``__all__``, or adds to it."""
+    for node in _nodes(file):
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if node.value is not None and any(_is_all(target) for target in targets):
+                yield node.value
+        elif isinstance(node, ast.Call) and _is_all(getattr(node.func, "value", None)):
+            yield from node.args
+
+
+def _is_all(node: ast.AST | None) -> bool:
+    """Return whether a part of a source is the name ``__all__``."""
+    return isinstance(node, ast.Name) and node.id == "__all__"
 
 
 def _absolute(name: str, package: str) -> str:

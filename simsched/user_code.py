@@ -1,19 +1,33 @@
-"""Python files of users, which name a policy or a workload by their path."""
+"""Python files of users, which name a policy, a placement or a workload by their path.
+
+What such a file registers belongs to the file: the path finds it, its name alone does not. The same
+holds for modules that it imports. Files can so be copies of each other, and no name means anything
+that depends on which file was loaded before. Names are known everywhere that simsched, installed
+packages, and the modules of a running script or notebook register.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
 import zlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError
 from simsched.imports import user_imports
 from simsched.limits import POLICY_FILES, policy_files_allowed
 
 USER_MODULE = "simsched_user_"  #: how names of modules begin that are made from such files
+#: Where installed packages say what they offer.
+ENTRY_POINT_GROUPS = ("simsched.policies", "simsched.workloads")
+
+
+Registered = TypeVar("Registered")
 
 
 @dataclass(frozen=True)
@@ -89,10 +103,112 @@ def load_user_file(what: str, spec: str) -> ModuleType:
         if _imported.get(file, stamps[file]) != stamps[file]:
             sys.modules.pop(name, None)
     _imported.update((file, stamps[file]) for file in files.values())
-    module = _executed(what, path)
+    try:
+        module = _executed(what, path)
+    except ConfigurationError:
+        _check_own(path, files)  # another module of the name of one's own is a likely reason
+        raise
     _check_own(path, user_imports(path).files)
     _loaded[path] = _Loaded(module, stamps)
     return module
+
+
+def offering_packages() -> set[str]:
+    """Return the outermost names of installed packages that offer policies or workloads."""
+    points = [point for group in ENTRY_POINT_GROUPS for point in entry_points(group=group)]
+    return {point.module.partition(".")[0] for point in points}
+
+
+def is_of_user_file(names: Mapping[str, Any]) -> bool:
+    """Return whether a module was made from a user's file, or is imported by one.
+
+    Parameters
+    ----------
+    names : mapping of str to object
+        The module's global names.
+    """
+    name, file = str(names.get("__name__", "")), names.get("__file__")
+    if name.startswith(USER_MODULE) or file is None or Path(file) not in _imported:
+        return name.startswith(USER_MODULE)
+    return name.partition(".")[0] not in offering_packages()
+
+
+def names_for(
+    kind: str, names: dict[str, Any], everywhere: dict[str, Registered]
+) -> dict[str, Registered]:
+    """Return where a module registers what it defines: in itself when it is of a user's file.
+
+    Parameters
+    ----------
+    kind : str
+        What is registered, in the plural.
+    names : dict
+        The module's global names.
+    everywhere : dict
+        The registry of what is found by its name alone.
+    """
+    if not is_of_user_file(names):
+        return everywhere
+    own: dict[str, Registered] = names.setdefault(f"__simsched_{kind}__", {})
+    return own
+
+
+def names_known_to(
+    kind: str, module: str, everywhere: dict[str, Registered]
+) -> dict[str, Registered]:
+    """Return what the code of a module may call by its name alone.
+
+    That is what is known everywhere and, where the module is of a user's file, what it registers
+    itself and what modules register that it imports; the nearest comes first.
+
+    Parameters
+    ----------
+    kind, everywhere
+        As for :func:`names_for`.
+    module : str
+        Name of the module.
+    """
+    names = vars(sys.modules[module]) if module in sys.modules else {}
+    if not is_of_user_file(names):
+        return everywhere
+    imported = user_imports(Path(names["__file__"]), names.get("__package__") or "").files
+    known = dict(everywhere)
+    for name in filter(sys.modules.__contains__, imported):
+        known |= names_for(kind, vars(sys.modules[name]), everywhere)
+    return known | names_for(kind, names, everywhere)
+
+
+def prefer_modules(folder: Path, places: list[str]) -> None:
+    """Let modules of a directory be imported before all others of their names.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory; it comes first on ``sys.path``.
+    places : list of str
+        Files below it. Modules of such names that were loaded from elsewhere are forgotten.
+    """
+    for place in places:
+        name = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        sys.modules.pop(name, None)
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+
+
+def forget_modules(folder: Path) -> None:
+    """Forget the modules of a directory, and users' files that have imported them."""
+    for path in [path for path, known in _loaded.items() if _below(folder, known.changed)]:
+        del _loaded[path]
+    for name, module in list(sys.modules.items()):
+        if _below(folder, [getattr(module, "__file__", None) or ""]):
+            del sys.modules[name]
+    sys.path[:] = [place for place in sys.path if place != str(folder)]
+    importlib.invalidate_caches()
+
+
+def _below(folder: Path, files: Iterable[Path | str]) -> bool:
+    """Return whether any of some files lies below a directory."""
+    return any(Path(file).is_relative_to(folder) for file in files)
 
 
 def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:

@@ -80,8 +80,7 @@ def _missing(error: BaseException, frames: traceback.StackSummary, cls: type[Pol
     """
     base, last = _source(Policy), frames[-1]
     if isinstance(error, NotImplementedError) and Path(last.filename).resolve() == base:
-        accepted = _signature(last.name)
-        return f": class {cls.__name__} has no method {last.name}, accepted: def {accepted}"
+        return f": {missing_method(cls, last.name)}"
     match = re.match(r"(?:\w+\.)*(\w+)\(\) (?:takes|missing|got)", str(error))
     name = match[1] if match and isinstance(error, TypeError) else ""
     method = getattr(cls, name, None)
@@ -89,6 +88,11 @@ def _missing(error: BaseException, frames: traceback.StackSummary, cls: type[Pol
         return ""
     line = inspect.unwrap(method).__code__.co_firstlineno
     return f":{line}: {name}: {error}, accepted: def {_signature(name)}"
+
+
+def missing_method(cls: type[Policy], name: str) -> str:
+    """Return what to say of a policy without a method that every policy needs."""
+    return f"class {cls.__name__} has no method {name}, accepted: def {_signature(name)}"
 
 
 def _signature(name: str) -> str:

@@ -421,6 +421,30 @@ class _Builder:
         return self.uses[key]
 
 
+def fail_at_policy(document: Document, cell: Cell, error: SimschedError) -> NoReturn:
+    """Raise an error about a run again, with the place of its policy in the experiment's file.
+
+    Parameters
+    ----------
+    document : Document
+        The experiment.
+    cell : Cell
+        The run.
+    error : SimschedError
+        What is wrong with it.
+
+    Raises
+    ------
+    SimschedError
+        Always.
+    """
+    for values, swept, point in _sweep_points(document, validate_document(document, Experiment)):
+        if values == cell.sweep:
+            position = labels(swept.policies).index(cell.policy)
+            _fail(point, ("policies", position), swept.policies[position], error)
+    raise error
+
+
 def _fail(document: Document, loc: KeyPath, entry: Any, error: SimschedError) -> NoReturn:
     """Raise an error again, with the place in the experiment's file."""
     text = str(error)

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cell_run import rehearse_cell
-from simsched.experiment.cells import CHECK_S, PlannedExperiment, plan_experiment
+from simsched.experiment.cells import (
+    CHECK_S,
+    PlannedExperiment,
+    fail_at_policy,
+    plan_experiment,
+)
+from simsched.experiment.check_code import check_code, is_code
 from simsched.experiment.claims import load_family
 from simsched.experiment.claims_schema import ClaimsFile
 from simsched.hardware.measure import number_of_runs
@@ -32,6 +38,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     ----------
     name : str
         The file; of a task graph also with options, such as ``my.dot[cost=size, cost_unit=ops]``.
+        A Python file with policies, workloads or placements is executed; ``FILE.py:NAME`` is one.
 
     Returns
     -------
@@ -43,6 +50,8 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     SimschedError
         The file is wrong.
     """
+    if is_code(name):
+        return check_code(name), []
     path = Path(name)
     if path.suffix not in {".yaml", ".yml"}:
         file, options = graph_file_spec(name)
@@ -58,7 +67,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
         begin = time.perf_counter()
         planned = plan_experiment(document)
         planned.check_workloads()
-        _check_policies(path, planned, begin)
+        _check_policies(document, planned, begin)
         return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
     if kind == "claims":
         family = load_family(document)
@@ -78,7 +87,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     return [f"{path}: machine, {threads}: correct"], warnings
 
 
-def _check_policies(path: Path, planned: PlannedExperiment, begin: float) -> None:
+def _check_policies(document: Document, planned: PlannedExperiment, begin: float) -> None:
     """Try every policy on every machine and workload up to the first event.
 
     What is left `CHECK_S` after the begin is found wrong when it is run.
@@ -86,7 +95,7 @@ def _check_policies(path: Path, planned: PlannedExperiment, begin: float) -> Non
     Raises
     ------
     SimschedError
-        A run would be refused; the message is that of the run, after the name of the file.
+        A run would be refused; the message is that of the run, after the place of its policy.
     """
     tried = set()
     for cell in planned.cells:
@@ -96,7 +105,7 @@ def _check_policies(path: Path, planned: PlannedExperiment, begin: float) -> Non
             try:
                 rehearse_cell(cell, TRIED_TASKS)
             except SimschedError as error:
-                raise type(error)(f"{path}: {error}") from error
+                fail_at_policy(document, cell, error)
         if time.perf_counter() - begin > CHECK_S:
             return
 

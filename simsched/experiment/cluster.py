@@ -8,8 +8,6 @@ the cluster knows of is bounded by its size, not by that of the experiment.
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import logging
 import pickle
 import tempfile
@@ -17,25 +15,21 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Lock
 from typing import Any
 from uuid import uuid4
 
-from simsched.atomic import write_atomically
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cell_run import events_path, run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest
-from simsched.experiment.inputs import WorkloadSource
+from simsched.experiment.parcel import Contents, Parcel, modules_of, packed, unpack, write_bytes
 from simsched.experiment.pool import Finished, Listener, WorkerLostError, is_portable
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
-from simsched.experiment.worker import Answer, answered, check_code, check_policy, unpacked
-from simsched.policy import make_policy
+from simsched.experiment.worker import Answer, answered, check_code, check_policy
 
 Client = Any
 Future = Any
@@ -50,25 +44,6 @@ CELLS_PER_THREAD = 2
 
 class ClusterError(SimschedError):
     """A Dask cluster cannot be used."""
-
-
-@dataclass(frozen=True)
-class Parcel:
-    """A cell on its way, without the places of files that only this computer has.
-
-    Parameters
-    ----------
-    cell : bytes
-        The cell, pickled; without its policy when that comes from a file.
-    policy : tuple of str, str and dict, or None
-        Name of the file, class and parameters of such a policy.
-    events : bool
-        Whether the event trace is to come back.
-    """
-
-    cell: bytes
-    policy: tuple[str, str, dict[str, Any]] | None
-    events: bool
 
 
 def execute_on_cluster(
@@ -107,8 +82,10 @@ def execute_on_cluster(
                 f"({cell.workload}) of this process, accepted on a cluster: one in a file, or in "
                 "an installed package"
             )
+    modules = modules_of(cells)
     with _connected(address) as client:
-        waiting, flight = WaitingCells(cells), _Flight(client, address, events is not None)
+        waiting = WaitingCells(cells)
+        flight = _Flight(client, address, modules, events is not None)
         last = None
         while waiting or flight.cells:
             while waiting and flight.has_room():
@@ -119,7 +96,7 @@ def execute_on_cluster(
                 row = answer.successful().row
                 assert row is not None
                 if events is not None and answer.events is not None:
-                    _write_bytes(events_path(events, cell.key), answer.events)
+                    write_bytes(events_path(events, cell.key), answer.events)
                 store.save(cell.key, row)
                 listener.finished(cell)
                 yield cell, row
@@ -134,12 +111,17 @@ class _Flight:
         Connection to the cluster.
     address : str
         What messages call it.
+    modules : dict of str to Path
+        The user's modules that cells need, see :func:`modules_of`.
     events : bool
         Whether event traces are wanted.
     """
 
-    def __init__(self, client: Client, address: str, events: bool) -> None:
+    def __init__(
+        self, client: Client, address: str, modules: dict[str, Path], events: bool
+    ) -> None:
         self.client, self.address, self.events = client, address, events
+        self.modules = modules
         self.cells: dict[str, tuple[Future, Cell]] = {}
         self._run = uuid4().hex
         self._files: dict[str, Future] = {}
@@ -169,14 +151,19 @@ class _Flight:
 
     def submit(self, cell: Cell) -> None:
         """Give the cluster a cell."""
-        parcel, policy_file, graph_file = _packed(cell, self.events)
+        parcel, files = packed(cell, self.modules, self.events)
         with self._explained():
+            contents = {
+                "policy": self._sent(files.policy),
+                "placement": self._sent(files.placement),
+                "workload": self._sent(files.workload),
+                "modules": [self._sent(path) for path in files.modules],
+            }
             future = self.client.submit(
                 work,
                 code_digest(),
                 pickle.dumps(parcel),
-                self._sent(policy_file),
-                self._sent(graph_file),
+                contents,
                 key=f"simsched-{self._run}-{cell.key}",
                 pure=False,
             )
@@ -249,21 +236,7 @@ class _Flight:
             raise _unusable(self.address, error) from error
 
 
-def _packed(cell: Cell, events: bool) -> tuple[Parcel, Path | None, Path | None]:
-    """Return a cell as it is sent, and the files of its policy and of its workload."""
-    model, source = cell.policy_model, cell.workload_source
-    file = policy = None
-    if type(model).__module__.startswith("simsched_user_"):
-        file = Path(inspect.getfile(type(model)))
-        policy = file.name, type(model).__name__, model.parameters()
-        cell = replace(cell, policy_model=None)  # type: ignore[arg-type] # `work` puts it back
-    given = source.file if isinstance(source, WorkloadSource) else None
-    if isinstance(source, WorkloadSource) and given is not None:
-        cell = replace(cell, workload_source=source.moved(Path(given.name)))
-    return Parcel(pickle.dumps(cell), policy, events), file, given
-
-
-def work(code: str, data: bytes, policy: bytes | None, graph: bytes | None) -> Answer:
+def work(code: str, data: bytes, files: dict[str, Any]) -> Answer:
     """Run a cell on a worker of the cluster.
 
     Parameters
@@ -272,54 +245,23 @@ def work(code: str, data: bytes, policy: bytes | None, graph: bytes | None) -> A
         Hash of the code that the cell was planned with.
     data : bytes
         The parcel, pickled: only the same code can be relied on to understand it.
-    policy, graph : bytes or None
-        Contents of the files that belong to it.
+    files : dict
+        Contents of the files that belong to it, by the fields of :class:`Contents`.
     """
     scratch = Path(import_module("distributed").get_worker().local_directory)
 
     def run() -> Answer:
         check_code(code)
         parcel: Parcel = pickle.loads(data)  # noqa: S301 (written by this program's other half)
-        cell = unpacked(parcel.cell)
-        if parcel.policy is not None and policy is not None:
-            name, policy_class, parameters = parcel.policy
-            spec = f"{_placed(scratch, name, policy)}:{policy_class}"
-            cell = replace(cell, policy_model=make_policy(spec, parameters))
-        source = cell.workload_source
-        file = source.file if isinstance(source, WorkloadSource) else None
-        if isinstance(source, WorkloadSource) and file is not None and graph is not None:
-            moved = source.moved(_placed(scratch, file.name, graph))
-            cell = replace(cell, workload_source=moved)
-        check_policy(cell)
-        if not parcel.events:
-            return Answer(row=run_cell(cell))
-        with tempfile.TemporaryDirectory(dir=scratch) as folder:
-            row = run_cell(cell, Path(folder))
-            return Answer(row=row, events=events_path(Path(folder), cell.key).read_bytes())
+        with unpack(parcel, Contents(**files), scratch) as cell:
+            check_policy(cell)
+            if not parcel.events:
+                return Answer(row=run_cell(cell))
+            with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                row = run_cell(cell, Path(folder))
+                return Answer(row=row, events=events_path(Path(folder), cell.key).read_bytes())
 
     return answered(run)
-
-
-_placing = Lock()
-
-
-def _placed(scratch: Path, name: str, content: bytes) -> Path:
-    """Return a file with a name and content; it is written once."""
-    path = scratch / f"simsched-{hashlib.sha256(content).hexdigest()}" / name
-    with _placing:
-        if not path.exists():
-            path.parent.mkdir(exist_ok=True)
-            _write_bytes(path, content)
-    return path
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all."""
-
-    def fill(temporary: Path) -> None:
-        temporary.write_bytes(content)
-
-    write_atomically(path, fill)
 
 
 @contextmanager

@@ -19,7 +19,9 @@ import numpy as np
 from simsched.errors import ConfigurationError
 from simsched.imports import user_imports
 from simsched.policy.base import Policy
-from simsched.policy.placement import PlacedPolicy, placement_rule
+from simsched.policy.placement import PlacedPolicy
+from simsched.typed_in import has_file, parts_of
+from simsched.user_code import is_file_spec, split_file_spec
 
 #: Rooms whose code determines results; a change to any file in them makes stored rows obsolete.
 ROOMS = ("machine", "workload", "policy", "engine", "trace")
@@ -87,32 +89,30 @@ def policy_digest(policy: Policy) -> str:
     classes = [cls for cls in type(policy).__mro__ if cls is not object]
     sources = [source_digest(cls) for cls in classes]
     names = [cls.__qualname__ for cls in classes]
-    parts = {"classes": names, "sources": sources, "parameters": policy.parameters()}
+    parameters = policy.parameters()
+    parts = {"classes": names, "sources": sources, "parameters": parameters}
     if isinstance(policy, PlacedPolicy):
-        parts["placement"] = source_digest(placement_rule(policy.placement))
+        parts["placement"] = source_digest(policy.chosen_placement())
+        if is_file_spec(policy.placement):
+            parameters["placement"] = split_file_spec(policy.placement)[1]
     return content_key({**parts, "inputs": policy.inputs()})
 
 
 def is_in_files(policy: Policy) -> bool:
-    """Return whether all code of a policy was read from files, see :func:`has_file`."""
-    rule = placement_rule(policy.placement) if isinstance(policy, PlacedPolicy) else None
-    return has_file(type(policy)) and (rule is None or has_file(rule))
+    """Return whether all code of a policy was read from files, see :mod:`simsched.typed_in`."""
+    code: list[Any] = [cls for cls in type(policy).__mro__ if cls is not object]
+    if isinstance(policy, PlacedPolicy):
+        code += parts_of(policy.chosen_placement())
+    return all(map(has_file, code))
 
 
-def has_file(thing: type | Callable[..., Any]) -> bool:
-    """Return whether a class or function was read from a file, which its digest then covers.
-
-    What was typed into a notebook or at a prompt was not, although shells may have a file of their
-    own, or keep a copy of every cell.
-    """
-    if thing.__module__ != "__main__":
-        return True
-    file = getattr(sys.modules["__main__"], "__file__", None)
-    values = vars(thing).values() if isinstance(thing, type) else (thing,)
-    functions = [value for value in values if isinstance(value, FunctionType)]
-    # Dataclasses make special methods from text.
-    own = {f.__code__.co_filename for f in functions if not f.__name__.startswith("__")}
-    return file is not None and all(Path(name).resolve() == Path(file).resolve() for name in own)
+def typed_digest(thing: Callable[..., Any]) -> str:
+    """Return a hash of code that was typed in, and of all that it has bound."""
+    parts = [
+        source_digest(part) if isinstance(part, type | FunctionType) else canonical(part)
+        for part in parts_of(thing)
+    ]
+    return content_key({"typed": parts})
 
 
 def source_digest(thing: type | Callable[..., Any]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,9 +20,9 @@ from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.fingerprint import (
     content_key,
     file_digest,
-    has_file,
     module_digest,
     source_digest,
+    typed_digest,
 )
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
 from simsched.machine import load_machine
@@ -45,7 +44,10 @@ from simsched.workload.registry import (
 )
 from simsched.yaml_reader import validate
 
-CHANGED = "found another content than when the experiment began; run it again"
+CHANGED = (
+    "found another content than when the experiment began, or other versions of packages that it "
+    "imports; run it again, on a cluster with the same packages everywhere"
+)
 
 
 def build_machine(entry: MachineEntry, base: Path) -> Machine:
@@ -197,7 +199,7 @@ class WorkloadSource:
     @property
     def in_files(self) -> bool:
         """Whether all that makes it was read from files, so that `content` tells all of it."""
-        return self.path is not None or has_file(_function(self.generator))
+        return self.path is not None or find_workload(self.generator).in_files
 
     @property
     def file(self) -> Path | None:
@@ -336,22 +338,17 @@ def _preset(name: str, _stamp: float) -> Preset:
 
 def _generator_origin(name: str) -> str:
     """Return a hash of a generator's code, nothing when it is the package's own."""
-    function, names = _function(name), find_workload(name).namespace
+    chosen = find_workload(name)
+    if not chosen.in_files:
+        return typed_digest(chosen.function)
+    function, names = inspect.unwrap(chosen.function), chosen.namespace
     own = "" if function.__module__.startswith("simsched.") else source_digest(function)
     if names.get("__name__", function.__module__) == function.__module__:
         return own
     maker = sys.modules.get(names["__name__"])  # a variant of a function of another module
     if maker is None or maker.__name__.startswith("simsched."):
         return own
-    if getattr(maker, "__file__", None) is None:
-        return own  # typed in
     return content_key({"function": own, "variant": module_digest(maker)})
-
-
-def _function(name: str) -> Callable[..., Workload]:
-    """Return the function of a generator as it was written."""
-    function: Callable[..., Workload] = inspect.unwrap(find_workload(name).function)
-    return function
 
 
 def _suffix(path: Path) -> str:

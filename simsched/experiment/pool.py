@@ -18,11 +18,12 @@ from simsched.atomic import discard, temporaries
 from simsched.errors import SimschedError
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
-from simsched.experiment.fingerprint import code_digest
+from simsched.experiment.fingerprint import code_digest, is_in_files
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
-from simsched.policy.placement import PlacedPolicy, placement_rule
+from simsched.policy.placement import PlacedPolicy
+from simsched.user_code import is_file_spec, is_of_user_file
 
 MAX_ATTEMPTS = 2
 
@@ -94,13 +95,14 @@ def is_portable(cell: Cell) -> bool:
     if not cell.workload_source.portable:
         return False
     policy, cls = cell.policy_model, type(cell.policy_model)
-    if isinstance(policy, PlacedPolicy):
-        module = placement_rule(policy.placement).__module__
-        # A file that is named for another policy of the experiment is not loaded there.
-        if not module.startswith("simsched.") and module != cls.__module__:
-            return False
-    has_file = getattr(sys.modules.get(cls.__module__), "__file__", None) is not None
-    return cls.__module__ != "__main__" and has_file and "<locals>" not in cls.__qualname__
+    if isinstance(policy, PlacedPolicy) and not is_file_spec(policy.placement):
+        module = policy.chosen_placement().__module__
+        own = all(is_of_user_file(vars(sys.modules[m])) for m in (module, cls.__module__))
+        if not own and not module.startswith("simsched.") and module != cls.__module__:
+            return False  # the name of a placement that this process alone has registered
+    if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
+        return False
+    return cls.__module__ in sys.modules and is_in_files(policy)
 
 
 class _Worker:

@@ -30,6 +30,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest, policy_digest
 from simsched.experiment.inputs import CHANGED
 from simsched.experiment.store import Store
+from simsched.policy.placement import PlacedPolicy
 
 LENGTH = struct.Struct("<Q")
 PARENT_EVERY_S = 0.5
@@ -132,7 +133,11 @@ def check_code(code: str) -> None:
 
 def check_policy(cell: Cell) -> None:
     """Raise ConfigurationError unless a cell's policy is the one that it was planned with."""
-    if type(cell.policy_model).__module__.startswith("simsched."):
+    policy = cell.policy_model
+    modules = [type(policy).__module__]
+    if isinstance(policy, PlacedPolicy):
+        modules.append(policy.chosen_placement().__module__)
+    if all(module.startswith("simsched.") for module in modules):
         return  # checked with the code
     if policy_digest(cell.policy_model) != cell.policy_content:
         raise ConfigurationError(f"{cell.label}: policy {cell.policy}: {CHANGED}")

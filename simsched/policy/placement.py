@@ -3,7 +3,8 @@
 A placement is a function from a :class:`~simsched.policy.base.View` to a
 :class:`~simsched.policy.base.Placement`, registered under a name with :func:`placement`. Policies
 that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
-`placement`.
+`placement`. A placement in a file of the user is named by its path, ``my_placement.py`` or
+``my_placement.py:NAME``; policies of the same file also know it by its name.
 
 Memory of devices (kind ``"GPU"``) is never used: an operating system does not hand it out. Where
 data are copied nothing is placed by a touch: programs register what they have allocated in the
@@ -14,6 +15,7 @@ reading it, those of an initialisation too, is then where they ran and nowhere e
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,6 +29,13 @@ from simsched.formats import check_name
 from simsched.machine.model import Machine
 from simsched.policy.base import Placement, Policy, View, param
 from simsched.policy.subgraphs import preorder
+from simsched.user_code import (
+    is_file_spec,
+    load_user_file,
+    names_for,
+    names_known_to,
+    split_file_spec,
+)
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -45,26 +54,53 @@ def placement(name: str) -> Callable[[PlacementRule], PlacementRule]:
     ValueError
         When the name is taken.
     """
+    known = names_for("placements", sys._getframe(1).f_globals, _rules)
 
     def decorate(rule: PlacementRule) -> PlacementRule:
-        check_name(f"placement {name!r}", _rules.get(name), rule)
-        _rules[name] = rule
+        check_name(f"placement {name!r}", known.get(name), rule)
+        known[name] = rule
         return rule
 
     return decorate
 
 
-def placement_rule(name: str) -> PlacementRule:
+def placement_rule(name: str, policy: type[Policy] = Policy) -> PlacementRule:
     """Return a placement by name.
+
+    Parameters
+    ----------
+    name : str
+        Of a registered placement, or a file ``path.py`` or ``path.py:NAME``.
+    policy : type, optional
+        Class of a policy; placements of the file that defines it are found, too, and those of the
+        modules that it imports.
 
     Raises
     ------
     ConfigurationError
-        For an unknown name.
+        For an unknown name, or a file that is wrong.
     """
-    if name not in _rules:
-        raise ConfigurationError(unknown_name("placement", name, _rules))
-    return _rules[name]
+    if is_file_spec(name):
+        return _rule_of_file(name)
+    known = names_known_to("placements", policy.__module__, _rules)
+    if name not in known:
+        raise ConfigurationError(unknown_name("placement", name, known))
+    return known[name]
+
+
+def _rule_of_file(spec: str) -> PlacementRule:
+    """Return the placement of a file."""
+    module, (path, name) = load_user_file("placement", spec), split_file_spec(spec)
+    found = names_for("placements", vars(module), _rules)
+    if not found:
+        accepted = 'a function below @simsched.policy.placement.placement("NAME")'
+        raise ConfigurationError(f"{path.resolve()}: found no placement, accepted {accepted}")
+    if not name and len(found) > 1:
+        accepted = f"{path.name}:NAME with {sorted(found)}"
+        raise ConfigurationError(f"{path.resolve()}: found several placements, accepted {accepted}")
+    if name and name not in found:
+        raise ConfigurationError(f"{path.resolve()}: {unknown_name('placement', name, found)}")
+    return found[name or next(iter(found))]
 
 
 def list_placements() -> dict[str, str]:
@@ -81,7 +117,7 @@ class PlacedPolicy(Policy):
     Parameters
     ----------
     placement : str
-        Name of a registered placement.
+        Name of a registered placement, or a file with one: ``path.py`` or ``path.py:NAME``.
     """
 
     placement: str = param("first_touch")
@@ -89,10 +125,20 @@ class PlacedPolicy(Policy):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
-            placement_rule(self.placement)
+            self.chosen_placement()
         except ConfigurationError as error:
             name = type(self).name or type(self).__name__
             raise ConfigurationError(f"policy {name}: parameter placement: {error}") from error
+
+    def chosen_placement(self) -> PlacementRule:
+        """Return the chosen placement.
+
+        Returns
+        -------
+        callable
+            Takes the view.
+        """
+        return placement_rule(self.placement, type(self))
 
     def check_memory(self, machine: Machine) -> None:
         """Check that a machine has the kind of memory that the placement asks for.
@@ -123,7 +169,7 @@ class PlacedPolicy(Policy):
             Memory nodes of all blocks.
         """
         try:
-            return placement_rule(self.placement)(view)
+            return self.chosen_placement()(view)
         except ModelError as error:  # the machine has no such memory
             name = type(self).name or type(self).__name__
             raise ModelError(

@@ -6,7 +6,8 @@ A policy is found in one of three places:
   extend),
 * a distribution that offers an entry point in the group ``simsched.policies``,
 * a file of the user: ``my_policy.py``, or ``my_policy.py:NAME`` with the name of a class, or the
-  one under which the file registers a class or a preset.
+  one under which the file registers a class or a preset; these names are not known elsewhere (see
+  :mod:`simsched.user_code`).
 
 A *preset* is a named set of parameters of a registered class. Published systems that differ only in
 parameters are presets of one class.
@@ -30,7 +31,7 @@ from simsched.errors import ConfigurationError, PolicyError, SimschedError, unkn
 from simsched.policy.base import Policy
 from simsched.policy.user_file import policy_classes
 from simsched.specs import Spec, parse_spec
-from simsched.user_code import is_file_spec, split_file_spec
+from simsched.user_code import is_file_spec, load_user_file, names_for, split_file_spec
 
 ENTRY_POINT_GROUP = "simsched.policies"
 MAX_FLOAT = 2**1023  #: whole numbers from there on may be no float
@@ -96,10 +97,11 @@ def register(name: str) -> Callable[[PolicyClass], PolicyClass]:
     PolicyError
         When the name is malformed or taken by something else.
     """
+    known = names_for("policies", sys._getframe(1).f_globals, _known)
 
     def decorate(cls: PolicyClass) -> PolicyClass:
         cls.name = name
-        _add(name, cls, {}, _first_sentence(cls.__doc__ or ""))
+        _add(known, name, cls, {}, _first_sentence(cls.__doc__ or ""))
         return cls
 
     return decorate
@@ -127,7 +129,8 @@ def preset(name: str, cls: type[Policy], description: str, **params: Any) -> Non
         When the class does not accept the parameters.
     """
     _build(name, cls, params)
-    _add(name, cls, params, description)
+    known = names_for("policies", sys._getframe(1).f_globals, _known)
+    _add(known, name, cls, params, description)
 
 
 def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
@@ -191,14 +194,19 @@ def policy_info(name: str) -> PolicyInfo:
 
 def _info_of_file(spec: str) -> PolicyInfo:
     """Return what is known about a policy or preset of a file."""
-    classes, (path, name) = policy_classes(spec), split_file_spec(spec)
-    if not name and len(classes) > 1:
-        accepted = f"{path.name}:NAME with {sorted(classes)}"
+    module, (path, name) = load_user_file("policy", spec), split_file_spec(spec)
+    classes, named = policy_classes(module), names_for("policies", vars(module), _known)
+    offered = sorted(classes or named)
+    if not offered:
+        accepted = "accepted a class derived from simsched.policy.Policy, or a preset"
+        raise ConfigurationError(f"{path.resolve()}: found no policy, {accepted}")
+    if not name and len(offered) > 1:
+        accepted = f"{path.name}:NAME with {offered}"
         raise ConfigurationError(f"{path.resolve()}: found several policies, accepted {accepted}")
-    named = {n: info for n, info in _known.items() if info.cls in classes.values()}
+    name = name or offered[0]
     if name in named:
         return replace(named[name], name=spec, family="")
-    cls = classes.get(name) if name else next(iter(classes.values()))
+    cls = classes.get(name)
     if cls is None:
         what = unknown_name("policy class or preset", name, [*classes, *named])
         raise ConfigurationError(f"{path.resolve()}: {what}")
@@ -266,11 +274,13 @@ def spec_of(policy: Policy) -> Spec:
     """
     _discover()
     cls, values = type(policy), policy.parameters()
+    module = sys.modules.get(cls.__module__)
+    known = _known if module is None else names_for("policies", vars(module), _known)
     differing = {f.name: values[f.name] for f in fields(cls) if f.default != values[f.name]}
     name = vars(cls).get("name") or cls.__name__
-    if _known.get(name) is None or _known[name].cls is not cls:
+    if known.get(name) is None or known[name].cls is not cls:
         return Spec(cls.__name__, differing)
-    for info in list_policies():
+    for _, info in sorted(known.items()):
         if info.cls is cls and info.is_preset and _build(info.name, cls, info.params) == policy:
             return Spec(info.name, {})
     return Spec(name, differing)
@@ -362,21 +372,27 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
         return cls(**values)
 
 
-def _add(name: str, cls: type[Policy], params: Mapping[str, Any], description: str) -> None:
+def _add(
+    known: dict[str, PolicyInfo],
+    name: str,
+    cls: type[Policy],
+    params: Mapping[str, Any],
+    description: str,
+) -> None:
     """Enter a name; a second time only when the module has been executed again."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PolicyError(
             f"policy {name!r}: accepted names consist of lower-case letters, digits and underscores"
         )
     source = _source(cls)
-    old = _known.get(name)
+    old = known.get(name)
     if old is not None and not _is_reload(old.cls, cls):
         raise PolicyError(f"policy {name!r}: registered twice, by {old.source} and by {source}")
     if not description.strip():
         raise PolicyError(f"policy {name!r}: a description is missing")
     family = cls.__module__.rpartition(".")[2]
     references = _section(cls.__doc__ or "", "References")
-    _known[name] = PolicyInfo(name, cls, dict(params), family, description, references, source)
+    known[name] = PolicyInfo(name, cls, dict(params), family, description, references, source)
 
 
 def _is_reload(old: type, new: type) -> bool:

@@ -32,8 +32,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.formats import blamed, check_returned, import_modules, place_of, summary_of
+from simsched.typed_in import has_file, parts_of, was_read
 from simsched.units import parse_size
-from simsched.user_code import USER_MODULE, is_file_spec, load_user_file, split_file_spec
+from simsched.user_code import (
+    is_file_spec,
+    load_user_file,
+    names_for,
+    offering_packages,
+    split_file_spec,
+)
 from simsched.workload.graph import Workload
 
 ENTRY_POINT_GROUP = "simsched.workloads"
@@ -168,6 +175,8 @@ class WorkloadGenerator:
         Where it has got its name.
     namespace : dict of str to object
         Global names of the module that has registered it.
+    file : str
+        What the line was compiled from that has registered it.
     """
 
     name: str
@@ -177,10 +186,16 @@ class WorkloadGenerator:
     small: dict[str, object]
     place: str
     namespace: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    file: str = ""
+
+    @property
+    def in_files(self) -> bool:
+        """Whether all its code was read from files, see :mod:`simsched.typed_in`."""
+        registered = not self.namespace or was_read(self.namespace["__name__"], self.file)
+        return registered and all(map(has_file, parts_of(self.function)))
 
 
 _registered: dict[str, WorkloadGenerator] = {}
-_GENERATORS = "__simsched_generators__"  # in the module of a user's file: those of that file
 
 
 def generator(
@@ -206,10 +221,10 @@ def generator(
     ValueError
         The name is taken, or a parameter has no default or a type that is not supported.
     """
+    caller = sys._getframe(1)
 
     def register(function: Function) -> Function:
-        names = inspect.unwrap(function).__globals__
-        _register(name, function, summary_of(function), small, place_of(function), names)
+        _register(name, function, summary_of(function), small, place_of(function), caller)
         return function
 
     return register
@@ -254,7 +269,7 @@ def variant(
     program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
     caller = sys._getframe(1)  # the function is the same for all its variants
     place = f"{caller.f_globals['__name__']}, line {caller.f_lineno}"
-    _register(name, program, summary, small, place, caller.f_globals)
+    _register(name, program, summary, small, place, caller)
 
 
 def _register(
@@ -263,22 +278,27 @@ def _register(
     summary: str,
     small: Mapping[str, object] | None,
     place: str,
-    names: dict[str, Any],
+    caller: types.FrameType,
 ) -> None:
     """Add a generator to those that are known; the same one again when its module is reloaded.
 
-    What a file of a user defines is known by the path of the file only: files may be copies of each
-    other, or import each other.
+    What a file of a user defines is known by the path of the file only, see
+    :mod:`simsched.user_code`.
     """
-    in_file = str(names["__name__"]).startswith(USER_MODULE)
-    known: dict[str, WorkloadGenerator] = (
-        names.setdefault(_GENERATORS, {}) if in_file else _registered
-    )
+    names = caller.f_globals
+    known = names_for("generators", names, _registered)
     taken = known.get(name)
     if taken is not None and taken.place != place:
         raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
     known[name] = WorkloadGenerator(
-        name, function, parameters_of(function), summary, dict(small or {}), place, names
+        name,
+        function,
+        parameters_of(function),
+        summary,
+        dict(small or {}),
+        place,
+        names,
+        caller.f_code.co_filename,
     )
 
 
@@ -318,7 +338,7 @@ def find_workload(name: str) -> WorkloadGenerator:
 def _of_file(spec: str) -> WorkloadGenerator:
     """Return the generator of a file."""
     module, (path, name) = load_user_file("workload", spec), split_file_spec(spec)
-    found: dict[str, WorkloadGenerator] = vars(module).get(_GENERATORS, {})
+    found = names_for("generators", vars(module), _registered)
     if not found:
         raise ConfigurationError(
             f"{path.resolve()}: found no workload, accepted a function below "
@@ -339,13 +359,13 @@ def is_found_anywhere(name: str) -> bool:
     ----------
     name : str
         As registered, or a file. What a script or a notebook has registered is known to its
-        process only.
+        process only, also when it is a variant of a function that ships.
     """
     if is_file_spec(name):
         return True
-    packages = {point.module.partition(".")[0] for point in entry_points(group=ENTRY_POINT_GROUP)}
-    module = inspect.unwrap(find_workload(name).function).__module__
-    return module.partition(".")[0] in {"simsched", *packages}
+    chosen = find_workload(name)
+    package = str(chosen.namespace.get("__name__", "")).partition(".")[0]
+    return chosen.in_files and package in {"simsched", *offering_packages()}
 
 
 def make_workload(name: str, params: Mapping[str, object] | None = None, seed: int = 0) -> Workload:

@@ -10,7 +10,9 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import dask
@@ -21,10 +23,12 @@ from simsched.errors import ConfigurationError, PolicyError
 from simsched.experiment import cluster as module
 from simsched.experiment.cells import plan_experiment
 from simsched.experiment.cluster import ClusterError, execute_on_cluster
+from simsched.experiment.parcel import _importable, modules_of, packed
 from simsched.experiment.pool import WorkerLostError
 from simsched.experiment.progress import Silent
 from simsched.experiment.runner import Interrupted, run_experiment
 from simsched.experiment.store import Store
+from simsched.user_code import forget_modules
 from simsched.yaml_reader import Document
 
 from .conftest import Impatient, deterministic, drastic, plain
@@ -39,6 +43,7 @@ class Away(RandomStealing):
         assert (Path(__file__).parent / "home").exists() is False
         return super().start(view)
 """
+HEAT = {"name": "heat_small", "iterations": 1}
 MADE = """
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
@@ -96,6 +101,114 @@ def test_a_cluster_gives_the_rows_and_traces_of_a_local_run(cluster: str, tmp_pa
         assert traces[0] == traces[1]
 
 
+HELPED = """
+from dataclasses import dataclass
+from helper_beside import TAKE
+from helper_parts import *
+from simsched.policy import param, preset
+from simsched.policy.random_stealing import RandomStealing
+
+@dataclass(frozen=True, kw_only=True)
+class Helped(RandomStealing):
+    local_take: str = param(TAKE, choices=("newest", "oldest"))
+    placement: str = param("helped_home")
+
+    def start(self, view):
+        from helper_later import check
+        check()
+        return super().start(view)
+
+preset("helped_base", deeper.Base, "A class of a module.", local_take="newest")
+"""
+HELPERS = {
+    "helper_beside.py": "TAKE = '{take}'\nOPS = {ops}\n",
+    "helper_later.py": "from helper_beside import OPS\ndef check():\n    assert OPS == {ops}\n",
+    "helper_parts/__init__.py": "__all__ = ['deeper', 'placing']\n",
+    "helper_parts/deeper.py": "from simsched.policy.random_stealing import RandomStealing\n"
+    "from .placing import *\nclass Base(RandomStealing):\n    '''A base.'''\n",
+    "helper_parts/placing.py": "from simsched.policy.placement import placement, placement_rule\n"
+    "@placement('helped_home')\ndef home(view):\n    return placement_rule('{rule}')(view)\n",
+}
+
+
+def write_helped(folder: Path, values: dict[str, str]) -> None:
+    """Write a policy and a workload with the modules that they import."""
+    made = "from helper_beside import OPS\n" + MADE.replace("1e6", "OPS")
+    for name, text in {**HELPERS, "helped.py": HELPED, "made.py": made}.items():
+        for word, value in values.items():
+            text = text.replace(word, value)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_modules_that_files_import_are_sent_along(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers did not find them, and would have kept them when they had changed."""
+    places = list(sys.path)
+    makespans = []
+    first, second = ("newest", "1e6", "all_dram"), ("oldest", "3e6", "interleave")
+    for take, ops, rule in (first, second, first):
+        monkeypatch.setattr(sys, "path", list(places))
+        here = tmp_path / str(len(makespans))
+        files = here / "files"
+        write_helped(files, {"{take}": take, "{ops}": ops, "{rule}": rule})
+        policies = [
+            {"name": f"{files}/helped.py:Helped", "label": "helped"},
+            {"name": f"{files}/helped.py:helped_base", "label": "preset"},
+            {"name": "cilk", "placement": f"{files}/helper_parts/placing.py", "label": "placed"},
+        ]
+        data = plain(policies=policies, workloads=[f"{files}/made.py", HEAT])
+        experiment = Document(None, {**data, "backend": "native", "seeds": 1})
+        assert sorted(modules_of(plan_experiment(experiment).cells)) == sorted(HELPERS)
+        there = run_experiment(experiment, dask=cluster, output=here / "there")
+        local = run_experiment(experiment, jobs=1, output=here / "local")
+        assert there.computed == len(there.rows) == len(local.rows) == 6
+        assert deterministic(there.rows) == deterministic(local.rows)
+        makespans.append([row["makespan_s"] for row in there.rows if row["workload"] == "made"])
+        for name in [name for name in sys.modules if name.startswith("helper_")]:
+            del sys.modules[name]
+    assert makespans[0] == makespans[2]
+    assert makespans[1] == pytest.approx([3 * seconds for seconds in makespans[0]], rel=0.05)
+
+
+def test_cells_with_other_modules_of_one_name_wait(tmp_path: Path) -> None:
+    """A process has one module of a name, and functions may import theirs at any moment."""
+    seen: list[int] = []
+    entered, leave = Event(), Event()
+
+    def second() -> None:
+        entered.wait(10)
+        with _importable(tmp_path, ["waiting_part.py"], [b"NUMBER = 2\n"]):
+            seen.append(import_module("waiting_part").NUMBER)
+
+    other = Thread(target=second)
+    other.start()
+    with _importable(tmp_path, ["waiting_part.py"], [b"NUMBER = 1\n"]):
+        entered.set()
+        leave.wait(0.3)  # time for the other to go wrong
+        seen.append(import_module("waiting_part").NUMBER)
+    other.join()
+    assert seen == [1, 2]
+    with _importable(tmp_path, ["waiting_part.py"], [b"NUMBER = 1\n"]):
+        assert import_module("waiting_part").NUMBER == 1
+    forget_modules(tmp_path)
+    sys.path[:] = [place for place in sys.path if not place.startswith(str(tmp_path))]
+
+
+def test_a_module_that_cannot_be_sent_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "compiled_part.so").touch()
+    (tmp_path / "away.py").write_text("def later():\n    import compiled_part\n" + AWAY)
+    data = plain(policies=[f"{tmp_path}/away.py"])
+    with pytest.raises(
+        ConfigurationError, match=r"away\.py: import of 'compiled_part': found .*so,"
+    ):
+        execute(data, tmp_path, "tcp://127.0.0.1:1")
+
+
 def test_what_is_stored_needs_no_cluster(cluster: str, small: Document, tmp_path: Path) -> None:
     run_experiment(small, jobs=1, output=tmp_path, assignments=["seeds=1"])
     more = run_experiment(small, dask=cluster, output=tmp_path)
@@ -145,7 +258,9 @@ def test_another_policy_on_a_worker_is_an_error(cluster: str, tmp_path: Path) ->
     (cell, *_) = plan_experiment(Document(None, data)).cells
     cell = replace(cell, policy_content="another")
     running = execute_on_cluster([cell], cluster, Store(tmp_path), None, Silent())
-    with pytest.raises(ConfigurationError, match="policy own: found another content than when"):
+    with pytest.raises(
+        ConfigurationError, match=r"policy own: found another content .*imports; run it again, on a"
+    ):
         list(running)
 
 
@@ -185,14 +300,14 @@ def test_parcels_hold_no_places_of_this_computer(tmp_path: Path) -> None:
     workload = {"file": f"{tmp_path}/g.dot", "cost": "cost", "cost_unit": "ops"}
     data = plain(workloads=[workload], policies=[drastic(tmp_path, "sleep", marker="m", label="x")])
     (cell, *_) = plan_experiment(Document(None, data)).cells
-    parcel, policy, graph = module._packed(cell, events=False)
-    assert (policy, graph) == (tmp_path / "drastic.py", tmp_path / "g.dot")
+    parcel, files = packed(cell, {}, events=False)
+    assert (files.policy, files.workload) == (tmp_path / "drastic.py", tmp_path / "g.dot")
     assert tmp_path.name.encode() not in pickle.dumps(parcel)  # paths are pickled in pieces
     assert len(pickle.dumps(parcel)) < 100_000
     (tmp_path / "made.py").write_text(MADE)
     data = plain(workloads=[f"{tmp_path}/made.py"], policies=["cilk"])
-    parcel, policy, made = module._packed(plan_experiment(Document(None, data)).cells[0], False)
-    assert (policy, made) == (None, tmp_path / "made.py")
+    parcel, files = packed(plan_experiment(Document(None, data)).cells[0], {}, False)
+    assert (files.policy, files.workload) == (None, tmp_path / "made.py")
     assert tmp_path.name.encode() not in pickle.dumps(parcel)
 
 

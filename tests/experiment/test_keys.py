@@ -202,6 +202,15 @@ IMPORTS = {
     "through another": "from between import NUMBER",
     "a module of a package": "from parts.deeper import NUMBER",
     "relatively inside a package": "from parts import NUMBER",
+    "what a package lists": "from listed import *",
+    "what a package adds to its list": "from added import *",
+    "what a package lists by a rule": "from computed import *",
+}
+#: A package with a module that nothing names but its ``__all__``.
+LISTING = {
+    "listed": "__all__ = ['deeper']",
+    "added": "__all__ = []\n__all__.append('deeper')",
+    "computed": "__all__ = [name for name in ['deep' + 'er']]",
 }
 
 
@@ -214,18 +223,23 @@ def test_whatever_a_policy_file_imports_counts(
     (tmp_path / "between.py").write_text("from helper import NUMBER\n")
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "__init__.py").write_text("from .deeper import NUMBER\n")
+    for package, text in LISTING.items():
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text(text)
+    packages = ["parts", *LISTING]
+    modules = ["helper", "between", *packages, *(f"{package}.deeper" for package in packages)]
     mine = "from simsched.policy import Policy\nclass Mine(Policy):\n    pass\n"
     digests = []
     for number in (1, 2, 1):
-        for name in ("helper.py", "parts/deeper.py"):
+        for name in ["helper.py", *(f"{package}/deeper.py" for package in packages)]:
             (tmp_path / name).write_text(f"NUMBER = {number}\n")
         (tmp_path / "unused.py").write_text(f"NUMBER = {len(digests)}\n")
         (tmp_path / "mine.py").write_text(f"{how}\n{mine}")
-        for name in ("helper", "between", "parts", "parts.deeper"):
+        for name in modules:
             monkeypatch.delitem(sys.modules, name, raising=False)
         importlib.invalidate_caches()
         digests.append(policy_digest(make_policy(str(tmp_path / "mine.py"))))
-    for name in ("helper", "between", "parts", "parts.deeper"):
+    for name in modules:
         sys.modules.pop(name, None)
     assert digests[0] == digests[2]
     assert digests[0] != digests[1]

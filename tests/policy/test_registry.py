@@ -223,7 +223,6 @@ class TestFiles:
         make_policy(str(path))
         path.write_text(path.read_text().replace("param(2", "param(77"))
         assert make_policy(str(path)).parameters()["depth"] == 77
-        _known.pop("edited")
 
     def test_its_presets_are_found_by_its_name(self, tmp_path: Path) -> None:
         """They were known only after another name had loaded the file."""
@@ -240,8 +239,6 @@ class TestFiles:
             ConfigurationError, match="class or preset 'deepm'; did you mean 'deep_m'"
         ):
             make_policy(f"{path}:deepm")
-        for name in ("m", "deep_m"):
-            _known.pop(name)
 
     def test_a_module_beside_it_can_be_imported(self, tmp_path: Path) -> None:
         """Also after it has changed; both results would have the key of the new one."""

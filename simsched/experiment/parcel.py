@@ -1,0 +1,291 @@
+"""A cell on its way to a worker of a cluster, with the files of the user that it needs.
+
+A policy, placement or workload in a file takes along the file and the modules that it imports, as
+far as these are the user's own. On the worker the modules of an experiment lie in one directory,
+which comes first on ``sys.path``: what they are called decides what is imported there, as it does
+here, and not what else the worker finds by that name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Condition, Lock
+from typing import Any
+
+from simsched.atomic import write_atomically
+from simsched.errors import ConfigurationError
+from simsched.experiment.cells import Cell
+from simsched.experiment.inputs import WorkloadSource
+from simsched.experiment.worker import unpacked
+from simsched.imports import user_imports
+from simsched.policy import Policy, make_policy
+from simsched.policy.placement import PlacedPolicy
+from simsched.user_code import (
+    USER_MODULE,
+    forget_modules,
+    is_file_spec,
+    is_of_user_file,
+    prefer_modules,
+    split_file_spec,
+)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A cell without the places of files that only this computer has.
+
+    Parameters
+    ----------
+    cell : bytes
+        The cell, pickled; without its policy when files belong to that.
+    policy : tuple of str, type and dict, or None
+        Such a policy: its class, or the name of the file and the class, and the parameters.
+    placement : str or None
+        Name of the file of its placement, and behind a colon the placement.
+    modules : tuple of str
+        Where modules lie that the files import, below one directory.
+    events : bool
+        Whether the event trace is to come back.
+    """
+
+    cell: bytes
+    policy: tuple[str, type[Policy] | None, dict[str, Any]] | None
+    placement: str | None
+    modules: tuple[str, ...]
+    events: bool
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files that belong to a parcel.
+
+    Parameters
+    ----------
+    policy, placement, workload : Path or None
+        Files that a spec names.
+    modules : list of Path
+        In the order of :attr:`Parcel.modules`.
+    """
+
+    policy: Path | None
+    placement: Path | None
+    workload: Path | None
+    modules: list[Path]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is in the :class:`Files` of a parcel, each None where there is none."""
+
+    policy: bytes | None
+    placement: bytes | None
+    workload: bytes | None
+    modules: list[bytes] = field(default_factory=list)
+
+
+def modules_of(cells: Sequence[Cell]) -> dict[str, Path]:
+    """Return the user's own modules that files of an experiment import, by where they are to lie.
+
+    Raises
+    ------
+    ConfigurationError
+        A module is not Python source.
+    """
+    found: dict[str, Path] = {}
+    starts = {(type(cell.policy_model), _placement(cell), _generator(cell)) for cell in cells}
+    for file, package in {start for each in starts for start in _starts(*each)}:
+        for name, path in user_imports(file, package).files.items():
+            if path.suffix != ".py":
+                raise ConfigurationError(
+                    f"{file}: import of {name!r}: found {path}, accepted on a cluster: modules "
+                    "in Python source, and packages that are installed here and on the workers"
+                )
+            found[_place(name, path)] = path
+    for cls in {cls for cls, _, _ in starts}:
+        if _is_imported(cls):
+            path = Path(inspect.getfile(cls))
+            found[_place(cls.__module__, path)] = path
+    return found
+
+
+def _place(name: str, path: Path) -> str:
+    """Return where a module is to lie so that it is found by its name."""
+    inner = name.replace(".", "/")
+    return f"{inner}/__init__.py" if path.name == "__init__.py" else f"{inner}.py"
+
+
+def _starts(
+    cls: type, placement: Path | None, generator: Path | None
+) -> Iterator[tuple[Path, str]]:
+    """Yield the files whose imports a cell needs, each with its package."""
+    yield from ((file, "") for file in (placement, generator) if file is not None)
+    if is_of_user_file(vars(sys.modules[cls.__module__])):
+        yield Path(inspect.getfile(cls)), sys.modules[cls.__module__].__package__ or ""
+
+
+def _is_imported(cls: type) -> bool:
+    """Return whether a class comes from a module that a user's file imports."""
+    of_user = is_of_user_file(vars(sys.modules[cls.__module__]))
+    return of_user and not cls.__module__.startswith(USER_MODULE)
+
+
+def _placement(cell: Cell) -> Path | None:
+    """Return the file of a cell's placement when its path names it."""
+    name = cell.policy_model.placement if isinstance(cell.policy_model, PlacedPolicy) else ""
+    return split_file_spec(name)[0] if is_file_spec(name) else None
+
+
+def _generator(cell: Cell) -> Path | None:
+    """Return the Python file of a cell's workload."""
+    source = cell.workload_source
+    in_code = isinstance(source, WorkloadSource) and source.path is None
+    return source.file if in_code and isinstance(source, WorkloadSource) else None
+
+
+def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, Files]:
+    """Return a cell as it is sent, and the files that belong to it.
+
+    Parameters
+    ----------
+    cell : Cell
+        The run.
+    modules : dict of str to Path
+        Those of its experiment, see :func:`modules_of`.
+    events : bool
+        Whether the event trace is to come back.
+    """
+    model, source, placement = cell.policy_model, cell.workload_source, _placement(cell)
+    policy: tuple[str, type[Policy] | None, dict[str, Any]] | None = None
+    file, cls, parameters = None, type(model), model.parameters()
+    if cls.__module__.startswith(USER_MODULE):
+        file = Path(inspect.getfile(cls))
+        policy = f"{file.name}:{cls.__name__}", None, parameters
+    elif placement is not None:
+        policy = "", cls, parameters
+    if policy is not None:
+        cell = replace(cell, policy_model=None)  # type: ignore[arg-type] # `unpack` puts it back
+    placed = None
+    if placement is not None:
+        chosen = split_file_spec(parameters.pop("placement"))[1]
+        placed = f"{placement.name}:{chosen}" if chosen else placement.name
+    given = source.file if isinstance(source, WorkloadSource) else None
+    if isinstance(source, WorkloadSource) and given is not None:
+        cell = replace(cell, workload_source=source.moved(Path(given.name)))
+    parcel = Parcel(pickle.dumps(cell), policy, placed, tuple(modules), events)
+    return parcel, Files(file, placement, given, list(modules.values()))
+
+
+@contextmanager
+def unpack(parcel: Parcel, contents: Contents, scratch: Path) -> Iterator[Cell]:
+    """Return a cell as it was before it was packed; inside, its modules can be imported.
+
+    Parameters
+    ----------
+    parcel : Parcel
+        What has been sent.
+    contents : Contents
+        The files that belong to it.
+    scratch : Path
+        Directory for the files.
+
+    Raises
+    ------
+    ConfigurationError
+        The files do not run here.
+    """
+    with _importable(scratch, parcel.modules, contents.modules):
+        cell, changes = unpacked(parcel.cell), {}
+        if parcel.placement is not None and contents.placement is not None:
+            name, _, chosen = parcel.placement.partition(":")
+            file = str(_placed(scratch, name, contents.placement))
+            changes["placement"] = f"{file}:{chosen}" if chosen else file
+        if parcel.policy is not None:
+            spec, cls, parameters = parcel.policy
+            parameters = {**parameters, **changes}
+            if contents.policy is not None:
+                name, _, chosen = spec.partition(":")
+                file = str(_placed(scratch, name, contents.policy))
+                model = make_policy(f"{file}:{chosen}", parameters)
+            else:
+                assert cls is not None
+                model = cls(**parameters)
+            cell = replace(cell, policy_model=model)
+        source = cell.workload_source
+        given = source.file if isinstance(source, WorkloadSource) else None
+        if isinstance(source, WorkloadSource) and given is not None and contents.workload:
+            moved = source.moved(_placed(scratch, given.name, contents.workload))
+            cell = replace(cell, workload_source=moved)
+        yield cell
+
+
+class _InUse:
+    """The directory of modules that cells of this process import from, and how many cells do."""
+
+    folder: Path | None = None
+    cells = 0
+
+
+_in_use = _InUse()
+_change = Condition()
+
+
+@contextmanager
+def _importable(scratch: Path, places: Sequence[str], contents: Sequence[bytes]) -> Iterator[None]:
+    """Let modules be imported inside.
+
+    A process has one module of a name. Cells that bring other modules wait until those that use the
+    present ones have ended; what these have imported is forgotten then.
+    """
+    if not places:
+        yield
+        return
+    digest = hashlib.sha256(pickle.dumps((tuple(places), tuple(contents)))).hexdigest()
+    folder = scratch / f"simsched-modules-{digest}"
+    with _change:
+        _change.wait_for(lambda: not _in_use.cells or _in_use.folder == folder)
+        if _in_use.folder != folder:
+            if _in_use.folder is not None:
+                forget_modules(_in_use.folder)
+                _in_use.folder = None
+            for place, content in zip(places, contents, strict=True):
+                path = folder / place
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(path, content)
+            prefer_modules(folder, list(places))
+            _in_use.folder = folder
+        _in_use.cells += 1
+    try:
+        yield
+    finally:
+        with _change:
+            _in_use.cells -= 1
+            _change.notify_all()
+
+
+_placing = Lock()
+
+
+def _placed(scratch: Path, name: str, content: bytes) -> Path:
+    """Return a file with a name and content; it is written once."""
+    path = scratch / f"simsched-{hashlib.sha256(content).hexdigest()}" / name
+    with _placing:
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            write_bytes(path, content)
+    return path
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+
+    def fill(temporary: Path) -> None:
+        temporary.write_bytes(content)
+
+    write_atomically(path, fill)
