@@ -123,7 +123,7 @@ def tasks_frame(run: Run) -> pd.DataFrame:
     if init is not None:
         early = np.array(init.class_names, object)[init.task_class]
         kept = np.where(found.iteration == 0, early[np.minimum(found.task, len(early) - 1)], kept)
-    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    domain = run.machine.thread_domain[run.worker_thread]
     frame = pd.DataFrame(
         {
             "iteration": found.iteration,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
+from simsched.machine.model import CoreGroup, Machine
 from simsched.policy.base import View
 from simsched.workload.builder import adjacency
 from simsched.workload.graph import TaskGraph
@@ -185,14 +185,16 @@ def worker_costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
     graph : TaskGraph
         Tasks with their operations.
     """
-    machine = view.machine
-    group = machine.core_group[machine.thread_core[view.worker_thread]]
-    used, row = np.unique(group, return_inverse=True)
+    groups, row = worker_rows(view)
     ops = view.estimated_ops(graph)
-    kinds = [machine.core_groups[index].kind for index in used]
-    speed = [machine.core_groups[index].ops_per_s for index in used]
-    cost = [ops[graph.kinds.index(k)] / s for k, s in zip(kinds, speed, strict=True)]
-    return row.astype(np.int32), np.array(cost, np.float64)
+    cost = [ops[graph.kinds.index(group.kind)] / group.ops_per_s for group in groups]
+    return row, np.array(cost, np.float64)
+
+
+def worker_rows(view: View) -> tuple[list[CoreGroup], Int32Array]:
+    """Return the groups of cores that have workers, and which of these each worker belongs to."""
+    used, row = np.unique(view.machine.thread_group[view.worker_thread], return_inverse=True)
+    return [view.machine.core_groups[index] for index in used], row.astype(np.int32)
 
 
 def _nodes(
