@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import Run
 from simsched.errors import ConfigurationError
-from simsched.experiment.blame import explained
+from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
 from simsched.trace.exporters._timeline import Activity, timeline
@@ -68,19 +68,7 @@ def simulate_cell(
             "memory; choose some iterations, such as iterations=(1, 3)"
         )
     sink = _SomeIterations(first, last)
-    with explained(cell.policy_model, cell.policy):
-        run = simulate(
-            cell.machine_model,
-            cell.workload_source.build(),
-            cell.policy_model,
-            workers=cell.workers,
-            pinning=cell.pinning,
-            progress_limit_s=cell.progress_limit_s,
-            seed=cell.seed,
-            backend=cell.backend,
-            events=sink,
-        )
-    return replace(run, trace=sink.trace())
+    return replace(repeated_run(cell, sink), trace=sink.trace())
 
 
 def _range(

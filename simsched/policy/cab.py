@@ -55,6 +55,18 @@ def private_level(machine: Machine) -> int:
     return private[-1] if private else 0
 
 
+def root_degree(graph: TaskGraph) -> int:
+    """Return how many children the first task without a parent has, at which the recursion begins.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        A spawn tree.
+    """
+    root = int(np.flatnonzero(graph.parent < 0)[0])
+    return int(graph.child_ptr[root + 1] - graph.child_ptr[root])
+
+
 def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: int) -> int:
     """Return the level of a full tree at which its subtrees fit and are enough for all sockets.
 
@@ -302,9 +314,7 @@ class Cab(PlacedPolicy):
         """Return the cut at the boundary level."""
         level = self.boundary_level
         if level == EQUATION:
-            root = int(np.flatnonzero(graph.parent < 0)[0])
-            degree = int(graph.child_ptr[root + 1] - graph.child_ptr[root])
-            level = boundary_level(degree, n_sockets, data, cache)
+            level = boundary_level(root_degree(graph), n_sockets, data, cache)
         return cut_by_level(graph, level, root_level=self.root_level) if level > 0 else None
 
     def _cut_by_footprint(
