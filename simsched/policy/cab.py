@@ -32,12 +32,12 @@ from simsched.policy.footprint import (
     exact_footprint,
     input_bytes,
     shared_cache_bytes,
-    subtree_sums,
 )
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
 from simsched.policy.spawn_cost import slower_spawns
+from simsched.policy.subgraphs import subtree_sums
 from simsched.workload.graph import TaskGraph, Workload
 
 WORKER, ABOVE, SUBTREE = 0, 1, 2  #: pool groups

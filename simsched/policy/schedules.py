@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simsched.machine.model import CoreGroup, Machine
 from simsched.policy.base import View
-from simsched.workload.builder import adjacency
+from simsched.workload.builder import adjacency, entries
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
@@ -166,8 +166,7 @@ def _bytes_over(graph: TaskGraph, source: Int64Array, target: Int64Array) -> Flo
     np.add.at(read, place, graph.read_bytes[reads].astype(np.float64))
     count = np.diff(graph.access_ptr)[source]
     edge = np.repeat(np.arange(len(source)), count)
-    offset = np.arange(len(edge)) - np.repeat(np.cumsum(count) - count, count)
-    access = graph.access_ptr[source][edge] + offset
+    access = entries(graph.access_ptr, source)
     wanted = target[edge] * n_blocks + graph.access_block[access]
     at = np.searchsorted(keys, wanted)
     known = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted) if len(keys) else 0

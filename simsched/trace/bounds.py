@@ -48,6 +48,7 @@ from simsched.machine.model import CacheLevel, Machine, MemoryNode
 from simsched.policy.division import is_loop
 from simsched.trace.schema import Summary
 from simsched.trace.versions import versions
+from simsched.workload.builder import entries
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
@@ -432,9 +433,7 @@ def _longest_paths(
         if frontier.size < SMALL_FRONTIER:
             frontier = _relax_each(frontier.tolist(), *views)
             continue
-        counts = ptr[frontier + 1] - ptr[frontier]
-        first = np.repeat(ptr[frontier] - np.cumsum(counts) + counts, counts)
-        edges = first + np.arange(len(first))
+        counts, edges = ptr[frontier + 1] - ptr[frontier], entries(ptr, frontier)
         reached = target[edges]
         np.maximum.at(start, reached, np.repeat(start[frontier], counts) + weight[edges])
         np.subtract.at(waiting, reached, 1)

@@ -21,9 +21,9 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
 from simsched.policy.base import PARENT_FIRST, Counters, Update, View, view_before
 from simsched.policy.cab import ABOVE, SUBTREE, Cab, CabState, private_level
-from simsched.policy.footprint import ROOT, UPPER, Tiers, exact_footprint, subtree_sums
+from simsched.policy.footprint import ROOT, UPPER, Tiers, exact_footprint
 from simsched.policy.hws import GLOBAL, Hws
-from simsched.policy.subgraphs import levels
+from simsched.policy.subgraphs import levels, subtree_sums
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
