@@ -13,7 +13,6 @@ from simsched.workload.builder import ranks
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
 Column = NDArray[np.int64] | NDArray[np.int32]
 
 

@@ -23,7 +23,6 @@ from simsched.policy.residency import Residency, plan_residency
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
 MAPPINGS = ("block", "cyclic")
 
 

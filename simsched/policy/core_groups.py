@@ -143,8 +143,3 @@ def _cuts_within(before: FloatArray, limit: float) -> list[int] | None:
         cuts.append(end)
         first = end
     return cuts[:-1]
-
-
-def fluid_bound_s(ops: FloatArray, groups: CoreGroups) -> float:
-    """Return the time that work of so many operations takes if it can be divided at will."""
-    return float(ops.sum()) / float((groups.size * groups.ops_per_s).sum())
