@@ -125,12 +125,9 @@ class Registry(Generic[AnyEntry]):
             Another function has the name; the message says where both are.
         """
         known = self._entries.get(entry.name)
-        if known is not None:
-            places = [place_of(known.function), place_of(entry.function)]
-            if places[0] != places[1]:
-                raise ValueError(
-                    f"{self._what} {entry.name!r}: registered twice, by {' and by '.join(places)}"
-                )
+        check_name(
+            f"{self._what} {entry.name!r}", known.function if known else None, entry.function
+        )
         self._entries[entry.name] = entry
 
     def all(self) -> dict[str, AnyEntry]:
@@ -199,6 +196,29 @@ def import_modules(package: str) -> None:
     for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
         if not module.name.startswith("_"):
             importlib.import_module(f"{package}.{module.name}")
+
+
+def check_name(what: str, known: Callable[..., Any] | None, new: Callable[..., Any]) -> None:
+    """Check that a function may have a name which another one may have already.
+
+    The same function comes a second time when its module is executed again.
+
+    Parameters
+    ----------
+    what : str
+        Kind and name, for the message.
+    known : callable, optional
+        The function that has the name so far.
+    new : callable
+        The function that is to have it.
+
+    Raises
+    ------
+    ValueError
+        They are different ones; the message says where both are.
+    """
+    if known is not None and place_of(known) != place_of(new):
+        raise ValueError(f"{what}: registered twice, by {place_of(known)} and by {place_of(new)}")
 
 
 def place_of(function: Callable[..., Any]) -> str:

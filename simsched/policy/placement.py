@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, ModelError
-from simsched.formats import Entry, Registry
+from simsched.errors import ConfigurationError, ModelError, unknown_name
+from simsched.formats import check_name
 from simsched.machine.model import Machine
 from simsched.policy.base import Placement, Policy, View, param, view_before
 from simsched.policy.subgraphs import preorder
@@ -34,7 +34,7 @@ Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 PlacementRule = Callable[[View], Placement]
 
-_rules: Registry[Entry[PlacementRule]] = Registry("placement")
+_rules: dict[str, PlacementRule] = {}
 
 
 def placement(name: str) -> Callable[[PlacementRule], PlacementRule]:
@@ -47,7 +47,8 @@ def placement(name: str) -> Callable[[PlacementRule], PlacementRule]:
     """
 
     def decorate(rule: PlacementRule) -> PlacementRule:
-        _rules.add(Entry(name, rule))
+        check_name(f"placement {name!r}", _rules.get(name), rule)
+        _rules[name] = rule
         return rule
 
     return decorate
@@ -61,12 +62,16 @@ def placement_rule(name: str) -> PlacementRule:
     ConfigurationError
         For an unknown name.
     """
-    return _rules.find(name).function
+    if name not in _rules:
+        raise ConfigurationError(unknown_name("placement", name, _rules))
+    return _rules[name]
 
 
 def list_placements() -> dict[str, str]:
     """Return the names of all placements with the first line of their documentation, by name."""
-    return _rules.summaries()
+    return {
+        name: (rule.__doc__ or "").strip().split("\n")[0] for name, rule in sorted(_rules.items())
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
