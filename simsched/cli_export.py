@@ -80,8 +80,7 @@ def _means_a_run(to: str | None, target: Path) -> bool:
                 f"--to: {unknown_name('format', to, {*known, *GRAPH_FORMATS})}"
             )
         return to not in GRAPH_FORMATS
-    name = target.name.lower()
-    return any(name.endswith(f.suffixes) for n, f in known.items() if n not in GRAPH_FORMATS)
+    return any(f.has_suffix(target) for n, f in known.items() if n not in GRAPH_FORMATS)
 
 
 def _options(assignments: list[str]) -> dict[str, object]:

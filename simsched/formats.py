@@ -8,10 +8,186 @@ import pkgutil
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from simsched.errors import ConfigurationError, ExtensionError, SimschedError, unknown_name
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Entry(Generic[Function]):
+    """A function that is registered under a name.
+
+    Parameters
+    ----------
+    name : str
+        What users call it.
+    function : callable
+        What it does; the first line of its docstring is its summary.
+    """
+
+    name: str
+    function: Function
+
+    @property
+    def summary(self) -> str:
+        """First line of the function's docstring."""
+        return summary_of(self.function)
+
+
+@dataclass(frozen=True)
+class Format(Entry[Function]):
+    """A file format, by the function that reads or writes it.
+
+    Parameters
+    ----------
+    name : str
+        What users call it.
+    function : callable
+        Reads or writes it; its keyword-only parameters are the options of the format.
+    suffixes : tuple of str
+        Endings of file names in lower case, dots included; several formats may share one.
+    recognises : callable, optional
+        Says from what the registry's reader looks at whether it may have this format.
+    """
+
+    suffixes: tuple[str, ...] = ()
+    recognises: Callable[[Any], bool] | None = None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options that the format accepts."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+    def check_options(self, options: Iterable[str]) -> None:
+        """Check the options that somebody gives.
+
+        Raises
+        ------
+        ConfigurationError
+            The format does not accept one of them.
+        """
+        for option in options:
+            if option not in self.options:
+                what = f"option of format {self.name}"
+                raise ConfigurationError(unknown_name(what, option, self.options))
+
+    def has_suffix(self, path: Path) -> bool:
+        """Return whether a file is called like one of this format."""
+        return path.name.lower().endswith(self.suffixes)
+
+    def fits(self, path: Path, seen: object) -> bool:
+        """Return whether what was seen of a file may have this format.
+
+        Raises
+        ------
+        ExtensionError
+            What recognises the format has raised another exception than simsched's own.
+        """
+        if self.recognises is None:
+            return False
+        with blamed(f"{path}: importer {self.name}", self.recognises):
+            return self.recognises(seen)
+
+
+AnyFormat = TypeVar("AnyFormat", bound=Format[Any])
+AnyEntry = TypeVar("AnyEntry", bound=Entry[Any])
+
+
+class Registry(Generic[AnyEntry]):
+    """Entries by name.
+
+    Parameters
+    ----------
+    what : str
+        What registers them, for messages to developers.
+    package : str, optional
+        Its modules register the entries; they are imported when somebody asks for one.
+    noun : str, optional
+        What users call an entry; as `what` by default.
+    """
+
+    def __init__(self, what: str, package: str | None = None, noun: str | None = None) -> None:
+        self._what, self._package, self._noun = what, package, noun or what
+        self._entries: dict[str, AnyEntry] = {}
+
+    def add(self, entry: AnyEntry) -> None:
+        """Register an entry; the same one comes again when its module is executed again.
+
+        Raises
+        ------
+        ValueError
+            Another function has the name; the message says where both are.
+        """
+        known = self._entries.get(entry.name)
+        check_name(
+            f"{self._what} {entry.name!r}", known.function if known else None, entry.function
+        )
+        self._entries[entry.name] = entry
+
+    def all(self) -> dict[str, AnyEntry]:
+        """Return every entry by name, in alphabetical order."""
+        if self._package is not None:
+            import_modules(self._package)
+        return dict(sorted(self._entries.items()))
+
+    def find(self, name: str) -> AnyEntry:
+        """Return the entry of a name.
+
+        Raises
+        ------
+        ConfigurationError
+            Unknown, the message lists the accepted names and the nearest.
+        """
+        known = self.all()
+        if name not in known:
+            raise ConfigurationError(unknown_name(self._noun, name, known))
+        return known[name]
+
+    def summaries(self) -> dict[str, str]:
+        """Return the summary of every entry by name, in alphabetical order."""
+        return {name: entry.summary for name, entry in self.all().items()}
+
+
+def only_fitting(
+    path: Path,
+    seen: object,
+    candidates: Iterable[AnyFormat],
+    *,
+    accepted: Iterable[str],
+    error: type[SimschedError],
+) -> AnyFormat:
+    """Return the format that fits what was seen of a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file or directory, for messages.
+    seen : object
+        What `recognises` of the candidates takes.
+    candidates : iterable of Format
+        Those that come into question.
+    accepted : iterable of str
+        Formats that can be given explicitly, for the message.
+    error : type
+        What to raise.
+
+    Raises
+    ------
+    SimschedError
+        Of type `error`: none fits, or several do.
+    """
+    fitting = [candidate for candidate in candidates if candidate.fits(path, seen)]
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(candidate.name for candidate in fitting)
+    found = f"contents that fit {names}" if fitting else "contents of no known format"
+    raise error(f"{path}: found {found}; accepted with an explicit format: {', '.join(accepted)}")
 
 
 @cache
@@ -53,25 +229,6 @@ def place_of(function: Callable[..., Any]) -> str:
 def summary_of(function: Callable[..., Any]) -> str:
     """Return the first line of a function's docstring."""
     return (inspect.getdoc(function) or "").partition("\n")[0]
-
-
-def options_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the parameters that a function takes by keyword only."""
-    parameters = inspect.signature(function).parameters.values()
-    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-
-
-def check_options(options: Iterable[str], name: str, accepted: tuple[str, ...]) -> None:
-    """Check the options that somebody gives for a format.
-
-    Raises
-    ------
-    ConfigurationError
-        The format does not accept one of them.
-    """
-    for option in options:
-        if option not in accepted:
-            raise ConfigurationError(unknown_name(f"option of format {name}", option, accepted))
 
 
 @contextmanager

@@ -95,14 +95,13 @@ def compare(
     policy: Policy,
     *,
     workers: int | None = None,
-    pinning: str = "scatter",
     seed: int = 0,
 ) -> Case:
     """Run both backends and compare traces, counters and errors exactly.
 
     Parameters
     ----------
-    machine, workload, policy, workers, pinning, seed
+    machine, workload, policy, workers, seed
         As for :func:`simsched.engine.run.simulate`.
 
     Returns
@@ -121,7 +120,6 @@ def compare(
                     workload,
                     _bounded(policy),
                     workers=workers,
-                    pinning=pinning,
                     seed=seed,
                     backend=backend,
                     events=True,

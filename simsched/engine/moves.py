@@ -13,7 +13,6 @@ from simsched.trace.times import CLOSING, OPENING
 from simsched.workload.graph import Workload
 
 Int64Array = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 _USED = (*OPENING, *CLOSING, EventKind.TASK_READY, EventKind.ITERATION_START)
 _COLUMNS = ("time_ps", "kind", "worker", "task", "iteration")

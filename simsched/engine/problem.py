@@ -269,7 +269,6 @@ def make_problem(
     capacity, curve_ptr, curve = _resources(machine)
     check_capacity(machine, workload, placement)
     granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
-    kinds = list(dict.fromkeys(node.kind for node in machine.nodes))
     return Problem(
         n_smt=n_smt,
         worker_core=worker_core.astype(np.int32),
@@ -282,11 +281,7 @@ def make_problem(
         resource_capacity=capacity,
         curve_ptr=curve_ptr,
         curve=curve,
-        node_capacity_bytes=np.array([node.capacity_bytes for node in machine.nodes], np.int64),
-        node_domain=np.array(
-            [-1 if n.domain is None else n.domain for n in machine.nodes], np.int32
-        ),
-        node_kind=np.array([kinds.index(node.kind) for node in machine.nodes], np.int32),
+        **_nodes(machine),
         **_caches(machine.caches, core_of_worker),
         **_transfers(machine),
         granule_ptr=granule_ptr,
@@ -299,7 +294,6 @@ def make_problem(
         touch_order=np.ascontiguousarray(placement.touch_order, np.int32),
         follows=followed(placement),
         replica=make_replicas(placement),
-        node_rank=node_ranks(machine),
         costs=machine.costs,
         timer_period_ps=round(timer_period_s / PER_PS),
         progress_limit_ps=round(progress_limit_s / PER_PS),
@@ -308,11 +302,23 @@ def make_problem(
         worker_node=np.array(
             [machine.own_node(int(machine.core_domain[core])) for core in core_of_worker], np.int32
         ),
-        node_is_device=np.array([node.kind == "GPU" for node in machine.nodes], np.uint8),
         **_changes(machine, core_of_worker),
         victim_stream=random_stream(seed, "victim"),
         wake_stream=random_stream(seed, "wake"),
     )
+
+
+def _nodes(machine: Machine) -> dict[str, Any]:
+    """Return the fields about memory nodes."""
+    nodes = machine.nodes
+    kinds = list(dict.fromkeys(node.kind for node in nodes))
+    return {
+        "node_capacity_bytes": np.array([node.capacity_bytes for node in nodes], np.int64),
+        "node_domain": np.array([-1 if n.domain is None else n.domain for n in nodes], np.int32),
+        "node_kind": np.array([kinds.index(node.kind) for node in nodes], np.int32),
+        "node_is_device": np.array([node.kind == "GPU" for node in nodes], np.uint8),
+        "node_rank": node_ranks(machine),
+    }
 
 
 def _n_classes(workload: Workload) -> int:

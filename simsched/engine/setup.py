@@ -15,9 +15,8 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.errors import ModelError, PolicyError
 from simsched.machine.model import Machine
-from simsched.policy.base import Placement, Policy, View
+from simsched.policy.base import Placement, Policy, View, view_before
 from simsched.policy.blocks import check_pools
-from simsched.policy.estimates import parse_user_ops
 from simsched.workload.graph import Workload
 
 MAX_PERIOD_S = 1e6  #: of a timer
@@ -71,14 +70,12 @@ def set_up(
     program = timed(machine, workload)
     threads = machine.place_workers(workers, pinning)
     check_processors(machine, program, threads)
-    view = View(
-        machine=replace(machine, changes=()),  # nobody knows beforehand
-        workload=program,
-        worker_thread=threads,
-        worker_domain=machine.core_domain[machine.thread_core[threads]],
+    view = view_before(
+        replace(machine, changes=()),  # nobody knows beforehand
+        program,
+        threads,
+        policy=policy,
         rng=np.random.Generator(random_stream(seed, "policy")),
-        information=policy.information,
-        user_ops=parse_user_ops(policy.user_ops),
     )
     prepared = policy.prepare(view)
     if prepared is not program:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import simulate
+from simsched.engine.run import Run, simulate
 from simsched.engine.setup import rehearse
 from simsched.errors import ModelError, SimschedError
 from simsched.experiment.blame import NO_MEMORY, explained
@@ -76,17 +76,11 @@ def run_cell(
         with explained(policy, cell.policy), _sink(cell, events) as file:
             times = _times(cell, workload, file)
             begin = time.perf_counter()
-            run = simulate(
-                cell.machine_model,
+            run = _simulated(
+                cell,
                 workload,
-                policy,
-                workers=cell.workers,
-                pinning=cell.pinning,
-                progress_limit_s=cell.progress_limit_s,
-                seed=cell.seed,
-                backend=cell.backend,
-                events=file if times is None else times,
-                progress=_throttled(progress, begin) if progress else None,
+                file if times is None else times,
+                _throttled(progress, begin) if progress else None,
             )
     except SimschedError as error:
         raise type(error)(f"{cell.label}: {error}") from error
@@ -107,6 +101,46 @@ def run_cell(
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
     return row
+
+
+def repeated_run(cell: Cell, events: EventSink | bool) -> Run:
+    """Simulate a cell once more for the sake of its events.
+
+    Parameters
+    ----------
+    cell : Cell
+        The run.
+    events : EventSink or bool
+        What takes the events, or True to keep all of them in memory.
+
+    Raises
+    ------
+    SimschedError
+        The run is impossible or stalls.
+    """
+    with explained(cell.policy_model, cell.policy):
+        return _simulated(cell, cell.workload_source.build(), events)
+
+
+def _simulated(
+    cell: Cell,
+    workload: Workload,
+    events: EventSink | bool,
+    progress: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Simulate a cell."""
+    return simulate(
+        cell.machine_model,
+        workload,
+        cell.policy_model,
+        workers=cell.workers,
+        pinning=cell.pinning,
+        progress_limit_s=cell.progress_limit_s,
+        seed=cell.seed,
+        backend=cell.backend,
+        events=events,
+        progress=progress,
+    )
 
 
 def rehearse_cell(cell: Cell, most_tasks: int) -> None:

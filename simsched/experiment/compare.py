@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simsched.engine.run import simulate
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.blame import explained
+from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.overrides import changed
 from simsched.experiment.schema import Experiment, labels
 from simsched.policy.registry import list_policies, parse_policy_spec
 from simsched.specs import split_outside
-from simsched.trace.waterfall import TimeParts, time_parts
+from simsched.trace.waterfall import time_parts
 from simsched.user_code import is_file_spec
 from simsched.yaml_reader import Document, validate_document
 
@@ -240,7 +239,7 @@ def measure_side(cells: Sequence[Cell]) -> Side:
     SimschedError
         A run is impossible or stalls.
     """
-    found = [_parts(cell) for cell in cells]
+    found = [time_parts(repeated_run(cell, events=True)) for cell in cells]
     first, n = cells[0], len(cells)
     names = list(dict.fromkeys(name for parts in found for name in parts.seconds))
     return Side(
@@ -249,20 +248,3 @@ def measure_side(cells: Sequence[Cell]) -> Side:
         sum(parts.makespan_s for parts in found) / n,
         {name: sum(parts.seconds.get(name, 0.0) for parts in found) / n for name in names},
     )
-
-
-def _parts(cell: Cell) -> TimeParts:
-    """Simulate one run with its event trace."""
-    with explained(cell.policy_model, cell.policy):
-        run = simulate(
-            cell.machine_model,
-            cell.workload_source.build(),
-            cell.policy_model,
-            workers=cell.workers,
-            pinning=cell.pinning,
-            progress_limit_s=cell.progress_limit_s,
-            seed=cell.seed,
-            backend=cell.backend,
-            events=True,
-        )
-    return time_parts(run)

@@ -6,7 +6,7 @@ The units are in ``frame.attrs["units"]`` too, by column.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simsched.trace.services import OF_SERVICE
@@ -137,26 +137,7 @@ def iterations_frame(rows: Sequence[Row]) -> pd.DataFrame:
         for the `local` memory of the domains and that of others (`remote`), `<kind>_bytes` and
         `<kind>_bytes_per_s`, and the share of the remote bytes, `remote_percent`.
     """
-    import pandas as pd
-
-    found = []
-    for row, identity in zip(rows, identities(rows), strict=True):
-        first = 0 if row.get("initialisation_s", 0.0) > 0.0 else 1
-        kinds = [
-            key.removeprefix("iteration_").removesuffix("_bytes")
-            for key, value in row.items()
-            if key.startswith("iteration_") and key.endswith("_bytes") and value is not None
-        ]
-        for index, duration in enumerate(row["iteration_s"]):
-            one = identity | {"iteration": first + index, "duration_s": duration}
-            for kind in kinds:
-                moved = row[f"iteration_{kind}_bytes"][index]
-                rate = moved / duration if duration > 0 else 0.0
-                one |= {f"{kind}_bytes": moved, f"{kind}_bytes_per_s": rate}
-            everything = one["local_bytes"] + one["remote_bytes"]
-            one["remote_percent"] = 100.0 * one["remote_bytes"] / max(1, everything)
-            found.append(one)
-    return with_units(pd.DataFrame(found))
+    return _frame_of(rows, _iterations)
 
 
 def workers_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -173,15 +154,7 @@ def workers_frame(rows: Sequence[Row]) -> pd.DataFrame:
         Which run, `worker`, and the time that the worker was `busy_s` in tasks, was taking tasks
         (`acquire_s`) and was `idle_s`.
     """
-    import pandas as pd
-
-    found = []
-    for row, identity in zip(rows, identities(rows), strict=True):
-        columns = (row["worker_busy_s"], row["worker_acquire_s"], row["worker_idle_s"])
-        for worker, (busy, acquire, idle) in enumerate(zip(*columns, strict=True)):
-            times = {"busy_s": busy, "acquire_s": acquire, "idle_s": idle}
-            found.append(identity | {"worker": worker} | times)
-    return with_units(pd.DataFrame(found))
+    return _frame_of(rows, _workers)
 
 
 def jobs_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -199,19 +172,7 @@ def jobs_frame(rows: Sequence[Row]) -> pd.DataFrame:
         `arrival_s`, `maps_end_s`, `end_s`, `response_s` (from the arrival to the end), `maps`, and
         `local_maps`: how many of these ran on a node with a replica of their split.
     """
-    import pandas as pd
-
-    found = []
-    times, counts = ("arrival_s", "maps_end_s", "end_s"), ("maps", "local_maps")
-    for row, identity in zip(rows, identities(rows), strict=True):
-        numbers = row.get("job_iteration") or []
-        for index, number in enumerate(numbers):
-            one = {"iteration": number, "job": index - numbers.index(number)}
-            one |= {name: row[f"job_{name}"][index] for name in ("user", "application", *times)}
-            one["response_s"] = one["end_s"] - one["arrival_s"]
-            one |= {name: row[f"job_{name}"][index] for name in counts}
-            found.append(identity | one)
-    return with_units(pd.DataFrame(found))
+    return _frame_of(rows, _jobs)
 
 
 def services_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -228,11 +189,58 @@ def services_frame(rows: Sequence[Row]) -> pd.DataFrame:
         Which run, `service`, and of its queries that count: `queries`, `mean_latency_s`,
         `p99_latency_s`, `max_latency_s`, `late_queries` and `misses_target`.
     """
+    return _frame_of(rows, _services)
+
+
+def _frame_of(
+    rows: Sequence[Row], parts: Callable[[Row], Iterable[dict[str, Any]]]
+) -> pd.DataFrame:
+    """Return one row per part of every run, after the columns that say which run it is."""
     import pandas as pd
 
-    found = []
-    for row, identity in zip(rows, identities(rows), strict=True):
-        for index, service in enumerate(row.get("service_name") or ()):
-            of_service = {name: row[f"service_{name}"][index] for name in OF_SERVICE}
-            found.append(identity | {"service": service} | of_service)
+    runs = zip(rows, identities(rows), strict=True)
+    found = [identity | one for row, identity in runs for one in parts(row)]
     return with_units(pd.DataFrame(found))
+
+
+def _iterations(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the iterations of a run."""
+    first = 0 if row.get("initialisation_s", 0.0) > 0.0 else 1
+    kinds = [
+        key.removeprefix("iteration_").removesuffix("_bytes")
+        for key, value in row.items()
+        if key.startswith("iteration_") and key.endswith("_bytes") and value is not None
+    ]
+    for index, duration in enumerate(row["iteration_s"]):
+        one = {"iteration": first + index, "duration_s": duration}
+        for kind in kinds:
+            moved = row[f"iteration_{kind}_bytes"][index]
+            rate = moved / duration if duration > 0 else 0.0
+            one |= {f"{kind}_bytes": moved, f"{kind}_bytes_per_s": rate}
+        everything = one["local_bytes"] + one["remote_bytes"]
+        yield one | {"remote_percent": 100.0 * one["remote_bytes"] / max(1, everything)}
+
+
+def _workers(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the workers of a run."""
+    columns = (row["worker_busy_s"], row["worker_acquire_s"], row["worker_idle_s"])
+    for worker, (busy, acquire, idle) in enumerate(zip(*columns, strict=True)):
+        yield {"worker": worker, "busy_s": busy, "acquire_s": acquire, "idle_s": idle}
+
+
+def _jobs(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the MapReduce jobs of a run."""
+    times, counts = ("arrival_s", "maps_end_s", "end_s"), ("maps", "local_maps")
+    numbers = row.get("job_iteration") or []
+    for index, number in enumerate(numbers):
+        one = {"iteration": number, "job": index - numbers.index(number)}
+        one |= {name: row[f"job_{name}"][index] for name in ("user", "application", *times)}
+        one["response_s"] = one["end_s"] - one["arrival_s"]
+        yield one | {name: row[f"job_{name}"][index] for name in counts}
+
+
+def _services(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the latency-critical services of a run."""
+    for index, service in enumerate(row.get("service_name") or ()):
+        of_service = {name: row[f"service_{name}"][index] for name in OF_SERVICE}
+        yield {"service": service} | of_service

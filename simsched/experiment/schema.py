@@ -33,7 +33,6 @@ from simsched.workload.graph_files import graph_file_spec, is_graph_file
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.yaml_reader import FieldError, Section
 
-Scalar = bool | int | float | str | None
 EACH_ONCE = "each value once"
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
 

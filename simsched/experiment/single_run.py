@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import Run
 from simsched.errors import ConfigurationError
-from simsched.experiment.blame import explained
+from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
 from simsched.trace.exporters._classes import TaskNames
@@ -69,19 +69,7 @@ def simulate_cell(
             "memory; choose some iterations, such as iterations=(1, 3)"
         )
     sink = _SomeIterations(first, last)
-    with explained(cell.policy_model, cell.policy):
-        run = simulate(
-            cell.machine_model,
-            cell.workload_source.build(),
-            cell.policy_model,
-            workers=cell.workers,
-            pinning=cell.pinning,
-            progress_limit_s=cell.progress_limit_s,
-            seed=cell.seed,
-            backend=cell.backend,
-            events=sink,
-        )
-    return replace(run, trace=sink.trace())
+    return replace(repeated_run(cell, sink), trace=sink.trace())
 
 
 def _range(
@@ -124,7 +112,7 @@ def tasks_frame(run: Run) -> pd.DataFrame:
     if init is not None:
         early = np.array(init.class_names, object)[init.task_class]
         kept = np.where(found.iteration == 0, early[np.minimum(found.task, len(early) - 1)], kept)
-    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    domain = run.machine.thread_domain[run.worker_thread]
     called = TaskNames(run.workload)
     named = {"task_name": called.of(found.task, found.iteration)} if called.known else {}
     frame = pd.DataFrame(

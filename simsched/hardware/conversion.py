@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from simsched.hardware.outcome import Outcome
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
+from simsched.workload.builder import ranks
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
 Column = NDArray[np.int64] | NDArray[np.int32]
 
 
@@ -143,7 +143,7 @@ def _own_events(
     # A record stands for no event, one, or several: WAKE, ACQUIRE, STEAL.
     n = np.where(begins, 0, 1 + is_wake + is_stolen)
     source = np.repeat(np.arange(len(records)), n)
-    place = np.arange(len(source)) - np.repeat(np.cumsum(n) - n, n) + ~is_wake[source]
+    place = ranks(n) + ~is_wake[source]
     acquires = (kind[source] == RecordKind.ACQUIRE) | is_wake[source]
     event = _EVENT_OF[kind[source]]
     event = np.where(acquires, _ACQUISITION[np.where(acquires, place, 1)], event)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.docstrings import parameter_texts
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import check_name, import_modules
+from simsched.errors import ConfigurationError
+from simsched.formats import Entry, Registry
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Parameter, parameters_of
 
@@ -61,25 +61,23 @@ class Program:
 
 
 @dataclass(frozen=True)
-class ProgramBuilder:
+class ProgramBuilder(Entry[Callable[..., Program]]):
     """A registered program.
 
     Parameters
     ----------
     name : str
         Its name.
-    build : callable
+    function : callable
         Makes the program from keyword arguments.
     small : dict
         Arguments for a run of some milliseconds, for tests.
     """
 
-    name: str
-    build: Callable[..., Program]
     small: Mapping[str, Any] = field(default_factory=dict)
 
 
-_programs: dict[str, ProgramBuilder] = {}
+_programs: Registry[ProgramBuilder] = Registry("program", "simsched.hardware.programs")
 
 
 def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., Program]], Any]:
@@ -99,9 +97,7 @@ def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., P
     """
 
     def register(build: Callable[..., Program]) -> Callable[..., Program]:
-        known = _programs.get(name)
-        check_name(f"program {name!r}", known.build if known else None, build)
-        _programs[name] = ProgramBuilder(name, build, small)
+        _programs.add(ProgramBuilder(name, build, small))
         return build
 
     return register
@@ -109,8 +105,7 @@ def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., P
 
 def program_names() -> list[str]:
     """Return the names of all programs, ascending."""
-    import_modules("simsched.hardware.programs")
-    return sorted(_programs)
+    return list(_programs.all())
 
 
 def make_program(name: str, params: Mapping[str, Any]) -> Program:
@@ -121,11 +116,9 @@ def make_program(name: str, params: Mapping[str, Any]) -> Program:
     ConfigurationError
         The name or an argument is unknown or not accepted.
     """
-    names = program_names()
-    if name not in names:
-        raise ConfigurationError(unknown_name("program", name, names))
+    build = _programs.find(name).function
     try:
-        return _programs[name].build(**params)
+        return build(**params)
     except TypeError as error:
         raise ConfigurationError(f"program {name}: {error}") from error
 
@@ -138,19 +131,14 @@ def program_parameters(name: str) -> dict[str, Parameter]:
     ConfigurationError
         The name is unknown.
     """
-    names = program_names()
-    if name not in names:
-        raise ConfigurationError(unknown_name("program", name, names))
-    return parameters_of(_programs[name].build)
+    return parameters_of(_programs.find(name).function)
 
 
 def program_texts(name: str) -> dict[str, str]:
     """Return what is said about the parameters of a program."""
-    program_names()
-    return parameter_texts(_programs[name].build)
+    return parameter_texts(_programs.find(name).function)
 
 
 def small_params(name: str) -> Mapping[str, Any]:
     """Return arguments for a run of some milliseconds."""
-    program_names()
-    return _programs[name].small
+    return _programs.find(name).small

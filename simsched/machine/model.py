@@ -339,6 +339,16 @@ class Machine:
         return len(self.thread_core)
 
     @property
+    def thread_domain(self) -> IntArray:
+        """NUMA domain of each hardware thread; shape (n_threads,)."""
+        return self.core_domain[self.thread_core]
+
+    @property
+    def thread_group(self) -> IntArray:
+        """Group of the core of each hardware thread, an index into `core_groups`."""
+        return self.core_group[self.thread_core]
+
+    @property
     def n_cores(self) -> int:
         """Number of cores."""
         return len(self.core_group)

@@ -310,38 +310,38 @@ def _paths(
                 origin[path_source_key(domain, node.name, key)] = value.source
             if "os_distance" in found:
                 distances[domain, index] = found["os_distance"].value
-            remote = node.domain is not None and node.domain != domain
-            route = wires.routes.get((node.domain, domain), ()) if node.domain is not None else ()
-            if node.domain is not None:
-                sockets = layout.domain_socket[[node.domain, domain]].tolist()
-                route += wires.between(*sockets)
-            listed = found["links"].value if "links" in found else ()
-            row.append(
-                Path(
-                    latency_ps=found["latency"].value,
-                    core_cap_bytes_per_s=tuple(found["core_cap"].value),
-                    links=wires.crossed_by_all
-                    + (wires.crossed_by_remote if remote else ())
-                    + route
-                    + tuple(wires.listed[name] for name in listed),
-                    node_weight=float(found["node_weight"].value)
-                    if "node_weight" in found
-                    else 1.0,
-                    write_latency_ps=found["write_latency"].value
-                    if "write_latency" in found
-                    else None,
-                    write_core_cap_bytes_per_s=tuple(found["write_core_cap"].value)
-                    if "write_core_cap" in found
-                    else None,
-                    message_loads=()
-                    if node.domain is None
-                    else wires.message_loads(domain, node.domain),
-                )
-            )
+            row.append(_path(found, domain, node, layout, wires))
         rows.append(tuple(row))
     if distances and len(distances) != len(hops) * len(nodes):
         raise FieldError(("paths",), "found os_distance for some paths, accepted: for all or none")
     return tuple(rows), distances, origin
+
+
+def _path(
+    found: dict[str, Sourced[Any]], domain: int, node: MemoryNode, layout: _Layout, wires: Wires
+) -> Path:
+    """Return the path from a domain to a node, of which rules give some values."""
+    links = wires.crossed_by_all
+    loads: tuple[tuple[int, float], ...] = ()
+    if node.domain is not None:
+        if node.domain != domain:
+            links += wires.crossed_by_remote
+        links += wires.routes.get((node.domain, domain), ())
+        links += wires.between(*layout.domain_socket[[node.domain, domain]].tolist())
+        loads = wires.message_loads(domain, node.domain)
+    listed = found["links"].value if "links" in found else ()
+    weight, latency, cap = (
+        found.get(key) for key in ("node_weight", "write_latency", "write_core_cap")
+    )
+    return Path(
+        latency_ps=found["latency"].value,
+        core_cap_bytes_per_s=tuple(found["core_cap"].value),
+        links=links + tuple(wires.listed[name] for name in listed),
+        node_weight=1.0 if weight is None else float(weight.value),
+        write_latency_ps=None if latency is None else latency.value,
+        write_core_cap_bytes_per_s=None if cap is None else tuple(cap.value),
+        message_loads=loads,
+    )
 
 
 def path_source_key(domain: int, node: str, value: str) -> str:

@@ -206,7 +206,7 @@ class Aats(PlacedPolicy):
         """Return an empty history."""
         graph, groups = view.workload.graph, core_groups(view)
         classes = np.unique(graph.task_class[_in_pools(graph)]).astype(np.int32)
-        kinds = view.machine.core_group[view.machine.thread_core[view.worker_thread]]
+        kinds = view.machine.thread_group[view.worker_thread]
         rows = [graph.kinds.index(view.machine.core_groups[kind].kind) for kind in kinds.tolist()]
         return _Memory(
             groups=groups,

@@ -77,8 +77,8 @@ class Layout:
 def lay_out(view: View, graph: TaskGraph) -> Layout:
     """Return what the tasks of a graph are on the view's machine."""
     n, machine = graph.n_tasks, view.machine
-    cores = machine.thread_core[view.worker_thread]
-    kind_of = [machine.core_groups[machine.core_group[core]].kind for core in cores]
+    groups = machine.thread_group[view.worker_thread]
+    kind_of = [machine.core_groups[group].kind for group in groups]
     home = {kind: int(view.worker_domain[kind_of.index(kind)]) for kind in dict.fromkeys(kind_of)}
     runs = {kind: np.isfinite(graph.ops[graph.kinds.index(kind)]) for kind in home}
     domain = np.full(n, -1, np.int32)

@@ -19,6 +19,7 @@ from simsched.policy.accelerator import (
 )
 from simsched.policy.base import Pace, Plan, Pool, Transfer, View, param
 from simsched.policy.registry import register
+from simsched.policy.schedules import worker_rows
 from simsched.workload.graph import TaskGraph
 
 
@@ -151,8 +152,7 @@ def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.fl
     machine = view.machine
     known = view.estimated_ops(graph)
     rate: dict[str, float] = {}
-    for core in machine.thread_core[view.worker_thread]:
-        group = machine.core_groups[machine.core_group[core]]
+    for group in worker_rows(view)[0]:
         rate[group.kind] = max(group.ops_per_s, rate.get(group.kind, 0.0))
     rows = [known[graph.kinds.index(kind)] / speed for kind, speed in rate.items()]
     seconds: NDArray[np.float64] = np.min(rows, axis=0)

@@ -11,7 +11,6 @@ from simsched.policy.subgraphs import levels
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
 
 STRADDLES = -1  #: part of a task whose data belong to several parts
 

@@ -131,11 +131,11 @@ class IdealAllocation(_Static):
     Each task goes to the core that would end it first. That stands for the shortest schedule of
     independent tasks on cores of different speeds, which is NP-hard to find: others may be shorter.
     What none can be shorter than are metrics of every run: `bound_work_s`, ``sum of operations /
-    sum of speeds`` (:func:`~simsched.policy.core_groups.fluid_bound_s`, the case in which theorem
-    5.1 is met with equality), and `bound_s`, which is also at least the longest task on the fastest
-    core. Ties go to the lower worker, but last to the one on which main tasks run: it has to spawn
-    the others. Dependences and accesses to memory are not seen, nor costs of the runtime; the port
-    of the program (`prepare`) spawns the longest tasks first, as for :class:`StaticCuts`.
+    sum of speeds`` (the case in which theorem 5.1 is met with equality), and `bound_s`, which is
+    also at least the longest task on the fastest core. Ties go to the lower worker, but last to the
+    one on which main tasks run: it has to spawn the others. Dependences and accesses to memory are
+    not seen, nor costs of the runtime; the port of the program (`prepare`) spawns the longest tasks
+    first, as for :class:`StaticCuts`.
 
     References
     ----------

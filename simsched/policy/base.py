@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -229,6 +229,41 @@ class View:
             Operations by kind of processor; infinite where a kind cannot run the task.
         """
         return estimate_ops(graph, self.information, self.user_ops)
+
+
+def view_before(
+    machine: Machine,
+    workload: Workload,
+    worker_thread: Int32Array | None = None,
+    *,
+    policy: Policy | None = None,
+    rng: np.random.Generator | None = None,
+) -> View:
+    """Return what a policy may know before a run.
+
+    Parameters
+    ----------
+    machine, workload : Machine, Workload
+        What is to run.
+    worker_thread : ndarray of int32, shape (n_workers,), optional
+        Hardware thread of each worker; by default one worker per hardware thread.
+    policy : Policy, optional
+        Whose information mode and operations of the user hold; by default all is known.
+    rng : numpy.random.Generator, optional
+        The policy's own random stream; by default one of its own.
+    """
+    threads = machine.place_workers() if worker_thread is None else worker_thread
+    view = View(
+        machine,
+        workload,
+        threads,
+        machine.thread_domain[threads],
+        np.random.default_rng(0) if rng is None else rng,
+    )
+    if policy is None:
+        return view
+    user_ops = parse_user_ops(policy.user_ops)
+    return replace(view, information=policy.information, user_ops=user_ops)
 
 
 def param(

@@ -14,6 +14,7 @@ Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 
 LARGEST_PAGE_BYTES, HUGE_PAGE_BYTES = 2**30, 2**21  #: of x86-64
+LARGEST_ROUNDED = 21  #: log2 of the bytes of the largest blocks that are rounded up
 LARGEST_CLASS = 40  #: log2 of the bytes of the largest blocks of a pool
 
 
@@ -160,15 +161,15 @@ def system_pages(
     return PageBalancing(scan_period_s, page_bytes, faults_to_move)
 
 
-def size_classes(block_bytes: Int64Array, smallest: int = 6, largest: int = 21) -> Int32Array:
+def size_classes(block_bytes: Int64Array, smallest: int = 6) -> Int32Array:
     """Return the class of each block: its size rounded up to a power of two.
 
     Parameters
     ----------
     block_bytes : ndarray of int64, shape (n_blocks,)
         Sizes.
-    smallest, largest : int
-        log2 of the bytes of the smallest and largest class. Larger blocks come from the system
+    smallest : int
+        log2 of the bytes of the smallest class. Blocks above `LARGEST_ROUNDED` come from the system
         directly and have no class (-1).
 
     Examples
@@ -176,7 +177,7 @@ def size_classes(block_bytes: Int64Array, smallest: int = 6, largest: int = 21) 
     >>> size_classes(np.array([8, 64, 65, 400_000, 2**21, 2**21 + 1])).tolist()
     [6, 6, 7, 19, 21, -1]
     """
-    powers = np.int64(1) << np.arange(smallest, largest + 1, dtype=np.int64)
+    powers = np.int64(1) << np.arange(smallest, LARGEST_ROUNDED + 1, dtype=np.int64)
     found = np.searchsorted(powers, block_bytes)
     return np.where(found < len(powers), found + smallest, -1).astype(np.int32)
 

@@ -32,12 +32,12 @@ from simsched.policy.footprint import (
     exact_footprint,
     input_bytes,
     shared_cache_bytes,
-    subtree_sums,
 )
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
 from simsched.policy.spawn_cost import slower_spawns
+from simsched.policy.subgraphs import subtree_sums
 from simsched.workload.graph import TaskGraph, Workload
 
 WORKER, ABOVE, SUBTREE = 0, 1, 2  #: pool groups
@@ -53,6 +53,18 @@ def private_level(machine: Machine) -> int:
         if len(np.unique(cache.core_instance)) == machine.n_cores
     ]
     return private[-1] if private else 0
+
+
+def root_degree(graph: TaskGraph) -> int:
+    """Return how many children the first task without a parent has, at which the recursion begins.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        A spawn tree.
+    """
+    root = int(np.flatnonzero(graph.parent < 0)[0])
+    return int(graph.child_ptr[root + 1] - graph.child_ptr[root])
 
 
 def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: int) -> int:
@@ -303,9 +315,7 @@ class Cab(PlacedPolicy):
         """Return the cut at the boundary level."""
         level = self.boundary_level
         if level == EQUATION:
-            root = int(np.flatnonzero(graph.parent < 0)[0])
-            degree = int(graph.child_ptr[root + 1] - graph.child_ptr[root])
-            level = boundary_level(degree, n_sockets, data, cache)
+            level = boundary_level(root_degree(graph), n_sockets, data, cache)
         return cut_by_level(graph, level, root_level=self.root_level) if level > 0 else None
 
     def _cut_by_footprint(

@@ -6,7 +6,7 @@ element (PE), executed first in, first out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simsched.machine.model import Machine
 from simsched.policy.base import AcquireStep, Placement, Plan, Policy, PoolGroup, View, param
 from simsched.policy.charm_moves import COMPUTE, FETCH, MoveCost, MovingWorkload, with_moves
-from simsched.policy.loop import flatten
+from simsched.policy.loop import flatten, flattened
 from simsched.policy.openmp import static_chunks
 from simsched.policy.placement import host_nodes, placement_rule
 from simsched.policy.registry import preset, register
@@ -23,7 +23,6 @@ from simsched.policy.residency import Residency, plan_residency
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
 MAPPINGS = ("block", "cyclic")
 
 
@@ -173,9 +172,7 @@ class CharmNaive(_ChareProgram):
 
     def prepare(self, view: View) -> Workload:
         """Return the program as independent chares."""
-        workload = view.workload
-        init = None if workload.init is None else flatten(workload.init)
-        return replace(workload, graph=flatten(workload.graph), init=init)
+        return flattened(view.workload)
 
     def place(self, view: View, state: Any) -> Placement:
         """Return which blocks are in HBM; the others are where they are first touched in DDR4."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simsched.policy.loop import flatten
 from simsched.policy.residency import Residency
-from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph
+from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph, ranks
 from simsched.workload.graph import FloatArray, TaskGraph, Workload
 
 Int8Array = NDArray[np.int8]
@@ -236,8 +236,7 @@ def _copies(
     """Return accesses that read one block and write another, a chunk at a time."""
     chunks = np.maximum(-(-size // chunk_bytes), 1)
     copy = np.repeat(np.arange(len(task)), chunks)
-    number = np.arange(len(copy)) - np.repeat(np.cumsum(chunks) - chunks, chunks)
-    moved = np.minimum(size[copy] - number * chunk_bytes, chunk_bytes)
+    moved = np.minimum(size[copy] - ranks(chunks) * chunk_bytes, chunk_bytes)
     none = np.zeros_like(moved)
     return (
         np.repeat(task[copy], 2),

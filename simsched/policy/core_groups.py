@@ -50,7 +50,7 @@ class CoreGroups:
 def core_groups(view: View) -> CoreGroups:
     """Return the groups of the workers of a run."""
     machine = view.machine
-    kinds = machine.core_group[machine.thread_core[view.worker_thread]]
+    kinds = machine.thread_group[view.worker_thread]
     speed = np.array([machine.core_groups[kind].ops_per_s for kind in kinds.tolist()])
     found, inverse, count = np.unique(-speed, return_inverse=True, return_counts=True)
     return CoreGroups(inverse.astype(np.int32), count.astype(np.int32), -found)
@@ -143,8 +143,3 @@ def _cuts_within(before: FloatArray, limit: float) -> list[int] | None:
         cuts.append(end)
         first = end
     return cuts[:-1]
-
-
-def fluid_bound_s(ops: FloatArray, groups: CoreGroups) -> float:
-    """Return the time that work of so many operations takes if it can be divided at will."""
-    return float(ops.sum()) / float((groups.size * groups.ops_per_s).sum())

@@ -3,7 +3,7 @@
 The *footprint* of a task is the size of the data involved by its subtree (SOID, or SOSC where it is
 measured as what a shared cache has to hold). It is known exactly (:func:`exact_footprint`),
 estimated while the program is compiled (:func:`estimated_footprint`), or summed up from what
-hardware counters say about every task (:func:`subtree_sums`).
+hardware counters say about every task (:func:`~simsched.policy.subgraphs.subtree_sums`).
 """
 
 from __future__ import annotations
@@ -81,35 +81,6 @@ def exact_footprint(graph: TaskGraph) -> Int64Array:
         np.add.at(found, here[0], here[2])
         carried = (graph.parent[here[0]].astype(np.int64), here[1], here[2])
     return found
-
-
-def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
-    """Return a quantity of each task added up over its subtree.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    own : ndarray of int64, shape (n_tasks,)
-        The quantity of each task itself, such as the bytes that missed its private caches.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_tasks,)
-
-    Notes
-    -----
-    ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
-    times.
-
-    References
-    ----------
-    Q. Chen, M. Guo, Springer 2017, Eq. 3.6. Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, Eq. 2.
-    """
-    total = own.astype(np.int64)
-    for tasks in reversed(levels(graph)[1:]):
-        np.add.at(total, graph.parent[tasks], total[tasks])
-    return total
 
 
 def estimated_footprint(graph: TaskGraph, input_bytes: float) -> FloatArray:

@@ -28,6 +28,7 @@ from simsched.policy.accelerator import (
 )
 from simsched.policy.base import Device, Pace, Plan, View, param
 from simsched.policy.registry import preset, register
+from simsched.policy.schedules import worker_rows
 from simsched.workload.graph import TaskGraph, Workload
 
 MULTIPROCESSORS = 15
@@ -202,10 +203,8 @@ class CoRunningPolicy(PartitionedPolicy):
 
 def ops_per_s(view: View, kind: str) -> float:
     """Return the speed of the fastest processor of a kind; 0 where the machine has none."""
-    machine = view.machine
-    groups = {int(machine.core_group[c]) for c in machine.thread_core[view.worker_thread]}
-    of_kind = [machine.core_groups[group] for group in groups]
-    return max((group.ops_per_s for group in of_kind if group.kind == kind), default=0.0)
+    groups, _ = worker_rows(view)
+    return max((group.ops_per_s for group in groups if group.kind == kind), default=0.0)
 
 
 def switch_time_s(context_bytes: float, multiprocessors: int) -> float:

@@ -26,7 +26,6 @@ from simsched.policy.footprint import (
     exact_footprint,
     input_bytes,
     shared_cache_bytes,
-    subtree_sums,
     task_bytes,
 )
 from simsched.policy.packing import TIES, Tuner, initial_roots, inside
@@ -34,6 +33,7 @@ from simsched.policy.placement import PlacedPolicy
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
 from simsched.policy.spawn_cost import slower_spawns
+from simsched.policy.subgraphs import subtree_sums
 from simsched.workload.graph import TaskGraph, Workload
 
 BoolArray = NDArray[np.bool_]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.subgraphs import levels, preorder, subtree_sizes
-from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph, entries
 from simsched.workload.graph import TaskGraph, Workload
 
 Int64Array = NDArray[np.int64]
@@ -99,11 +99,8 @@ def dependence_levels(graph: TaskGraph) -> Int64Array:
     while len(ready):
         level[ready] = depth
         depth += 1
-        counts = graph.succ_ptr[ready + 1] - graph.succ_ptr[ready]
-        first = np.repeat(graph.succ_ptr[ready] - (np.cumsum(counts) - counts), counts)
-        targets, released = np.unique(
-            graph.succ[first + np.arange(counts.sum())], return_counts=True
-        )
+        successors = graph.succ[entries(graph.succ_ptr, ready)]
+        targets, released = np.unique(successors, return_counts=True)
         waiting[targets] -= released
         ready = targets[waiting[targets] == 0]
     return level

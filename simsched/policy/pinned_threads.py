@@ -11,6 +11,7 @@ from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
 from simsched.policy.blocks import system_pages
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
+from simsched.workload.builder import ranks
 from simsched.workload.graph import TaskGraph
 
 
@@ -47,9 +48,8 @@ class PinnedThreads(PlacedPolicy):
         """Return the assignment; a worker takes only its own tasks."""
         order = np.argsort(graph.task_class, kind="stable")
         counts = np.bincount(graph.task_class, minlength=len(graph.class_names))
-        begin = np.repeat(np.cumsum(counts) - counts, counts)
         worker = np.empty(graph.n_tasks, np.int32)
-        worker[order] = (np.arange(graph.n_tasks) - begin) % view.n_workers
+        worker[order] = ranks(counts) % view.n_workers
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             spawn_order=PARENT_FIRST,

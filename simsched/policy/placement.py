@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from simsched.errors import ConfigurationError, ModelError, unknown_name
 from simsched.formats import check_name
 from simsched.machine.model import Machine
-from simsched.policy.base import Placement, Policy, View, param
+from simsched.policy.base import Placement, Policy, View, param, view_before
 from simsched.policy.subgraphs import preorder
 from simsched.user_code import (
     is_file_spec,
@@ -153,12 +153,9 @@ class PlacedPolicy(Policy):
         ModelError
             It has not; the message names policy and parameter.
         """
-        threads = machine.place_workers(1)
-        domain = machine.core_domain[machine.thread_core[threads]]
         program = Workload("one task", build_graph([0.0]))
-        PlacedPolicy.place(
-            self, View(machine, program, threads, domain, np.random.default_rng(0)), None
-        )
+        view = view_before(machine, program, machine.place_workers(1))
+        PlacedPolicy.place(self, view, None)
 
     def place(self, view: View, state: Any) -> Placement:
         """Return what the chosen placement says.

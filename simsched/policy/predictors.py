@@ -82,15 +82,13 @@ def trained(predictor: str, task_class: str, reading: int = 0) -> Predictor | No
     return train(predictor, samples)
 
 
-def held_out_errors(predictor: str, reading: int = 0) -> dict[str, Predictor]:
+def held_out_errors(predictor: str) -> dict[str, Predictor]:
     """Return the trained predictor, with its errors, of every task class that has a profile.
 
     Parameters
     ----------
     predictor : str
         One of `PREDICTORS`.
-    reading : int
-        As for the workload `accelerator_mix`.
 
     Examples
     --------
@@ -100,7 +98,7 @@ def held_out_errors(predictor: str, reading: int = 0) -> dict[str, Predictor]:
     """
     copies = [f"copy_{way}_{memory}" for way in ("in", "out") for memory in ("pageable", "pinned")]
     classes = [*copies, "library", *(f"{name}.kernel" for name in CRITICAL + BATCH)]
-    models = {name: trained(predictor, name, reading) for name in classes}
+    models = {name: trained(predictor, name, 0) for name in classes}
     return {name: model for name, model in models.items() if model is not None}
 
 

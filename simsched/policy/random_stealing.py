@@ -69,7 +69,7 @@ def main_on_fastest(plan: Plan, view: View, graph: TaskGraph, group: Int32Array)
     cores are equal or of different kinds, or not exactly one task without a parent spawns others.
     """
     main = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
-    kinds = view.machine.core_group[view.machine.thread_core[view.worker_thread]]
+    kinds = view.machine.thread_group[view.worker_thread]
     alike = len({view.machine.core_groups[kind].kind for kind in kinds.tolist()}) == 1
     if not group.any() or not alike or int(main.sum()) != 1:
         return plan

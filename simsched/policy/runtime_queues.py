@@ -33,6 +33,7 @@ from simsched.policy.base import (
     param,
 )
 from simsched.policy.placement import PlacedPolicy, host_nodes
+from simsched.policy.schedules import worker_rows
 from simsched.workload.graph import TaskGraph
 
 #: pools of what workers have been given, may get, and will get, and of what is being pushed;
@@ -172,10 +173,8 @@ class RuntimeState:
 
     def load(self, view: View, graph: TaskGraph) -> None:
         """Take over the graph that is executed next."""
-        groups = view.machine.core_group[view.machine.thread_core[view.worker_thread]]
-        used, row = np.unique(groups, return_inverse=True)
-        kinds = [graph.kinds.index(view.machine.core_groups[group].kind) for group in used]
-        able = np.isfinite(graph.ops[kinds])
+        groups, row = worker_rows(view)
+        able = np.isfinite(graph.ops[[graph.kinds.index(group.kind) for group in groups]])
         lists = able.tolist()
         self.able = [lists[r] for r in row.tolist()]
         self.graph = graph

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
+from simsched.machine.model import CoreGroup, Machine
 from simsched.policy.base import View
-from simsched.workload.builder import adjacency
+from simsched.workload.builder import adjacency, entries
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
@@ -166,8 +166,7 @@ def _bytes_over(graph: TaskGraph, source: Int64Array, target: Int64Array) -> Flo
     np.add.at(read, place, graph.read_bytes[reads].astype(np.float64))
     count = np.diff(graph.access_ptr)[source]
     edge = np.repeat(np.arange(len(source)), count)
-    offset = np.arange(len(edge)) - np.repeat(np.cumsum(count) - count, count)
-    access = graph.access_ptr[source][edge] + offset
+    access = entries(graph.access_ptr, source)
     wanted = target[edge] * n_blocks + graph.access_block[access]
     at = np.searchsorted(keys, wanted)
     known = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted) if len(keys) else 0
@@ -185,14 +184,16 @@ def worker_costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
     graph : TaskGraph
         Tasks with their operations.
     """
-    machine = view.machine
-    group = machine.core_group[machine.thread_core[view.worker_thread]]
-    used, row = np.unique(group, return_inverse=True)
+    groups, row = worker_rows(view)
     ops = view.estimated_ops(graph)
-    kinds = [machine.core_groups[index].kind for index in used]
-    speed = [machine.core_groups[index].ops_per_s for index in used]
-    cost = [ops[graph.kinds.index(k)] / s for k, s in zip(kinds, speed, strict=True)]
-    return row.astype(np.int32), np.array(cost, np.float64)
+    cost = [ops[graph.kinds.index(group.kind)] / group.ops_per_s for group in groups]
+    return row, np.array(cost, np.float64)
+
+
+def worker_rows(view: View) -> tuple[list[CoreGroup], Int32Array]:
+    """Return the groups of cores that have workers, and which of these each worker belongs to."""
+    used, row = np.unique(view.machine.thread_group[view.worker_thread], return_inverse=True)
+    return [view.machine.core_groups[index] for index in used], row.astype(np.int32)
 
 
 def _nodes(

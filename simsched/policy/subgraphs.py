@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.workload.builder import entries
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
@@ -48,21 +49,44 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
     """
     found = [np.flatnonzero(graph.parent < 0)]
     while True:
-        above = found[-1]
-        counts = graph.child_ptr[above + 1] - graph.child_ptr[above]
-        total = int(counts.sum())
-        if total == 0:
+        below = graph.child[entries(graph.child_ptr, found[-1])]
+        if len(below) == 0:
             return found
-        begin = np.repeat(graph.child_ptr[above] - (np.cumsum(counts) - counts), counts)
-        found.append(graph.child[begin + np.arange(total)].astype(np.int64))
+        found.append(below.astype(np.int64))
+
+
+def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
+    """Return a quantity of each task added up over its subtree.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph.
+    own : ndarray of int64, shape (n_tasks,)
+        The quantity of each task itself, such as the bytes that missed its private caches.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_tasks,)
+
+    Notes
+    -----
+    ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
+    times.
+
+    References
+    ----------
+    Q. Chen, M. Guo, Springer 2017, Eq. 3.6. Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, Eq. 2.
+    """
+    total = own.astype(np.int64)
+    for tasks in reversed(levels(graph)[1:]):
+        np.add.at(total, graph.parent[tasks], total[tasks])
+    return total
 
 
 def subtree_sizes(graph: TaskGraph) -> Int64Array:
     """Return the number of tasks in the subtree of each task, itself included; shape (n_tasks,)."""
-    size = np.ones(graph.n_tasks, np.int64)
-    for tasks in reversed(levels(graph)[1:]):
-        np.add.at(size, graph.parent[tasks], size[tasks])
-    return size
+    return subtree_sums(graph, np.ones(graph.n_tasks, np.int64))
 
 
 def preorder(graph: TaskGraph) -> Int64Array:

@@ -177,11 +177,15 @@ def summary_table(reproduction: Reproduction) -> Table:
         table.add_column(Text(name), justify="right")
     for source, found in counted["by_source"].items():
         table.add_row(*map(Text, (source, *_shares(found))))
-    left = sum(item["not_evaluable"] for item in counted["by_source"].values())
-    total = {**counted, "not_evaluable": left, "calibration": counted["calibration"]["evaluable"]}
     table.add_section()
-    table.add_row(*map(Text, ("all", *_shares(total))))
+    table.add_row(*map(Text, ("all", *_shares(_total(counted)))))
     return table
+
+
+def _total(counted: dict[str, Any]) -> dict[str, Any]:
+    """Return the counts of all sources together, as each source has them."""
+    left = sum(item["not_evaluable"] for item in counted["by_source"].values())
+    return {**counted, "not_evaluable": left, "calibration": counted["calibration"]["evaluable"]}
 
 
 def _shares(found: dict[str, Any]) -> list[str]:
@@ -289,9 +293,7 @@ def markdown(reproduction: Reproduction) -> str:
     ]
     for source, found in counted["by_source"].items():
         lines += _md_row(source, *_shares(found))
-    left = sum(item["not_evaluable"] for item in counted["by_source"].values())
-    total = {**counted, "not_evaluable": left, "calibration": counted["calibration"]["evaluable"]}
-    lines += [*_md_row("**all**", *_shares(total)), ""]
+    lines += [*_md_row("**all**", *_shares(_total(counted))), ""]
     for source, verdicts in _by_source(reproduction.all).items():
         lines += [f"## {source}", "", _reference(reproduction, source), ""]
         evaluated = [verdict for verdict in verdicts if verdict.holds is not None]

@@ -18,9 +18,9 @@ from simsched.policy.base import (
     Policy,
     Update,
     View,
+    view_before,
 )
 from simsched.policy.blocks import check_pools
-from simsched.policy.estimates import parse_user_ops
 from simsched.policy.plan_checks import validate_plan
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -79,18 +79,8 @@ def rehearse(
     SimschedError
         When a decision is not allowed.
     """
-    threads = machine.place_workers(workers)
-    domain = machine.core_domain[machine.thread_core[threads]]
     rng = np.random.Generator(random_stream(seed, "policy"))
-    view = View(
-        machine,
-        workload,
-        threads,
-        domain,
-        rng,
-        policy.information,
-        user_ops=parse_user_ops(policy.user_ops),
-    )
+    view = view_before(machine, workload, machine.place_workers(workers), policy=policy, rng=rng)
     program = policy.prepare(view)
     program.validate()
     view = replace(view, workload=program)

@@ -52,6 +52,7 @@ from simsched.policy.division import is_loop
 from simsched.trace.digest import content_digest
 from simsched.trace.schema import Summary
 from simsched.trace.versions import generator_of, versions
+from simsched.workload.builder import entries
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
@@ -458,9 +459,7 @@ def _longest_paths(
         if frontier.size < SMALL_FRONTIER:
             frontier = _relax_each(frontier.tolist(), *views)
             continue
-        counts = ptr[frontier + 1] - ptr[frontier]
-        first = np.repeat(ptr[frontier] - np.cumsum(counts) + counts, counts)
-        edges = first + np.arange(len(first))
+        counts, edges = ptr[frontier + 1] - ptr[frontier], entries(ptr, frontier)
         reached = target[edges]
         np.maximum.at(start, reached, np.repeat(start[frontier], counts) + weight[edges])
         np.subtract.at(waiting, reached, 1)

@@ -8,7 +8,6 @@ them: :func:`simsched.trace.metrics.run_metrics`, :func:`simsched.trace.bounds.l
 
 from __future__ import annotations
 
-import re
 from itertools import chain
 
 COLUMNS: dict[str, dict[str, str]] = {
@@ -187,25 +186,3 @@ COLUMNS: dict[str, dict[str, str]] = {
 def columns() -> dict[str, str]:
     """Return what every column means, in the order of the groups."""
     return dict(chain.from_iterable(group.items() for group in COLUMNS.values()))
-
-
-def describe_column(name: str) -> str | None:
-    """Return what a column means, or None for an unknown one.
-
-    Parameters
-    ----------
-    name : str
-        With the memory kind or cache level of a machine in its place.
-
-    Examples
-    --------
-    >>> describe_column("remote_hbm_bytes")
-    '`remote_bytes` to memory of this kind'
-    """
-    known = columns()
-    if name in known:
-        return known[name]
-    for pattern, text in known.items():
-        if "<" in pattern and re.fullmatch(re.sub("<[a-z]+>", "[a-z0-9]+", pattern), name):
-            return text
-    return None

@@ -70,12 +70,15 @@ class Overlaps(NamedTuple):
         Which range a piece comes from, ascending.
     part : ndarray of int64
         Which part it lies in, ascending for each owner.
+    first : ndarray of int64
+        Its first item.
     items : ndarray of int64
         Number of items in the piece, at least 1.
     """
 
     owner: Int64Array
     part: Int64Array
+    first: Int64Array
     items: Int64Array
 
 
@@ -202,8 +205,27 @@ def overlaps(first: Int64Array, last: Int64Array, bounds: Int64Array) -> Overlap
     counts = np.where(last > first, highest - lowest, 0)
     owner = np.repeat(np.arange(len(first), dtype=np.int64), counts)
     part = lowest[owner] + ranks(counts)
-    items = np.minimum(last[owner], bounds[part + 1]) - np.maximum(first[owner], bounds[part])
-    return Overlaps(owner, part, items)
+    begin = np.maximum(first[owner], bounds[part])
+    return Overlaps(owner, part, begin, np.minimum(last[owner], bounds[part + 1]) - begin)
+
+
+def entries(ptr: Int64Array, rows: NDArray[np.integer]) -> Int64Array:
+    """Return where the lists of some rows stand in an array of all lists, one after the other.
+
+    Parameters
+    ----------
+    ptr : ndarray of int64, shape (n_rows + 1,)
+        List r is in the places ``ptr[r]`` to ``ptr[r + 1] - 1``.
+    rows : ndarray of int
+        Which lists.
+
+    Examples
+    --------
+    >>> entries(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    counts = ptr[rows + 1] - ptr[rows]
+    return np.repeat(ptr[rows], counts) + ranks(counts)
 
 
 def ranks(counts: Int64Array) -> Int64Array:

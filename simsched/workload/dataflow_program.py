@@ -24,6 +24,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simsched.errors import ConfigurationError
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Int64Array, TaskGraph
 from simsched.workload.registry import Bounds
@@ -214,3 +215,40 @@ def group_creation(
     creators = program.tasks("create", int(np.prod(groups)))
     program.create(program.root, creators)
     return creators[group]
+
+
+def create_in_stages(
+    program: DataflowProgram, creators: Int64Array | None, stages: Int64Array, last: Int64Array
+) -> None:
+    """Let creation tasks create the first two stages, and each task the one two stages later.
+
+    Parameters
+    ----------
+    program : DataflowProgram
+        What they belong to.
+    creators : ndarray of int64, shape (n_blocks,), or None
+        As :func:`group_creation` returns them; None changes nothing.
+    stages : ndarray of int64, shape (n_stages, n_blocks)
+        The tasks of each block, one after the other.
+    last : ndarray of int64
+        Tasks that the root creates besides.
+    """
+    if creators is None:
+        return
+    program.create(program.root, last)
+    program.create(np.repeat(creators, 2), stages[:2].T.ravel())
+    program.create(stages[:-2], stages[2:])
+
+
+def check_divisor(workload: str, parameter: str, found: int, of: str, whole: int) -> None:
+    """Check that blocks fill what is divided into them.
+
+    Raises
+    ------
+    ConfigurationError
+        They do not; the message names the workload and both parameters.
+    """
+    if whole % found:
+        raise ConfigurationError(
+            f"workload {workload}: {parameter}: found {found}, accepted a divisor of {of} = {whole}"
+        )

@@ -41,6 +41,8 @@ from simsched.workload.dataflow_program import (
     DataflowProgram,
     Extent,
     Version,
+    check_divisor,
+    create_in_stages,
     group_creation,
 )
 from simsched.workload.graph import Int64Array, Workload
@@ -107,11 +109,8 @@ def stencil_grid(
             raise ConfigurationError(
                 f"workload {name}: size_{axis} and block_{axis}: accepted both or none"
             )
-        if size is not None and block is not None and size % block:
-            raise ConfigurationError(
-                f"workload {name}: block_{axis}: found {block}, accepted a divisor of size_{axis} "
-                f"= {size}"
-            )
+        if size is not None and block is not None:
+            check_divisor(name, f"block_{axis}", block, f"size_{axis}", size)
     if given != sorted(given, reverse=True):
         raise ConfigurationError(f"workload {name}: size_z: accepted only with size_y")
     present = [(size, block) for size, block in zip(sizes, blocks, strict=True) if size and block]
@@ -186,22 +185,11 @@ def grid_sweep(
     final = program.tasks("final", n, copying)
     last = program.tasks("last", 1)
     stages = np.concatenate([first[None], sweep, final[None]])
-    _add_creation(program, creators, stages, last)
+    create_in_stages(program, creators, stages, last)
     program.buffer(stages[:-1], stages[1:], grid.elements * element_bytes)
     for dimension in range(dimensions):
         face = grid.elements // grid.block[dimension] * element_bytes
-        low, high = grid.pairs(dimension)
-        program.buffer(stages[:-2, high], stages[1:-1, low], face)  # lo
-        program.buffer(stages[-2, high], final[high], face)
-        ahead = 0 if in_place else 1
-        begin = 1 if in_place else 0
-        program.buffer(stages[begin : -1 - ahead, low], stages[begin + ahead : -1, high], face)
-        if not in_place:
-            program.buffer(stages[-2, low], final[low], face)
-        if not program.is_private:
-            for mine, other, piece in ((low, high, 0), (high, low, -1)):
-                block = np.broadcast_to(matrix[other, piece], (sweeps, len(mine)))
-                program.look(sweep[:, mine].ravel(), block.ravel(), face)
+        _exchange(program, stages, matrix, grid.pairs(dimension), face, in_place=in_place)
     program.buffer(final, np.broadcast_to(last, (n,)), TOKEN_BYTES)
     if program.is_private:
         program.use(first, matrix, read=True)
@@ -212,16 +200,25 @@ def grid_sweep(
     return Workload(name, program.graph())
 
 
-def _add_creation(
+def _exchange(
     program: DataflowProgram,
-    creators: Int64Array | None,
     stages: Int64Array,
-    last: Int64Array,
+    matrix: Int64Array,
+    pairs: tuple[Int64Array, Int64Array],
+    face: int,
+    *,
+    in_place: bool,
 ) -> None:
-    """Let tasks create the task two stages later; `stages` are initial, sweeps, final."""
-    if creators is None:
-        return
-    program.create(program.root, last)
-    both = np.repeat(creators, 2)
-    program.create(both, stages[:2].T.ravel())
-    program.create(stages[:-2], stages[2:])
+    """Let neighbours along a dimension see each other's sides, from stage to stage."""
+    sweep, (low, high) = stages[1:-1], pairs
+    program.buffer(stages[:-2, high], sweep[:, low], face)  # lo
+    program.buffer(stages[-2, high], stages[-1, high], face)
+    ahead = 0 if in_place else 1
+    begin = 1 if in_place else 0
+    program.buffer(stages[begin : -1 - ahead, low], stages[begin + ahead : -1, high], face)
+    if not in_place:
+        program.buffer(stages[-2, low], stages[-1, low], face)
+    if not program.is_private:
+        for mine, other, piece in ((low, high, 0), (high, low, -1)):
+            block = np.broadcast_to(matrix[other, piece], (len(sweep), len(mine)))
+            program.look(sweep[:, mine].ravel(), block.ravel(), face)

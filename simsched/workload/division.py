@@ -15,11 +15,22 @@ from numpy.typing import NDArray
 from simsched.errors import GraphError
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+
+def make_read_only(columns: DataclassInstance) -> None:
+    """Make the arrays that are fields of an object, and what they are views of, read-only."""
+    for item in fields(columns):
+        value = getattr(columns, item.name)
+        while isinstance(value, np.ndarray):
+            value.flags.writeable = False
+            value = value.base
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +65,7 @@ class Division:
     least_units: FloatArray
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            while isinstance(value, np.ndarray):
-                value.flags.writeable = False
-                value = value.base
+        make_read_only(self)
 
     @property
     def n_parts(self) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simsched.errors import GraphError
 from simsched.workload.applications import Applications
-from simsched.workload.division import Division
+from simsched.workload.division import Division, make_read_only
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -134,11 +134,7 @@ class TaskGraph:
             values = getattr(self, name)
             if isinstance(values, np.ndarray) and not values.any():
                 object.__setattr__(self, name, None)
-        for item in fields(self):
-            value = getattr(self, item.name)
-            while isinstance(value, np.ndarray):
-                value.flags.writeable = False
-                value = value.base
+        make_read_only(self)
 
     def __repr__(self) -> str:
         return f"<TaskGraph: {self.n_tasks} tasks, {self.n_edges} edges, {self.n_blocks} blocks>"

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simsched.workload.graph import FloatArray, Int64Array, Workload
-
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import Int64Array, Workload
 
 NEAR = 8  #: non-zeros are near the diagonal within this part of the matrix's width
 GRAPH500 = (0.57, 0.19, 0.19, 0.05)  #: probabilities of the quadrants of an R-MAT matrix
@@ -94,9 +91,7 @@ class MatrixWorkload(Workload):
     costs: RowCosts = field(default_factory=RowCosts)
 
 
-def rmat_rows(
-    rng: np.random.Generator, scale: int, edge_factor: int, *, quadrants: FloatArray | None = None
-) -> SparseRows:
+def rmat_rows(rng: np.random.Generator, scale: int, edge_factor: int) -> SparseRows:
     """Return the rows of a random matrix with 2^scale rows, as Graph 500 generates its graphs.
 
     Parameters
@@ -107,8 +102,6 @@ def rmat_rows(
         Logarithm of the number of rows.
     edge_factor : int
         Mean number of non-zeros of a row.
-    quadrants : ndarray of float64, shape (4,), optional
-        Probabilities of the quadrants; those of Graph 500 by default.
 
     Notes
     -----
@@ -116,34 +109,29 @@ def rmat_rows(
     afterwards, with the same numbers. Non-zeros that fall together count separately.
     """
     n, count = 2**scale, edge_factor * 2**scale
-    chance = np.asarray(GRAPH500) if quadrants is None else quadrants
     row, column = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for _ in range(scale):
-        quadrant = rng.choice(4, count, p=chance)
+        quadrant = rng.choice(4, count, p=GRAPH500)
         row, column = 2 * row + quadrant // 2, 2 * column + quadrant % 2
     number = rng.permutation(n)
     return _counted(number[row], number[column], n)
 
 
-def band_rows(
-    rng: np.random.Generator, scale: int, edge_factor: int, *, spread: float = 1.0
-) -> SparseRows:
+def band_rows(rng: np.random.Generator, scale: int, edge_factor: int) -> SparseRows:
     """Return the rows of a quasi-diagonal matrix with 2^scale rows.
 
     Parameters
     ----------
     rng, scale, edge_factor
         As for :func:`rmat_rows`.
-    spread : float
-        Standard deviation of the logarithm of the non-zeros of a row.
 
     Notes
     -----
-    Non-zeros of a row are lognormal, their columns normal around the diagonal with a deviation of
-    1/64 of the width, clipped to the matrix.
+    Non-zeros of a row are lognormal, with 1 as the deviation of their logarithm, their columns
+    normal around the diagonal with a deviation of 1/64 of the width, clipped to the matrix.
     """
     n = 2**scale
-    length = rng.lognormal(np.log(edge_factor) - spread**2 / 2, spread, n)
+    length = rng.lognormal(np.log(edge_factor) - 0.5, 1.0, n)
     row = np.repeat(np.arange(n), np.maximum(length.astype(np.int64), 1))
     column = np.clip(row + (rng.standard_normal(len(row)) * n / 64).astype(np.int64), 0, n - 1)
     return _counted(row, column, n)

@@ -298,10 +298,9 @@ def first_touch_tree(
     block.
     """
     leaves = tree.leaves
-    first, last = tree.first[leaves], tree.last[leaves]
-    pieces = overlaps(first, last, bounds)
+    pieces = overlaps(tree.first[leaves], tree.last[leaves], bounds)
     size, held = block_bytes[pieces.part], np.diff(bounds)[pieces.part]
-    begin = np.maximum(first[pieces.owner], bounds[pieces.part]) - bounds[pieces.part]
+    begin = pieces.first - bounds[pieces.part]
     written = size * (begin + pieces.items) // held - size * begin // held
     return build_graph(
         np.where(tree.is_leaf, (tree.last - tree.first) * ops_per_item, 0.0),

@@ -268,11 +268,9 @@ def _accesses(
     """Return the accesses of the leaves: own edges and states, and gathers."""
     tree, bounds = parts.tree, parts.blocks.bounds
     leaves = tree.leaves
-    first, last = tree.first[leaves], tree.last[leaves]
-    own = overlaps(first, last, bounds)
-    begin = np.maximum(first[own.owner], bounds[own.part])
+    own = overlaps(tree.first[leaves], tree.last[leaves], bounds)
     leaf, block, edges = gathers
-    read = edge_bytes * parts.edges(begin, begin + own.items), gather_bytes * edges
+    read = edge_bytes * parts.edges(own.first, own.first + own.items), gather_bytes * edges
     return merge_accesses(
         leaves[np.concatenate((own.owner, leaf))],
         np.concatenate((own.part, block)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def _registries(monkeypatch: pytest.MonkeyPatch) -> None:
     list_workloads()
     trace_importers()
     monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-    monkeypatch.setattr(trace_registry, "_importers", dict(trace_registry._importers))
+    monkeypatch.setattr(trace_registry, "_importers", deepcopy(trace_registry._importers))
 
 
 def test_exceptions_of_generators_and_importers_end_with_exit_code_2(

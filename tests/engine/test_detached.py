@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
 from simsched.errors import GraphError
 from simsched.experiment.fingerprint import content_key
@@ -20,6 +19,7 @@ from simsched.trace.recording import Recording, read_recording, write_recording
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from tests.engine.invariants import trace_violations
 
 US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
 

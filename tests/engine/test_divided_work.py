@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from simsched.engine.conformance import compare
-from simsched.engine.invariants import trace_violations
 from simsched.engine.run import simulate
 from simsched.errors import GraphError, PolicyError
 from simsched.machine.synthetic import make_machine
@@ -22,6 +21,7 @@ from simsched.trace.waterfall import time_parts
 from simsched.workload.division import divided
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
+from tests.engine.invariants import trace_violations
 
 MACHINE = make_machine(domains=1, cores_per_domain=2, ops_per_s=1e9)
 EACH = 1000.0  #: operations, and ns at 1e9 operations per second

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.conformance import compare
-from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
 from simsched.errors import PolicyError, SimschedError
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
@@ -25,6 +24,7 @@ from simsched.trace.times import work_times
 from simsched.trace.waterfall import time_parts
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from tests.engine.invariants import trace_violations
 
 from .instances import RandomPolicy, random_machine, random_workload
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
+from tests.engine.invariants import trace_violations
 
 Columns = dict[str, np.ndarray]
 

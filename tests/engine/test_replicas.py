@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.conformance import compare
-from simsched.engine.invariants import trace_violations
 from simsched.engine.replication import node_ranks
 from simsched.engine.run import Run, simulate
 from simsched.errors import ModelError, PolicyError
@@ -22,6 +21,7 @@ from simsched.policy.base import AcquireStep, Placement, Plan, View
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from tests.engine.invariants import trace_violations
 
 from .instances import RandomPolicy, random_machine, random_workload
 

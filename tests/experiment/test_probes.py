@@ -107,7 +107,7 @@ def test_every_probe_is_documented_and_answers_to_its_keywords() -> None:
     assert len(found) > 10
     for name, summary in found.items():
         assert summary.startswith("Return "), name
-        assert inspect.getdoc(probes._probes[name])
+        assert inspect.getdoc(probes._probes.find(name).function)
 
 
 def test_a_name_is_registered_once() -> None:

@@ -7,7 +7,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from simsched.engine.invariants import execution_violations
 from simsched.engine.run import simulate
 from simsched.hardware import preparation, runtime
 from simsched.hardware.mode import Mode, policy_of
@@ -19,6 +18,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.trace.recording import Recording, read_recording, write_recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind
 from simsched.workload.graph import TaskGraph
+from tests.engine.invariants import execution_violations
 
 from .support import MODES, mode_name, needs_linux, random_program
 

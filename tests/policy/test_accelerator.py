@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.invariants import trace_violations
 from simsched.engine.run import Run, simulate
 from simsched.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
@@ -25,6 +24,7 @@ from simsched.workload.applications import Applications
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
+from tests.engine.invariants import trace_violations
 
 KINDS = ("cpu", "gpu", "copy_in", "copy_out")
 GPU, IN, OUT = 1, 2, 3

@@ -15,9 +15,9 @@ from simsched.policy.footprint import (
     exact_footprint,
     input_bytes,
     shared_cache_bytes,
-    subtree_sums,
     task_bytes,
 )
+from simsched.policy.subgraphs import subtree_sums
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 from simsched.workload.registry import make_workload

@@ -87,6 +87,9 @@ def test_overlaps_are_the_items_counted_one_by_one(
     keys = list(zip(found.owner.tolist(), found.part.tolist(), strict=True))
     assert keys == sorted(expected)
     assert dict(zip(keys, found.items.tolist(), strict=True)) == expected
+    for (owner, part), item in zip(keys, found.first.tolist(), strict=True):
+        a, b = clipped[owner]
+        assert item == next(i for i in range(a, b) if part_of[i] == part)
 
 
 def test_what_is_not_given_is_empty_or_zero() -> None:

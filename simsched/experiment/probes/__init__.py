@@ -17,21 +17,20 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.inputs import machine_named, workload_source
 from simsched.experiment.schema import WorkloadEntry
-from simsched.formats import check_name, import_modules, summary_of
+from simsched.formats import Entry, Registry
 from simsched.machine.model import Machine
 from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
 Function = TypeVar("Function", bound=Callable[..., Answer])
 
-_probes: dict[str, Callable[..., Answer]] = {}
+_probes: Registry[Entry[Callable[..., Answer]]] = Registry("probe", __name__)
 _WORDS = {
     "str": (str, "text"),
     "int": (int, "a whole number"),
@@ -52,27 +51,20 @@ def probe(name: str) -> Callable[[Function], Function]:
     """
 
     def register(function: Function) -> Function:
-        check_name(f"probe {name!r}", _probes.get(name), function)
         for item in inspect.signature(function).parameters.values():
             kind, of = _types(item)
             named = kind in _WORDS and (kind != "list" or of in _WORDS)
             if item.kind is not item.KEYWORD_ONLY or not named:
                 raise ValueError(f"probe {name!r}: parameter {item.name}: accepted keyword-only")
-        _probes[name] = function
+        _probes.add(Entry(name, function))
         return function
 
     return register
 
 
-@cache
-def _import() -> None:
-    import_modules(__name__)
-
-
 def probes() -> dict[str, str]:
     """Return the first line of every probe's documentation by name, sorted."""
-    _import()
-    return {name: summary_of(_probes[name]) for name in sorted(_probes)}
+    return _probes.summaries()
 
 
 def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
@@ -90,10 +82,7 @@ def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
     ConfigurationError
         Unknown probe or argument, an argument of another type, or what the probe raises.
     """
-    _import()
-    if name not in _probes:
-        raise ConfigurationError(unknown_name("probe", name, _probes))
-    function = _probes[name]
+    function = _probes.find(name).function
     parameters = inspect.signature(function).parameters
     given: dict[str, Any] = {}
     for key, value in arguments.items():

@@ -8,7 +8,7 @@ import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.probes import machine_of, probe, workload_of
-from simsched.policy.base import View
+from simsched.policy.base import view_before
 from simsched.policy.camp import speedups
 from simsched.policy.camp import utility_factor as factor_by_equation
 from simsched.policy.core_groups import core_groups, n_candidates, preference
@@ -96,8 +96,6 @@ def speedup_factor(
     names = program.graph.class_names
     if thread not in names:
         raise ConfigurationError(unknown_name("thread", thread, names))
-    places = model.place_workers()
-    domains = model.core_domain[model.thread_core[places]]
-    view = View(model, program, places, domains, np.random.default_rng(0))
+    view = view_before(model, program)
     factor, _ = speedups(view, core_groups(view))
     return float(factor[np.flatnonzero(program.graph.task_class == names.index(thread))[0]])

@@ -69,7 +69,7 @@ def local_output_percent(
     assert run.trace is not None
     graph, events = run.workload.graph, run.trace.events
     producer = find_buffers(graph).producer
-    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    domain = run.machine.thread_domain[run.worker_thread]
     place = np.array([-1 if n.domain is None else n.domain for n in run.machine.nodes])
     home = np.full(graph.n_blocks, -1)
     near = far = 0

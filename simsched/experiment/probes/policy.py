@@ -10,11 +10,10 @@ import numpy as np
 from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.probes import machine_of, number_of, probe, workload_of
 from simsched.policy import Policy, policy_from_spec
-from simsched.policy.base import View
+from simsched.policy.base import View, view_before
 from simsched.policy.bats import Bats, pages_of
-from simsched.policy.cab import Cab
+from simsched.policy.cab import Cab, root_degree
 from simsched.policy.cab import boundary_level as level_by_equation
-from simsched.policy.estimates import parse_user_ops
 from simsched.policy.footprint import cut_by_level, input_bytes, shared_cache_bytes
 from simsched.policy.subgraphs import group_tasks
 
@@ -32,10 +31,8 @@ def boundary_level(
     """Return the level at which CAB cuts a workload's spawn tree on a machine, by its equation."""
     model, graph = machine_of(machine), workload_of(workload, parameters).graph
     domains = np.unique(model.core_domain)
-    root = int(np.flatnonzero(graph.parent < 0)[0])
-    degree = int(graph.child_ptr[root + 1] - graph.child_ptr[root])
     cache = shared_cache_bytes(model, domains)
-    return float(level_by_equation(degree, len(domains), input_bytes(graph), cache))
+    return float(level_by_equation(root_degree(graph), len(domains), input_bytes(graph), cache))
 
 
 @probe("subtrees_at_level")
@@ -105,18 +102,5 @@ def bats_count(
 
 def _view(machine: str, workload: str, parameters: dict[str, Any] | None, policy: Policy) -> View:
     """Return what a policy knows of a run with one worker per hardware thread."""
-    model = machine_of(machine)
-    threads = model.place_workers()
-    domains = model.core_domain[model.thread_core[threads]]
-    rng = np.random.default_rng(0)
-    built = workload_of(workload, parameters)
-    view = View(
-        model,
-        built,
-        threads,
-        domains,
-        rng,
-        policy.information,
-        user_ops=parse_user_ops(policy.user_ops),
-    )
+    view = view_before(machine_of(machine), workload_of(workload, parameters), policy=policy)
     return replace(view, workload=policy.prepare(view))

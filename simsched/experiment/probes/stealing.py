@@ -19,11 +19,11 @@ from simsched.machine import load_machine
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
-from simsched.policy.base import PARENT_FIRST, Counters, Update, View
+from simsched.policy.base import PARENT_FIRST, Counters, Update, View, view_before
 from simsched.policy.cab import ABOVE, SUBTREE, Cab, CabState, private_level
-from simsched.policy.footprint import ROOT, UPPER, Tiers, exact_footprint, subtree_sums
+from simsched.policy.footprint import ROOT, UPPER, Tiers, exact_footprint
 from simsched.policy.hws import GLOBAL, Hws
-from simsched.policy.subgraphs import levels
+from simsched.policy.subgraphs import levels, subtree_sums
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -93,15 +93,13 @@ def global_tasks(*, limit: int, machine: str) -> float:
         The machine.
     """
     model = load_machine(machine)
-    threads = model.place_workers()
     recursion = grow(2 ** (limit + 2), equal_parts(2, 2))
     parent = np.repeat(np.arange(recursion.n_tasks), np.diff(recursion.children.ptr))
     tree = adjacency(
         np.append(0, parent + 1), np.append(1, recursion.children.target + 1), recursion.n_tasks + 1
     )
     workload = _unit(tree, recursion.n_tasks + 1)
-    domain = model.core_domain[model.thread_core[threads]]
-    view = View(model, workload, threads, domain, np.random.default_rng(0))
+    view = view_before(model, workload)
     group_of = Hws(limit=limit, root_level=0).plan(view, None, workload.graph).group_of
     assert group_of is not None
     return float(np.count_nonzero(group_of == GLOBAL))
@@ -166,7 +164,7 @@ def workers_in_subtrees(
         raise ConfigurationError(f"policy {policy}: found no subtrees in {workload}")
     last = run.workload.iterations
     model = load_machine(machine)
-    domain = model.core_domain[model.thread_core[run.worker_thread]]
+    domain = model.thread_domain[run.worker_thread]
     assert run.trace is not None
     events = run.trace.events
     chosen = (events["kind"] == EventKind.TASK_START) & (events["iteration"] == last)
@@ -313,8 +311,7 @@ def _tiers(policy: str, run: Run) -> Tiers | None:
     model = policy_from_spec(policy)
     if not isinstance(model, Cab):
         return None
-    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
-    view = View(run.machine, run.workload, run.worker_thread, domain, np.random.default_rng(0))
+    view = view_before(run.machine, run.workload, run.worker_thread)
     return model.tiers(view, run.workload.graph)
 
 

@@ -11,7 +11,7 @@ from simsched.experiment.probes import probe
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
-from simsched.policy.base import View
+from simsched.policy.base import View, view_before
 from simsched.policy.charm import CharmMoving, map_chares
 from simsched.policy.loop import flatten
 from simsched.workload.graph import Workload
@@ -55,6 +55,4 @@ def admitted_tasks(*, machine: str, workload: str, policy: str, workers: int) ->
 
 def _view(machine: Machine, workload: Workload, workers: int | None = None) -> View:
     """Return what a policy sees before a run."""
-    threads = machine.place_workers(workers)
-    domain = machine.core_domain[machine.thread_core[threads]]
-    return View(machine, workload, threads, domain, np.random.default_rng(0))
+    return view_before(machine, workload, machine.place_workers(workers))

@@ -163,6 +163,11 @@ class _Job:
         """Number of tasks."""
         return 2 * self.maps + self.reduces
 
+    def tasks(self) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Return the map, shuffle and reduce tasks, in this order one after the other."""
+        maps = np.arange(self.maps, dtype=np.int64)
+        return maps, maps + self.maps, np.arange(self.reduces, dtype=np.int64) + 2 * self.maps
+
     @property
     def word_cuts(self) -> Int64Array:
         """Where the words of each reduce task begin, and the size of the vocabulary."""
@@ -243,9 +248,7 @@ def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
 
 def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> TaskGraph:
     """Return the graph of one count."""
-    mapped = np.arange(job.maps, dtype=np.int64)
-    shuffled = mapped + job.maps
-    reduced = np.arange(job.reduces, dtype=np.int64) + 2 * job.maps
+    mapped, shuffled, reduced = job.tasks()
     source = np.concatenate((mapped, np.repeat(shuffled, job.reduces)))
     target = np.concatenate((shuffled, np.tile(reduced, job.maps)))
     ops = np.concatenate(
@@ -267,9 +270,7 @@ def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -
 
 def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> Accesses:
     """Return the accesses of maps, shuffles and reduces."""
-    mapped = np.arange(job.maps, dtype=np.int64)
-    shuffled = mapped + job.maps
-    reduced = np.arange(job.reduces, dtype=np.int64) + 2 * job.maps
+    mapped, shuffled, reduced = job.tasks()
     bytes_of = data.block_bytes
     counters = 4 * job.vocabulary
     found = AccessList()

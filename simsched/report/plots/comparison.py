@@ -46,8 +46,7 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
     for line in lines:
         name = f"{line.workload} on {line.machine}" if len(machines) > 1 else line.workload
         panels.setdefault(name, []).append(line)
-    names = list(dict.fromkeys(line.policy for line in lines))
-    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    colour = _colours(lines)
     columns = min(3, max(1, len(panels)))
     rows = -(-max(1, len(panels)) // columns)
     bars = {name: [_name(line) for line in panel] for name, panel in panels.items()}
@@ -101,6 +100,12 @@ def _bars(
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def _colours(lines: Sequence[Line]) -> dict[str, str]:
+    """Return the colour of each policy."""
+    names = dict.fromkeys(line.policy for line in lines)
+    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+
+
 def _name(line: Line) -> str:
     """Return the label of a bar, in lines that leave room for the bar."""
     swept = ", ".join(f"{key.rpartition('.')[2]}={value}" for key, value in line.sweep.items())
@@ -144,8 +149,7 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
             "result['workload=NAME']"
         )
     axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(lines))
-    names = list(dict.fromkeys(line.policy for line in lines))
-    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    colour = _colours(lines)
     rows = [
         {"machine": line.machine, "workload": line.workload, "policy": line.policy}
         | {f"sweep.{key}": value for key, value in line.sweep.items()}

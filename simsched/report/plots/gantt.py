@@ -163,7 +163,7 @@ def _draw_cells(
 
 def _name_domains(axes: Axes, run: Run, row_of: NDArray[np.int64]) -> list[float]:
     """Name the domains, if there are several; return where one begins below another."""
-    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    domain = run.machine.thread_domain[run.worker_thread]
     changes = np.flatnonzero(np.append(True, domain[1:] != domain[:-1]))
     if len(changes) == 1:
         axes.set_ylabel("worker", fontsize=9)

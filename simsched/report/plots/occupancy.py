@@ -206,7 +206,7 @@ def rows_of(run: Run, most: int) -> tuple[NDArray[np.int64], int]:
     -------
     tuple of ndarray of int64, shape (n_workers,), and int
     """
-    domain = run.machine.core_domain[run.machine.thread_core[run.worker_thread]]
+    domain = run.machine.thread_domain[run.worker_thread]
     share = -(-len(domain) // most)
     starts = np.append(True, domain[1:] != domain[:-1])
     begin = np.maximum.accumulate(np.where(starts, np.arange(len(domain)), 0))

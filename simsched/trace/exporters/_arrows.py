@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.trace.exporters._timeline import Activity, Intervals
+from simsched.errors import ConfigurationError
+from simsched.trace.exporters._timeline import Activity, Intervals, Timeline
 from simsched.trace.recording import Recording
 from simsched.workload.graph import TaskGraph
 
@@ -105,6 +106,50 @@ def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) ->
         ),
         total,
     )
+
+
+def drawn_arrows(
+    exporter: str, recording: Recording, found: Timeline, *, dependences: int, bins: int
+) -> tuple[Arrows, Arrows, list[str]]:
+    """Return the steals and dependences that a picture of a run shows, and what it leaves out.
+
+    Parameters
+    ----------
+    exporter : str
+        Name of the format, for messages.
+    recording : Recording
+        The run.
+    found : Timeline
+        What its workers did.
+    dependences, bins : int
+        Options of the format: the most dependences, and the number of values of a bandwidth.
+
+    Returns
+    -------
+    tuple
+        Steals, dependences, and what is left out, one sentence each.
+
+    Raises
+    ------
+    ConfigurationError
+        An option that is not accepted.
+    """
+    for option, value, least in (("dependences", dependences, 0), ("bins", bins, 1)):
+        if value < least:
+            accepted = f"{least} or more"
+            raise ConfigurationError(f"{exporter}: {option}: found {value}, accepted {accepted}")
+    wanted, total = dependence_arrows(recording, found.intervals, dependences)
+    stolen = steal_arrows(found.intervals, recording.n_workers)
+    n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))
+    remarks = [f"{count} {what}" for what, count in found.set_aside.items()]
+    if len(wanted) < total:
+        remarks.append(f"the first {len(wanted)} of {total} dependences are drawn")
+    if n_steals > len(stolen):
+        remarks.append(
+            f"{n_steals - len(stolen)} steals are not drawn: they are from pools that belong to no "
+            "worker"
+        )
+    return stolen, wanted, remarks
 
 
 def _graph(recording: Recording, iteration: int) -> TaskGraph | None:

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
-from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
+from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._copies import engine_copies
@@ -62,29 +61,19 @@ def export_chrome(
     ConfigurationError
         An option that is not accepted, or the file cannot be written.
     """
-    for option, value, least in (("dependences", dependences, 0), ("bins", bins, 1)):
-        if value < least:
-            raise ConfigurationError(f"chrome: {option}: found {value}, accepted {least} or more")
     found = timeline(recording.trace)
+    stolen, wanted, remarks = drawn_arrows(
+        "chrome", recording, found, dependences=dependences, bins=bins
+    )
     drawn = (found.intervals.end_ps > found.intervals.start_ps) | (
         found.intervals.activity == Activity.TASK
     )
     slices = _Slices(found.intervals.chosen(drawn))
-    wanted, total = dependence_arrows(recording, found.intervals, dependences)
-    stolen = steal_arrows(found.intervals, recording.n_workers)
     flows = [
         _bound(stolen, slices, same_source=False),
         _bound(wanted, slices, same_source=True),
     ]
-    n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))
-    remarks = [f"{count} {what}" for what, count in found.set_aside.items()]
-    if len(wanted) < total:
-        remarks.append(f"the first {len(wanted)} of {total} dependences are drawn")
     for what, count in (
-        (
-            "steals are not drawn: they are from pools that belong to no worker",
-            n_steals - len(stolen),
-        ),
         ("steals are not drawn: the victim did nothing before", len(stolen) - flows[0].count),
         ("dependences are not drawn: a task takes no time", len(wanted) - flows[1].count),
     ):

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
-from simsched.trace.exporters._arrows import Arrows, dependence_arrows, steal_arrows
+from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._copies import engine_copies
@@ -150,21 +149,10 @@ def export_paje(
     ConfigurationError
         An option that is not accepted, or the file cannot be written.
     """
-    for option, value, least in (("dependences", dependences, 0), ("bins", bins, 1)):
-        if value < least:
-            raise ConfigurationError(f"paje: {option}: found {value}, accepted {least} or more")
     found = timeline(recording.trace)
-    wanted, total = dependence_arrows(recording, found.intervals, dependences)
-    stolen = steal_arrows(found.intervals, recording.n_workers)
-    n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))
-    remarks = [f"{count} {what}" for what, count in found.set_aside.items()]
-    if len(wanted) < total:
-        remarks.append(f"the first {len(wanted)} of {total} dependences are drawn")
-    if len(stolen) < n_steals:
-        remarks.append(
-            f"{n_steals - len(stolen)} steals are not drawn: they are from pools that belong to no "
-            "worker"
-        )
+    stolen, wanted, remarks = drawn_arrows(
+        "paje", recording, found, dependences=dependences, bins=bins
+    )
     write_pieces(path, _document(recording, found, (stolen, wanted), bins, remarks))
     return remarks
 

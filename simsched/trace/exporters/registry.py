@@ -7,12 +7,11 @@ found by walking the package, so that a new format is one new file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import check_name, check_options, import_modules, options_of, summary_of
+from simsched.errors import ConfigurationError
+from simsched.formats import Format, Registry
 from simsched.trace.exporters._source import check_recording
 from simsched.trace.recording import Recording
 
@@ -20,41 +19,16 @@ Write = Callable[..., list[str]]
 F = TypeVar("F", bound=Write)
 
 
-@dataclass(frozen=True)
-class Exporter:
-    """A format that can be written.
+Exporter = Format[Write]
 
-    Parameters
-    ----------
-    name : str
-        Name of the format.
-    suffixes : tuple of str
-        Endings of file names in lower case, dots included.
-    write : callable
-        Takes the recording, the path and the format's options by keyword; returns remarks about
-        what the file does not hold, one sentence each.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    write: Write
-
-    @property
-    def summary(self) -> str:
-        """First line of the writer's docstring."""
-        return summary_of(self.write)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options that the format accepts."""
-        return options_of(self.write)
-
-
-_exporters: dict[str, Exporter] = {}
+_exporters: Registry[Exporter] = Registry("exporter", __package__, noun="format")
 
 
 def exporter(name: str, *, suffixes: tuple[str, ...]) -> Callable[[F], F]:
     """Register the decorated function as the writer of a format.
+
+    It takes the recording, the path and the format's options by keyword; it returns remarks about
+    what the file does not hold, one sentence each.
 
     Parameters
     ----------
@@ -75,9 +49,7 @@ def exporter(name: str, *, suffixes: tuple[str, ...]) -> Callable[[F], F]:
     """
 
     def register(write: F) -> F:
-        known = _exporters.get(name)
-        check_name(f"exporter {name!r}", known.write if known else None, write)
-        _exporters[name] = Exporter(name, suffixes, write)
+        _exporters.add(Format(name, write, suffixes))
         return write
 
     return register
@@ -91,8 +63,7 @@ def exporters() -> dict[str, Exporter]:
     dict of str to Exporter
         What `exporter` has registered.
     """
-    import_modules(__package__)
-    return dict(sorted(_exporters.items()))
+    return _exporters.all()
 
 
 def export_recording(
@@ -125,21 +96,20 @@ def export_recording(
         An unknown format or option, a recording that contradicts itself, or a file that cannot be
         written.
     """
-    path, known = Path(path), exporters()
-    if format is not None and format not in known:
-        raise ConfigurationError(unknown_name("format", format, known))
-    chosen = known[format] if format is not None else _by_suffix(path, known)
-    check_options(options, chosen.name, chosen.options)
+    path = Path(path)
+    chosen = _exporters.find(format) if format is not None else _by_suffix(path)
+    chosen.check_options(options)
     check_recording(recording)
-    return chosen.write(recording, path, **options)
+    return chosen.function(recording, path, **options)
 
 
-def _by_suffix(path: Path, known: dict[str, Exporter]) -> Exporter:
+def _by_suffix(path: Path) -> Exporter:
     """Return the exporter whose suffix a file name has."""
-    for item in known.values():
-        if path.name.lower().endswith(item.suffixes):
+    known = exporters().values()
+    for item in known:
+        if item.has_suffix(path):
             return item
-    accepted = ", ".join(suffix for item in known.values() for suffix in item.suffixes)
+    accepted = ", ".join(suffix for item in known for suffix in item.suffixes)
     raise ConfigurationError(
         f"{path}: found the suffix {path.suffix!r}, accepted: a name that ends in {accepted}, "
         "or an explicit format"

@@ -7,20 +7,13 @@ are found by walking the package, so that a new format is one new file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from simsched.bounded import is_there
-from simsched.errors import ConfigurationError, TraceError, unknown_name
-from simsched.formats import (
-    blamed,
-    check_name,
-    check_options,
-    check_returned,
-    import_modules,
-    summary_of,
-)
+from simsched.errors import ConfigurationError, TraceError
+from simsched.formats import Format, Registry, blamed, check_returned, only_fitting
 from simsched.trace.recording import Recording
 from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.registry import Parameter, parameters_of
@@ -30,35 +23,24 @@ F = TypeVar("F", bound=Read)
 
 
 @dataclass(frozen=True)
-class TraceImporter:
+class TraceImporter(Format[Read]):
     """A format of traces that can be read.
 
     Parameters
     ----------
     name : str
         Name of the format.
-    read : callable
+    function : callable
         Takes the path and the format's options by keyword, returns a recording.
-    recognises : callable
+    suffixes : tuple of str
+        None: names tell nothing about the format of a trace.
+    recognises : callable, optional
         Takes the path of a file or directory and says whether it may have this format.
     parameters : dict of str to Parameter
         Its options: the reader's keyword-only parameters, as their annotations describe them.
     """
 
-    name: str
-    read: Read
-    recognises: Callable[[Path], bool]
-    parameters: dict[str, Parameter]
-
-    @property
-    def summary(self) -> str:
-        """First line of the reader's docstring."""
-        return summary_of(self.read)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options that the format accepts."""
-        return tuple(self.parameters)
+    parameters: dict[str, Parameter] = field(default_factory=dict)
 
     def checked(self, options: Mapping[str, object]) -> dict[str, object]:
         """Return options as the reader takes them; text stands for what its annotation says.
@@ -78,7 +60,7 @@ class TraceImporter:
         ConfigurationError
             An option that the format does not have, or a value that it does not accept.
         """
-        check_options(options, self.name, self.options)
+        self.check_options(options)
         found = {}
         for key, value in options.items():
             option = self.parameters[key]
@@ -89,7 +71,7 @@ class TraceImporter:
         return found
 
 
-_importers: dict[str, TraceImporter] = {}
+_importers: Registry[TraceImporter] = Registry("trace importer", __package__, noun="format")
 
 
 def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable[[F], F]:
@@ -116,9 +98,8 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
     """
 
     def register(read: F) -> F:
-        known = _importers.get(name)
-        check_name(f"trace importer {name!r}", known.read if known else None, read)
-        _importers[name] = TraceImporter(name, read, recognises, parameters_of(read))
+        parameters = parameters_of(read)
+        _importers.add(TraceImporter(name, read, (), recognises, parameters))
         return read
 
     return register
@@ -132,8 +113,7 @@ def trace_importers() -> dict[str, TraceImporter]:
     dict of str to TraceImporter
         What `trace_importer` has registered.
     """
-    import_modules(__package__)
-    return dict(sorted(_importers.items()))
+    return _importers.all()
 
 
 def import_recording(
@@ -169,14 +149,11 @@ def import_recording(
     """
     source = Path(path)
     _check_there(source)
-    known = trace_importers()
-    if format is not None and format not in known:
-        raise ConfigurationError(unknown_name("format", format, known))
-    chosen = known[recognise(source) if format is None else format]
+    chosen = _importers.find(recognise(source) if format is None else format)
     given, what = chosen.checked(options), f"{source}: importer {chosen.name}"
-    with blamed(what, chosen.read):
-        recording = chosen.read(source, **given)
-    check_returned(what, chosen.read, recording, Recording)
+    with blamed(what, chosen.function):
+        recording = chosen.function(source, **given)
+    check_returned(what, chosen.function, recording, Recording)
     recording.details.setdefault("format", chosen.name)
     recording.details.setdefault("set_aside", {})
     recording.details.setdefault("warnings", [])
@@ -209,18 +186,8 @@ def recognise(path: Path, others: Sequence[str] = ()) -> str:
     if path.is_file() and is_empty(read_head(path)):
         raise TraceError(f"{path}: found an empty file")
     known = trace_importers()
-    fitting = [name for name, importer in known.items() if _fits(importer, path)]
-    if len(fitting) == 1:
-        return fitting[0]
-    found = f"contents that fit {', '.join(fitting)}" if fitting else "contents of no known format"
-    accepted = ", ".join(sorted([*known, *others]))
-    raise TraceError(f"{path}: found {found}; accepted with an explicit format: {accepted}")
-
-
-def _fits(importer: TraceImporter, path: Path) -> bool:
-    """Return whether an importer says that a path may have its format."""
-    with blamed(f"{path}: importer {importer.name}", importer.recognises):
-        return importer.recognises(path)
+    accepted = sorted([*known, *others])
+    return only_fitting(path, path, known.values(), accepted=accepted, error=TraceError).name
 
 
 def _check_there(path: Path) -> None:

@@ -34,13 +34,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
 from simsched.workload.builder import check_size
 from simsched.workload.dataflow_program import (
     Control,
     DataflowProgram,
     Extent,
     Version,
+    check_divisor,
+    create_in_stages,
     group_creation,
 )
 from simsched.workload.graph import Int64Array, Workload
@@ -91,11 +92,7 @@ def blur_roberts(
         Whether tasks create tasks, or the root creates all.
     """
     for axis, size, block in (("x", size_x, block_x), ("y", size_y, block_y)):
-        if size % block:
-            raise ConfigurationError(
-                f"workload blur_roberts: block_{axis}: found {block}, accepted a divisor of "
-                f"size_{axis} = {size}"
-            )
+        check_divisor("blur_roberts", f"block_{axis}", block, f"size_{axis}", size)
     grid = (size_x // block_x, size_y // block_y)
     n, pixels = grid[0] * grid[1], block_x * block_y
     check_size("blur_roberts", tasks=2 * n, data_bytes=3.0 * size_x * size_y * element_bytes)
@@ -105,10 +102,7 @@ def blur_roberts(
     blur = program.tasks("blur", n, pixels * blur_ops)
     roberts = program.tasks("roberts", n, pixels * roberts_ops)
     last = program.tasks("last", 1)
-    if creators is not None:
-        program.create(program.root, last)
-        both = np.repeat(creators, 2)
-        program.create(both, np.stack([blur, roberts], axis=1).ravel())
+    create_in_stages(program, creators, np.stack([blur, roberts]), last)
     row, column = block_x * element_bytes, block_y * element_bytes
     parts = (
         ((0, 0), pixels * element_bytes),

@@ -33,7 +33,7 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.workload.builder import check_size
+from simsched.workload.builder import check_size, ranks
 from simsched.workload.dataflow_program import Control, DataflowProgram
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
@@ -129,8 +129,7 @@ def cholesky_dataflow(
 def _updates(column: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return tile and step of every update, tile by tile."""
     tile = np.repeat(np.arange(len(column), dtype=np.int64), column)
-    begin = np.cumsum(column) - column
-    return tile, np.arange(len(tile), dtype=np.int64) - begin[tile]
+    return tile, ranks(column)
 
 
 def _tile(row: Int64Array, column: Int64Array) -> Int64Array:

@@ -193,8 +193,7 @@ def _accesses(
     leaves = tree.leaves
     first, last = tree.first[leaves], tree.last[leaves]
     own = overlaps(first, last, bounds)
-    begin = np.maximum(first[own.owner], bounds[own.part])
-    moved = before[begin + own.items] - before[begin]
+    moved = before[own.first + own.items] - before[own.first]
     pivot_read = n_bytes[last - 1] // steps
     scaled = n_bytes[-1:] // steps
     updated = np.concatenate((scaled, moved))

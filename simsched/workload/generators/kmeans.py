@@ -44,9 +44,15 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
 from simsched.workload.builder import check_size
-from simsched.workload.dataflow_program import Control, DataflowProgram, Version, group_creation
+from simsched.workload.dataflow_program import (
+    Control,
+    DataflowProgram,
+    Version,
+    check_divisor,
+    create_in_stages,
+    group_creation,
+)
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
 
@@ -98,11 +104,7 @@ def kmeans(
     control : {"parallel", "sequential"}
         Whether tasks create tasks, or the root creates all.
     """
-    if points % block_points:
-        raise ConfigurationError(
-            f"workload kmeans: block_points: found {block_points}, accepted a divisor of points = "
-            f"{points}"
-        )
+    check_divisor("kmeans", "block_points", block_points, "points", points)
     n = points // block_points
     levels = tree_levels(n, fan)
     check_size("kmeans", tasks=(rounds + 2) * (n + 2 * sum(levels)))
@@ -123,15 +125,9 @@ def kmeans(
     final = program.tasks("final", n, members * copy_ops_per_value if program.is_private else 0.0)
     last = program.tasks("last", 1)
     stages = np.stack([first, *assigns, final])
-    if creators is not None:
-        program.create(program.root, last)
-        program.create(np.repeat(creators, 2), stages[:2].T.ravel())
-        program.create(stages[:-2], stages[2:])
-        for trees in (broadcasts, reductions):
-            for tasks in trees[:2]:
-                program.create(program.root, tasks)
-            for tasks, later in zip(trees, trees[2:], strict=False):
-                program.create(tasks, later)
+    create_in_stages(program, creators, stages, last)
+    for trees in (broadcasts, reductions):
+        tree.create(trees)
     program.buffer(stages[:-1], stages[1:], values * VALUE_BYTES)
     program.buffer(stages[:-1], stages[1:], members * VALUE_BYTES)
     result = (centre_values * VALUE_BYTES, VALUE_BYTES)  # centres, stop flag
@@ -184,6 +180,13 @@ class _Trees:
     def tasks(self, name: str) -> Int64Array:
         """Return the tasks of a new tree."""
         return self._program.tasks(name, sum(self._levels), self._ops)
+
+    def create(self, trees: list[Int64Array]) -> None:
+        """Let the root create the first two trees, and each tree the one after the next."""
+        for tasks in trees[:2]:
+            self._program.create(self._program.root, tasks)
+        for tasks, later in zip(trees, trees[2:], strict=False):
+            self._program.create(tasks, later)
 
     def up(self, leaves: Int64Array, tree: Int64Array, sizes: tuple[int, ...]) -> None:
         """Send buffers of these sizes from the leaves to the top."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+from copy import deepcopy
 from typing import Literal
 
 import pytest
@@ -57,7 +58,7 @@ def test_an_empty_trace_is_called_empty(name, write):
 def given(monkeypatch, tmp_path):
     """A format that keeps the options it gets."""
     trace_importers()
-    monkeypatch.setattr(registry, "_importers", dict(registry._importers))
+    monkeypatch.setattr(registry, "_importers", deepcopy(registry._importers))
     (tmp_path / "t.acme").write_text("acme")
     found = {}
 
