@@ -411,7 +411,18 @@ class Machine:
         return found
 
     def other_caches(self, level: CacheLevel) -> dict[str, int]:
-        """Return the kinds of core that have other caches at a level, with one of these each."""
+        """Return the kinds of core that have other caches at a level than others.
+
+        Parameters
+        ----------
+        level : CacheLevel
+            One of the machine's.
+
+        Returns
+        -------
+        dict of str to int
+            By name of the kind, the number of one of its instances.
+        """
         found: dict[str, int] = {}
         for number in sorted(level.differing):
             core = int(np.flatnonzero(level.core_instance == number)[0])

@@ -140,6 +140,12 @@ static int32_t number_of(const ssk_problem_t *p, int32_t level, int32_t instance
     return instance;
 }
 
+/* How long hits of n_bytes take in an instance. */
+static int64_t hit_ps(const ssk_problem_t *p, int32_t number, int64_t n_bytes)
+{
+    return p->cache_latency_ps[number] + ssk_ceil_ps((double)n_bytes / p->cache_rate[number]);
+}
+
 /* "Victim caches": looks an access up if it reaches the level, then fills it. */
 static int64_t look_up_victim(const ssk_problem_t *p, int32_t level, int32_t instance, list_t *lists, int32_t block, int64_t want,
                               bool is_shared, before_t *before)
@@ -327,14 +333,13 @@ static void test_caches(uint64_t seed)
         for (int32_t level = 0; level < p->n_levels; level++) {
             int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
             int64_t before = want;
-            want = look_up_any(p, level, own, slices_in(p, lists, level, own), block, n_bytes, want, shared[block],
-                               &inner);
+            list_t *here = slices_in(p, lists, level, own);
+            want = look_up_any(p, level, own, here, block, n_bytes, want, shared[block], &inner);
             hit_sum += before - want;
             missing_sum += want;
             group_sum[level] += step % 2 ? want : 0;
             if (before > want) {
-                int32_t i = number_of(p, level, own);
-                int64_t time = p->cache_latency_ps[i] + ssk_ceil_ps((double)(before - want) / p->cache_rate[i]);
+                int64_t time = hit_ps(p, number_of(p, level, own), before - want);
                 expected_wait += ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
                 expected_tail += time - ssk_ceil_ps((double)time * (p->cache_wait[level] * exposure));
             }
