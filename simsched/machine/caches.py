@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.errors import ModelError
+
 
 @dataclass(frozen=True)
 class MemorySideCache:
@@ -101,6 +103,25 @@ class CacheLevel:
     filled_by: str = "misses"
     displacement_bandwidth_bytes_per_s: float = 0.0
     differing: Mapping[int, CacheInstance] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        there = set(self.core_instance.tolist())
+        for number, own in self.differing.items():
+            where = f"cache {self.name}: instance {number}"
+            if number not in there:
+                raise ModelError(f"{where}: found no core that uses it")
+            if len(own.effective_capacities_bytes) != len(self.effective_capacities_bytes):
+                raise ModelError(f"{where}: found another number of slices than that of the level")
+            sizes = (own.capacity_bytes, own.latency_ps, *own.effective_capacities_bytes)
+            if min(sizes) < 0 or not own.bandwidth_bytes_per_s > 0.0:
+                raise ModelError(f"{where}: found a negative size or time, or no bandwidth")
+
+    @property
+    def shared_by(self) -> int:
+        """Most cores that share an instance as the level describes it."""
+        counts = np.bincount(self.core_instance)
+        counts[list(self.differing)] = 0
+        return int(counts.max())
 
     def instance(self, number: int) -> CacheInstance:
         """Return what an instance of the level is like."""

@@ -127,11 +127,11 @@ def _share(level: CacheLevel) -> int:
     return int(np.bincount(level.core_instance).max())
 
 
-def _sizes(machine: Machine, level: CacheLevel, separator: str) -> str:
-    """Return the capacity of a level, and those that kinds of core have instead."""
-    others = [level.differing[number] for number in machine.other_caches(level).values()]
-    sizes = [level.capacity_bytes, *(cache.capacity_bytes for cache in others)]
-    return separator.join(dict.fromkeys(map(format_size, sizes)))
+def _sizes(machine: Machine, level: CacheLevel, domain: int) -> str:
+    """Return the capacities of the instances that the cores of a domain use."""
+    numbers = np.unique(level.core_instance[machine.core_domain == domain]).tolist()
+    sizes = [format_size(level.instance(number).capacity_bytes) for number in numbers]
+    return ", ".join(dict.fromkeys(sizes))
 
 
 def _measure(machine: Machine, domain: int) -> _Block:
@@ -238,7 +238,7 @@ def _draw_domain(
         y -= BAR_HEIGHT
         cache = machine.caches[level]
         _box(axes, left + GAP, y, block.width - 2 * GAP, BAR_HEIGHT, _cache_colour(level), zorder=4)
-        label = f"{cache.name}  {_sizes(machine, cache, ', ')}"
+        label = f"{cache.name}  {_sizes(machine, cache, domain)}"
         middle = (left + block.width / 2, y + BAR_HEIGHT / 2)
         axes.text(*middle, label, ha="center", va="center", size=6.5, zorder=5)
         y -= 0.04

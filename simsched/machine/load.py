@@ -176,6 +176,8 @@ def _read_extended(path: Path, below: tuple[Path, ...]) -> Document:
         data["sources"] = {**base.data["sources"], **document.data["sources"]}
     if "sockets" in document.data and "cores" not in document.data:
         data["cores"] = _used_kinds(data.get("cores"), document.data["sockets"])
+    if "caches" not in document.data:
+        data["caches"] = _caches_of_kinds(data.get("caches", {}), data.get("cores"))
     return Document(path, data, {**kept, **document.places})
 
 
@@ -186,6 +188,21 @@ def _used_kinds(cores: Any, sockets: Any) -> Any:
     named = [group.get("cores") for group in sockets if isinstance(group, dict)]
     used = {kind for kinds in named if isinstance(kinds, dict) for kind in kinds}
     return {kind: value for kind, value in cores.items() if kind in used} or cores
+
+
+def _caches_of_kinds(caches: Any, cores: Any) -> Any:
+    """Return inherited caches without what they have for kinds of cores that are not there."""
+    if not isinstance(caches, dict) or not isinstance(cores, dict):
+        return caches
+    kept = {}
+    for name, level in caches.items():
+        others = level.get("cores") if isinstance(level, dict) else None
+        if isinstance(others, dict):
+            there = {kind: value for kind, value in others.items() if kind in cores}
+            kept[name] = {**level, "cores": there}
+        else:
+            kept[name] = level
+    return kept
 
 
 def _unused_sources(document: Document, file: MachineFile) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import networkx as nx
@@ -95,7 +95,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         links=wires.links,
         paths=paths,
         touch_order=_touch_order(distances, nodes, hops),
-        caches=tuple(_cache(level, cache, layout) for level, cache in file.caches.items()),
+        caches=tuple(_caches(file, layout)),
         costs=_costs(file.costs),
         copies_data=file.data == "copied",
         shares_by_latency=file.copy_shares == "by_latency",
@@ -467,6 +467,27 @@ def _cache_instance(cache: Cache, own: CacheOfCores) -> CacheInstance:
         latency_ps=(own.latency or cache.latency).value,
         effective_capacities_bytes=tuple(effective.value) if effective else (),
     )
+
+
+def _caches(file: schema.MachineFile, layout: _Layout) -> list[CacheLevel]:
+    """Return the levels; a victim cache takes whole instances of the level before."""
+    found = [_cache(name, cache, layout) for name, cache in file.caches.items()]
+    for inner, outer in pairwise(found):
+        whole = dict(zip(inner.core_instance.tolist(), outer.core_instance.tolist(), strict=True))
+        for core, near in enumerate(inner.core_instance.tolist()):
+            if outer.filled_by == "misses" or whole[near] == outer.core_instance[core]:
+                continue
+            kind = layout.groups[layout.core_group[core]]
+            own = file.caches[outer.name].cores.get(kind)
+            at = ("cores", kind) if own is not None and own.shared_by is not None else ()
+            share = np.count_nonzero(outer.core_instance == outer.core_instance[core])
+            together = np.count_nonzero(inner.core_instance == near)
+            raise FieldError(
+                ("caches", outer.name, *at, "shared_by", 0),
+                f"found {share} in a level filled by evictions, accepted: a multiple of the"
+                f" {together} cores that share an instance of the level before",
+            )
+    return found
 
 
 def _cache(name: str, cache: Cache, layout: _Layout) -> CacheLevel:

@@ -400,25 +400,17 @@ class MachineFile(Section):
                 ("caches", passing[1], "transfer_bandwidth"),
                 f"found also in {passing[0]}, accepted: at one level",
             )
-        levels = list(self.caches.items())
-        for position, (name, cache) in enumerate(levels):
+        for position, (name, cache) in enumerate(self.caches.items()):
             for kind in cache.cores:
                 if kind not in self.cores:
                     message = unknown_name("core kind", kind, self.cores)
                     raise FieldError(("caches", name, "cores", kind), message)
-            if not cache.is_victim:
-                continue
-            if position == 0:
+            if cache.cores.keys() == self.cores.keys():
+                message = "found all kinds of core, accepted: all but one, which the level describes"
+                raise FieldError(("caches", name, "cores"), message)
+            if cache.is_victim and position == 0:
                 message = "found evictions in the first level, accepted: misses"
                 raise FieldError(("caches", name, "filled_by", 0), message)
-            for kind in self.cores:
-                inner, share = levels[position - 1][1].shared_by_of(kind), cache.shared_by_of(kind)
-                if share % inner:
-                    raise FieldError(
-                        ("caches", name, "shared_by", 0),
-                        f"found {share} in a level filled by evictions, accepted: a multiple of"
-                        f" the {inner} cores that share an instance of the level before",
-                    )
 
     def _check_timings(self, processors: list[str]) -> None:
         """Refuse timings of unknown processors, and durations of zero."""

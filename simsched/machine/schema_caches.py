@@ -125,11 +125,6 @@ class Cache(Section):
             message = "found without effective_capacities, accepted: both, as in the level"
             raise FieldError(("cores", kind, "capacity"), message)
 
-    def shared_by_of(self, kind: str) -> int:
-        """Return how many cores of a kind share an instance."""
-        own = self.cores.get(kind)
-        return (self.shared_by if own is None or own.shared_by is None else own.shared_by).value
-
     @property
     def is_victim(self) -> bool:
         """Whether the level is filled by evictions."""

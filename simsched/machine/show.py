@@ -178,7 +178,7 @@ def _keys_under(machine: Machine, prefix: str) -> list[str]:
 
 
 def _add_cache(branch: Tree, machine: Machine, level: CacheLevel) -> None:
-    share = int(np.bincount(level.core_instance).max())
+    share = level.shared_by
     instances = int(level.core_instance.max()) + 1
     where = f"caches.{level.name}"
     below = branch.add(Text(f"{level.name}: {_counted(instances, 'instance')}"))

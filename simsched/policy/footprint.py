@@ -139,11 +139,15 @@ def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
     if not machine.caches:
         return 0
     outermost = machine.caches[-1]
-    counts = [
-        len(np.unique(outermost.core_instance[machine.core_domain == domain]))
+    return min(
+        sum(
+            outermost.instance(number).capacity_bytes
+            for number in np.unique(
+                outermost.core_instance[machine.core_domain == domain]
+            ).tolist()
+        )
         for domain in np.unique(domains).tolist()
-    ]
-    return outermost.capacity_bytes * min(counts)
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,8 +48,13 @@ def machine_document(machine: Machine) -> Document:
                 "capacity_bytes": level.capacity_bytes,
                 "bandwidth_bytes_per_s": level.bandwidth_bytes_per_s,
                 "latency_ps": level.latency_ps,
-                "differing": {
-                    kind: asdict(level.differing[number])
+                "effective_capacities_bytes": level.effective_capacities_bytes,
+                "shared_by": level.shared_by,
+                "cores": {
+                    kind: {
+                        **asdict(level.differing[number]),
+                        "shared_by": int(np.count_nonzero(level.core_instance == number)),
+                    }
                     for kind, number in machine.other_caches(level).items()
                 },
             }

@@ -160,7 +160,9 @@ def _cache_sizes(machine: Machine, level: CacheLevel) -> str:
     """Return the capacity of a level, and what kinds of core have instead."""
     others = machine.other_caches(level)
     own = [
-        f"{format_size(level.differing[i].capacity_bytes)} ({kind})" for kind, i in others.items()
+        f"{format_size(level.differing[number].capacity_bytes)} ({kind})"
+        for kind, number in others.items()
+        if level.differing[number].capacity_bytes != level.capacity_bytes
     ]
     return ", ".join([format_size(level.capacity_bytes), *own])
 

@@ -178,8 +178,10 @@ class _Model:
             if rate > 0
         ]
         per_byte = 1 / min(rates) + sum(1 / rate for rate in passing)
-        latency = int(problem.cache_latency_ps.sum()) + 2 * problem.transfer_latency_ps
-        rounding = len(rates) + len(passing)
+        begin = np.cumsum(problem.n_cache_instances) - problem.n_cache_instances
+        slowest_ps = np.maximum.reduceat(problem.cache_latency_ps, begin)  # instance of each level
+        latency = int(slowest_ps.sum()) + 2 * problem.transfer_latency_ps
+        rounding = problem.n_levels + len(passing)
         hit = wanted - segments.memory_bytes
         return np.where(hit > 0, latency + rounding + hit * per_byte, 0.0)
 

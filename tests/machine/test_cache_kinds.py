@@ -106,7 +106,8 @@ def test_what_is_shown_of_them(write: Write) -> None:
     assert "L2: 1 MiB per 4 cores, 40 GB/s, 7 ns (small)" in legend
     level = machine_document(machine)["caches"][1]
     assert level["instances"] == 6
-    assert level["differing"]["small"]["capacity_bytes"] == 1 << 20
+    assert (level["shared_by"], level["cores"]["small"]["shared_by"]) == (1, 4)
+    assert level["cores"]["small"]["capacity_bytes"] == 1 << 20
 
 
 @pytest.mark.parametrize(("columns", "strips"), [(6, [0, 1, 2]), (3, [0]), (2, [0]), (1, [0])])

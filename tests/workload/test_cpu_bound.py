@@ -197,10 +197,10 @@ def test_fft_combines_after_both_halves() -> None:
     graph = make_workload("fft", {"points": 64, "leaf_points": 32}).graph
     assert graph.parent.tolist() == [-1, 0, 0, 0, 3, 3]
     assert graph.succ.tolist() == [3, 3]
-    # Leaves that combine update a half of each block: they read it, then write it.
-    assert graph.access_block.tolist() == [0, 1, 0, 0, 1, 1, 0, 0, 1, 1]
-    assert graph.read_bytes.tolist()[2:] == [256, 0] * 4
-    assert graph.written_bytes.tolist()[2:] == [0, 256] * 4
+    # Leaves that combine update a half of each block: they read both, then write both.
+    assert graph.access_block.tolist() == [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]
+    assert graph.read_bytes.tolist()[2:] == [256, 256, 0, 0] * 2
+    assert graph.written_bytes.tolist()[2:] == [0, 0, 256, 256] * 2
 
 
 @pytest.mark.parametrize("key", ["points", "leaf_points"])

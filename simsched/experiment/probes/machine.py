@@ -91,8 +91,9 @@ def page_bytes(*, machine: str, kind: str) -> float:
 def cache_capacity_bytes(*, machine: str, level: str, total: bool = False) -> float:
     """Return the capacity of one instance of a cache level, or of all of them together."""
     found = _cache(machine_of(machine), level)
-    count = len(np.unique(found.core_instance[found.core_instance >= 0]))
-    return float(found.capacity_bytes * (count if total else 1))
+    numbers = np.unique(found.core_instance).tolist()
+    sizes = [float(found.instance(number).capacity_bytes) for number in numbers]
+    return _one(sizes, "capacity", total)
 
 
 @probe("cache_cores")

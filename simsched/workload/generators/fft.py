@@ -109,10 +109,12 @@ class _Program:
         if 2 * pairs == self.leaf:
             me = self.calls.call(caller, _COMBINE, pairs * self.ops_per_pair)
             moved = pairs * self.point_bytes
-            for begin in (first, first + apart):
-                # Half a block, which one access with both would count as two halves.
-                self.calls.access(me, begin // self.leaf, moved, 0)
-                self.calls.access(me, begin // self.leaf, 0, moved)
+            # Halves of blocks, each of which one access with both would count twice.
+            halves = (first // self.leaf, (first + apart) // self.leaf)
+            for block in halves:
+                self.calls.access(me, block, moved, 0)
+            for block in halves:
+                self.calls.access(me, block, 0, moved)
             return
         me = self.calls.call(caller, _SPREAD)
         self.combine(me, first, pairs // 2, apart)

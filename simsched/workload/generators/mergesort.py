@@ -6,8 +6,8 @@ With N items and L leaves:
   gives 2 L - 1 tasks, with L = 2^k when N = 2^k n and `leaf_items` is n; the irregular tree is
   :func:`~simsched.workload.spawn_tree.unbalanced`.
 * *Blocks.* One per leaf, or per `block_items` items: its items and as much of a second array.
-* *Bytes.* A leaf of n items of e bytes reads and writes ``n e`` bytes: it sorts in its cache. A
-  join of n items reads ``n e`` and writes ``n e`` bytes, from one array to the other, block by
+* *Bytes.* A leaf of n items of e bytes reads ``n e`` bytes, then writes them: it sorts in its
+  cache. A join of n items reads ``n e`` and writes ``n e`` bytes, from one array to the other, block by
   block in the order of items; `write_allocate` reads ``n e`` more.
 * *Operations.* ``ops_per_item`` per comparison, with its moves: ``n log2 n`` comparisons in a leaf
   of n items, at least n, and ``n log2 d`` in the join of a task with n items and d children.
@@ -126,4 +126,13 @@ def _accesses(
     in_join = ~tree.is_leaf[owner]
     read = touched.items * np.where(in_join, join_reads, element_bytes)
     written = touched.items * element_bytes
-    return accesses(owner, touched.part, read, written, tree.n_tasks, in_join=in_join)
+    # Leaves update a part of a block, which one access with both would count twice.
+    copies = np.where(in_join, 1, 2)
+    part, last = np.repeat(touched.part, copies), np.cumsum(copies) - 1
+    reads, writes = np.zeros((2, len(part)), np.int64)
+    reads[last - (copies - 1)] = read
+    writes[last] = written
+    return accesses(
+        np.repeat(owner, copies), part, reads, writes, tree.n_tasks,
+        in_join=np.repeat(in_join, copies),
+    )
