@@ -139,7 +139,9 @@ def _cases(claim: Claim, quantity: Quantity, rows: Rows) -> list[CaseVerdict]:
         numbers = [(s.where, value) for s in quantity.series for value in _values(s, rows)]
     else:
         together = [value for series in quantity.series for value in _values(series, rows)]
-        numbers = [({}, reduce(claim.over, together))]
+        if claim.above is not None:
+            together = [value for value in together if not value <= claim.above]
+        numbers = [({}, reduce(claim.over, together) if together else math.nan)]
     return [
         CaseVerdict(where, {"": [value]}, _fits(claim, value, position))
         for position, (where, value) in enumerate(numbers)

@@ -40,7 +40,9 @@ Comparison = Literal[
 ]
 #: How many of the cases have to agree.
 QUANTIFIERS = ("every", "some", "most")
-#: What makes one number of all cases and needs `along`.
+#: What makes one number of all cases.
+REDUCTIONS = ("mean", "min", "max", "sum", "spread")
+#: What makes one number of a series and needs `along`.
 ALONG_ONLY = ("slope", "argmin", "argmax", "crossing")
 Over = Literal[
     "every", "some", "most", "mean", "min", "max", "sum", "spread",
@@ -201,6 +203,8 @@ class Claim(Term):
         Why it cannot be checked.
     cases : list of mapping
         Further selections that are taken together, each changing what the claim selects.
+    above : float, optional
+        Limit for "on average over those that ...": `over` makes one number of the cases above it.
     terms : dict of str to mapping
         Names in `order` that are no labels of policies.
     value, min, max : float
@@ -227,6 +231,7 @@ class Claim(Term):
     calibrated_on: bool = False
     not_evaluable: Text | None = None
     cases: Annotated[list[Selection], Field(min_length=1)] | None = None
+    above: float | None = None
     terms: dict[str, Term] = Field(default_factory=dict)
     value: Annotated[list[float], BeforeValidator(number_list), Field(min_length=1)] | None = None
     min: float | None = None
@@ -283,6 +288,8 @@ class Claim(Term):
 
     def _check_order(self) -> None:
         """Check the words of an ordering and that its terms are used."""
+        if self.above is not None:
+            raise FieldError(("above",), "found beside order, accepted: only beside a quantity")
         try:
             used = self.names()
         except ValueError as error:
@@ -303,6 +310,9 @@ class Claim(Term):
         """Check that it is clear what is looked at."""
         if self.terms:
             raise FieldError(("terms",), "found without order, accepted: only beside it")
+        if self.above is not None and self.over not in REDUCTIONS:
+            accepted = f"accepted: only beside over: {', '.join(REDUCTIONS)}"
+            raise FieldError(("above",), f"found without one number of the cases, {accepted}")
         if (self.value is not None and len(self.value) > 1) and self.probe is None:
             raise FieldError(("value",), "found a list, accepted: one number")
         if self.equals is not None and self.probe is None:

@@ -106,7 +106,8 @@ def _term_text(term: Term) -> str:
     if term.item is not None:
         parts.append(f"[{term.item}]")
     if term.over not in (None, "every"):
-        parts.append(f"({term.over})")
+        limit = term.above if isinstance(term, Claim) else None
+        parts.append(f"({term.over}{'' if limit is None else f' of those above {limit:g}'})")
     if term.as_:
         parts.append(term.as_.replace("_", " "))
     if term.policy:

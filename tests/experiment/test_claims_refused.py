@@ -85,6 +85,14 @@ from .claim_cases import AT_ONE, EXPERIMENT, SERIES, SIZE, Load
         ({**AT_ONE, "along": SIZE, "policy": "cilk", "trend": "linear"}, "found 1 point along"),
         ({**SERIES, "policy": "cilk", "trend": "linear", "x": [1.0]}, "x: found 1 places for 3"),
         ({**AT_ONE, "policy": "cilk", "over": "slope", "value": 1}, "along: missing"),
+        (
+            {**AT_ONE, "policy": "cilk", "above": 1, "value": 1},
+            "above: found without one number of the cases, accepted: only beside over: mean, min",
+        ),
+        (
+            {**AT_ONE, "above": 1, "order": "cilk < cilk_a"},
+            "above: found beside order, accepted: only beside a quantity",
+        ),
         ({"probe": "cores", "value": 1}, "unknown probe 'cores'"),
         (
             {"probe": "machine_count", "arguments": {"machin": "x"}, "value": 1},

@@ -75,6 +75,8 @@ def test_what_a_claim_is_about() -> None:
     assert what_text(item) == (
         "l2_misses + l3_misses, per tasks, reduction percent, cab, vs cilk/slaw, a/... (4)"
     )
+    some = claim(metric="makespan_s", over="mean", above=1.5, value=1)
+    assert what_text(some) == "makespan_s, (mean of those above 1.5)"
 
 
 def test_tolerances() -> None:
