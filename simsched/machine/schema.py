@@ -406,7 +406,9 @@ class MachineFile(Section):
                     message = unknown_name("core kind", kind, self.cores)
                     raise FieldError(("caches", name, "cores", kind), message)
             if cache.cores.keys() == self.cores.keys():
-                message = "found all kinds of core, accepted: all but one, which the level describes"
+                message = (
+                    "found all kinds of core, accepted: all but one, which the level describes"
+                )
                 raise FieldError(("caches", name, "cores"), message)
             if cache.is_victim and position == 0:
                 message = "found evictions in the first level, accepted: misses"

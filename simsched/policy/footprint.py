@@ -142,9 +142,7 @@ def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
     return min(
         sum(
             outermost.instance(number).capacity_bytes
-            for number in np.unique(
-                outermost.core_instance[machine.core_domain == domain]
-            ).tolist()
+            for number in np.unique(outermost.core_instance[machine.core_domain == domain]).tolist()
         )
         for domain in np.unique(domains).tolist()
     )

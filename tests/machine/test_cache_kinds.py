@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.errors import ConfigurationError, ModelError
 from simsched.machine import load_machine
+from simsched.machine.caches import CacheInstance
 from simsched.machine.draw import _legend, _levels
 from simsched.machine.show import describe_machine
+from simsched.machine.synthetic import make_machine
 from simsched.report.descriptions import machine_document
 
 FILE = """\
@@ -127,6 +129,11 @@ def test_a_cache_is_drawn_under_one_row_or_beside_all(
             "      smal: {",
             "L2.cores.smal: unknown core kind 'smal'; did you mean",
         ),
+        (
+            SMALL,
+            SMALL + "\n      large: {latency: [4 ns, vendor]}",
+            "L2.cores: found all kinds of core, accepted: all but one, which the level describes",
+        ),
         (SMALL, "      small: {}", "L2.cores.small: found nothing, accepted: capacity, bandwidth,"),
         (
             "shared_by: [4, vendor]}",
@@ -169,3 +176,52 @@ def test_what_does_not_fit_is_refused(
     with pytest.raises(ConfigurationError) as caught:
         load_machine(path)
     assert f"caches.{message}" in str(caught.value)
+
+
+def test_a_level_is_shared_by_as_many_as_it_says(write: Write) -> None:
+    machine = load_machine(write(FILE))
+    assert [level.shared_by for level in machine.caches] == [1, 1, 6]
+    text = describe_machine(machine)
+    own = text[text.index("L2: 6 instances") : text.index("of small cores")]
+    assert "shared by 1 core  [vendor]" in own
+
+
+def test_who_extends_a_machine_leaves_out_caches_of_kinds_that_it_has_not(
+    tmp_path: Path, write: Write
+) -> None:
+    write(FILE)
+    path = tmp_path / "large.yaml"
+    sockets = "[{count: [1, vendor], domains: [1, vendor], cores: {large: [6, vendor]}}]"
+    path.write_text(f"extends: hybrid.yaml\nsockets: {sockets}\n", encoding="utf-8")
+    machine = load_machine(path)
+    assert machine.caches[1].differing == {}
+    assert machine.caches[1].core_instance.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_victim_cache_takes_whole_instances_of_the_level_before(write: Write) -> None:
+    # Two large and three small cores: the second instance of L2 would begin inside one of L1.
+    victim = "    shared_by: [4, vendor]\n    filled_by: [evictions, vendor]\n  L3:"
+    by_kind = "    shared_by: [2, vendor]\n    cores: {small: {shared_by: [1, vendor]}}\n  L2:"
+    one = "    shared_by: [1, vendor]\n"
+    text = FILE.replace(f"    cores:\n{SMALL}\n", "").replace(f"{one}  L2:", by_kind)
+    text = text.replace(f"{one}  L3:", victim).replace("small: [4, vendor]", "small: [3, vendor]")
+    text = text.replace("count: [2, vendor], domains: [1", "count: [1, vendor], domains: [4")
+    text = text.replace("shared_by: [6, vendor]", "shared_by: [20, vendor]")
+    with pytest.raises(ConfigurationError) as caught:
+        load_machine(write(text))
+    assert "caches.L2.shared_by[0]: found 4 in a level filled by evictions" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("number", "own"),
+    [
+        (7, CacheInstance(1000, 1e9, 0)),
+        (1, CacheInstance(-1, 1e9, 0)),
+        (1, CacheInstance(1000, 0.0, 0)),
+        (1, CacheInstance(1000, 1e9, 0, (500, 500))),
+    ],
+)
+def test_instances_that_cannot_be_are_refused(number: int, own: CacheInstance) -> None:
+    plain = ("L1", 1000, 1e9, 0, 1, 0.0, 0, 0.0, 1.0, (), 1.0, "misses", 0.0)
+    with pytest.raises(ModelError, match=f"cache L1: instance {number}: found"):
+        make_machine(domains=1, cores_per_domain=2, caches=[(*plain, {number: own})])
