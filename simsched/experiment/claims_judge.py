@@ -231,11 +231,6 @@ def read(reading: Reading, rows: Rows) -> float:
     the same seeds, otherwise means are compared.
     """
     mine = rows[reading.point]
-    if reading.comparison == "iterations_to_amortise":
-        assert reading.base is not None
-        theirs = rows[reading.base]
-        pairs = [(mine[seed], theirs[seed]) for seed in mine if seed in theirs]
-        return float(np.mean([amortised(a["iteration_s"], b["iteration_s"]) for a, b in pairs]))
     own = _by_seed(mine, reading.measure)
     if reading.base is None or reading.base_measure is None:
         return _seeds(list(own.values()), reading.measure.seeds)
@@ -305,32 +300,6 @@ def compare(how: str, value: float, base: float) -> float:
     if not base:
         return math.nan
     return value / base if how == "ratio" else 100.0 * (1.0 - value / base)
-
-
-def amortised(iterations: Sequence[float], base: Sequence[float]) -> float:
-    """Return after how many iterations the total time is no longer than the baseline's.
-
-    Parameters
-    ----------
-    iterations, base : sequence of float
-        Times of the iterations.
-
-    Returns
-    -------
-    float
-        Counted from 1; infinite when it never is.
-
-    Examples
-    --------
-    >>> amortised([3.0, 1.0, 1.0], [2.0, 2.0, 2.0])
-    2.0
-    """
-    behind = 0.0
-    for count, (mine, other) in enumerate(zip(iterations, base, strict=False), 1):
-        behind += mine - other
-        if behind <= 0.0:
-            return float(count)
-    return math.inf
 
 
 def reduce(how: str, values: Sequence[float]) -> float:

@@ -333,9 +333,6 @@ class Planner:
         """Return what is read at a point, with its names checked."""
         study = self.study({"experiment": point.experiment}, loc)
         single, lists = study.single[point.machine], study.lists[point.machine]
-        whole = spec.get("as_") == "iterations_to_amortise"
-        if whole:
-            return Measure(("iteration_s",), seeds=spec.get("seeds") or "mean")
         if not spec.get("metric"):
             self.document.fail((*loc, "metric"), "missing, accepted: a column of the results")
         for key in ("metric", "per"):

@@ -35,9 +35,7 @@ Text = Annotated[str, Field(min_length=1)]
 Names = Annotated[list[Text], BeforeValidator(one_or_more), Field(min_length=1)]
 
 #: How a value and the baseline's become one number.
-Comparison = Literal[
-    "reduction_percent", "speedup_percent", "ratio", "difference", "iterations_to_amortise"
-]
+Comparison = Literal["reduction_percent", "speedup_percent", "ratio", "difference"]
 #: How many of the cases have to agree.
 QUANTIFIERS = ("every", "some", "most")
 #: What makes one number of all cases.

@@ -126,7 +126,7 @@ class Dataflow(Policy):
     *Versions of the program.* `interleaved_static` runs the version of the workload with shared
     arrays, `sequential` the one whose root creates all tasks, if the workload has them. Global
     arrays are interleaved over all nodes in every version. A task does not wait for the creation of
-    its consumers.
+    its consumers, unless the program has an edge for it.
 
     *Page migration.* During initialisation the pages stay where they are interleaved. The study
     scans the whole address space as often as the kernel is willing to; its period is not stated,

@@ -100,6 +100,11 @@ class DataflowProgram:
             self._accesses.append((_INPUT, target, block, size, np.zeros_like(size)))
             self._accesses.append((_OUTPUT, source, block, np.zeros_like(size), size))
 
+    def order(self, earlier: ArrayLike, later: ArrayLike) -> None:
+        """Add one edge per pair of tasks, without a buffer."""
+        both = np.broadcast_arrays(np.asarray(earlier, np.int64), np.asarray(later, np.int64))
+        self._edges.append((both[0].ravel(), both[1].ravel()))
+
     def array(self, count: int, n_bytes: int, pieces: int) -> Int64Array:
         """Return the blocks of a global array.
 

@@ -91,17 +91,6 @@ CASES: list[tuple[str, dict[str, Any], bool]] = [
         False,
     ),
     (
-        "amortised",
-        {
-            **AT_ONE,
-            "policy": "cilk_a",
-            "versus": "cilk",
-            "as": "iterations_to_amortise",
-            "value": 2.0,
-        },
-        True,
-    ),
-    (
         "spread over seeds",
         {**AT_ONE, "policy": "cilk", "seeds": "spread_percent", "value": 1.0},
         True,

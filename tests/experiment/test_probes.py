@@ -89,7 +89,6 @@ def test_data_that_must_be_in_hbm_and_do_not_fit_cannot_run() -> None:
         ("cache_capacity_bytes", {**OPTERON, "level": "L4"}, "unknown cache level 'L4'; did you"),
         ("runtime_cost_s", {**OPTERON, "cost": "spwan"}, "unknown cost 'spwan'"),
         ("workload_count", {"workload": "heat", "what": "task"}, "did you mean 'tasks'"),
-        ("workload_parameter", {"workload": "heat", "name": "row"}, "did you mean 'rows'"),
         ("policy_parameter", {"policy": "bats", "name": "balancr"}, "did you mean 'balancer'"),
         ("cab_subtrees", {**OPTERON, "policy": "cilk", "workload": "heat"}, "found 'cilk'"),
         ("execution_order", {"policy": "cilk", "parents": [3]}, "found [3], accepted: whole"),

@@ -31,6 +31,7 @@ from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.presets import resolve_workload
 
 KIB = 1024
 BIG = 128 * KIB
@@ -499,3 +500,19 @@ def test_pages_stay_during_the_initialisation(policy: str) -> None:
     events = run.trace.events
     moved = events["iteration"][events["kind"] == EventKind.PAGE_MOVE]
     assert set(moved.tolist()) == {1}
+
+
+def test_proxies_of_cholesky_start_when_their_consumer_exists() -> None:
+    """The run-time's rule, which edges of the program keep; without them 21 proxies break it."""
+    workload = resolve_workload("cholesky_8192_opteron64")
+    run = simulate(load_machine("opteron64"), workload, make_policy("dsa_base"), events=True)
+    assert run.trace is not None
+    events, graph = run.trace.events, workload.graph
+    created, started = np.zeros((2, graph.n_tasks), np.int64)
+    spawned, begun = (events["kind"] == kind for kind in (EventKind.SPAWN, EventKind.TASK_START))
+    created[events["arg0"][spawned]] = events["time_ps"][spawned]
+    started[events["task"][begun]] = events["time_ps"][begun]
+    buffers = find_buffers(graph)
+    owned = buffers.is_buffer
+    assert owned.sum() == 16_896 + 1
+    assert (started[buffers.producer[owned]] >= created[buffers.consumer[owned]]).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,8 @@ def test_stencil_dependences_one_by_one(name: str, grid: tuple[int, ...], sweeps
         ("blur_roberts", {"size_x": 64, "size_y": 64, "block_x": 16, "block_y": 16}),
         ("bitonic", {"stages": 4, "block_elements": 64}),
         ("kmeans", {"points": 640, "block_points": 10, "rounds": 3}),
-        ("cholesky_dataflow", {"tiles": 5, "tile_size": 8}),
+        # With parallel control there are edges without buffers, tested below.
+        ("cholesky_dataflow", {"tiles": 5, "tile_size": 8, "control": "sequential"}),
     ],
 )
 def test_private_buffers_have_one_producer_and_one_consumer(
@@ -213,7 +215,9 @@ def test_sequential_control_creates_everything_from_the_root() -> None:
         assert "create" not in graph.class_names
         assert graph.child.tolist() == list(range(1, graph.n_tasks))
         assert counts(graph) == counts(parallel) - Counter({"create": 10**6})
-        assert graph.n_edges == parallel.n_edges
+        # Nobody waits for consumers that the root has created; else 91 + 728 proxies do, W = 16.
+        waiting = 819 if name == "cholesky_dataflow" else 0
+        assert graph.n_edges == parallel.n_edges - waiting
 
 
 def test_shared_versions_keep_tasks_and_edges() -> None:
@@ -333,9 +337,117 @@ def test_cholesky_has_the_published_counts() -> None:
     found = counts(graph)
     kernels = [found[name] for name in ("potrf", "trsm", "syrk", "gemm")]
     assert kernels == [32, 496, 496, 4960]
-    assert sorted(set(graph.block_bytes.tolist())) == [4, 65_536, 524_288]
-    critical = depths(graph)[of_class(graph, "final")].max()
-    assert critical == 1 + 31 * 5 + 1 + 1  # init, (potrf proxy trsm proxy syrk)*, potrf, proxy
+    # One proxy per task and tile that it reads: 496 trsm, 496 syrk, twice 4960 gemm.
+    assert (found["proxy"], found["final"], found["create"]) == (10_912, 528, 32)
+    assert Counter(graph.block_bytes.tolist()) == {
+        524_288: 496 + 4960 + 528 + 10_912,
+        65_536: 2 * 528 * 8,
+        4: 1,
+    }
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 3, 4, 7])
+def test_cholesky_has_the_counts_of_its_formulas(tiles: int) -> None:
+    """Sums over columns, which the docstring of the generator has in closed form."""
+    params = {"tiles": tiles, "tile_size": 4, "element_bytes": 8, "global_pieces": 1}
+    graph = make_workload("cholesky_dataflow", params).graph
+    left = [tiles - 1 - j for j in range(tiles)]  # rows below the diagonal, by column
+    updates = sum(j * (m + 1) for j, m in enumerate(left))
+    solved = sum(m + 1 for m in left)
+    # potrf has m readers (trsm); each of m trsm has m - 1 (gemm) and one (syrk).
+    proxies = sum(m + m * m for m in left)
+    # Updates from the third of a tile on: m tiles with two proxies each, the diagonal with one.
+    waiting = sum(max(j - 2, 0) * (2 * m + 1) for j, m in enumerate(left))
+    assert graph.n_tasks == updates + 2 * solved + proxies + tiles + 2
+    assert graph.n_edges == updates + solved + proxies + 1 + waiting
+    w = tiles
+    assert proxies == (w - 1) * w * (w + 1) // 3
+    assert 6 * updates == (w - 1) * w * (w + 1)
+    if w > 1:
+        edges_of_waiting = (w - 2) * (w - 3) // 2 + (w - 2) * (w - 3) * (w - 4) // 3
+        assert waiting == edges_of_waiting
+    assert graph.block_bytes.sum() == 128 * (w * w * (w + 1) // 2 + w * (w + 1)) + 4
+    per_task = Counter(
+        int(graph.access_ptr[t + 1] - graph.access_ptr[t])
+        for t in np.flatnonzero(of_class(graph, "proxy"))
+    )
+    assert per_task == ({2: proxies} if proxies else {})
+
+
+class Cholesky:
+    """Numbers of the tasks of a small factorisation, by what they do."""
+
+    def __init__(self, graph: TaskGraph, tiles: int) -> None:
+        lower = [(i, j) for i in range(tiles) for j in range(i + 1)]
+        keys: dict[str, list[tuple[int, ...]]] = {
+            "potrf": [(j, j) for j in range(tiles)],
+            "trsm": [(i, j) for i, j in lower if i > j],
+            "syrk": [(i, i, k) for i in range(tiles) for k in range(i)],
+            "gemm": [(i, j, k) for i, j in lower if i > j for k in range(j)],
+            "final": lower,
+            "create": [(j,) for j in range(tiles)],
+        }
+        numbers = {
+            name: dict(zip(of, np.flatnonzero(of_class(graph, name)).tolist(), strict=True))
+            for name, of in keys.items()
+        }
+        self.solved = numbers["potrf"] | numbers["trsm"]
+        self.update = numbers["syrk"] | numbers["gemm"]
+        self.final = numbers["final"]
+        self.creator = numbers["create"]
+        self.last = int(np.flatnonzero(of_class(graph, "last"))[0])
+
+    def readers(self) -> list[tuple[tuple[int, int], int]]:
+        """Return every solved tile with every task that needs it, from the right-looking loops."""
+        tiles = len(self.creator)
+        found = []
+        for k in range(tiles):
+            for i in range(k + 1, tiles):
+                found.append(((k, k), self.solved[i, k]))
+                for j in range(k + 1, i):
+                    found += [((i, k), self.update[i, j, k]), ((j, k), self.update[i, j, k])]
+                found.append(((i, k), self.update[i, i, k]))
+        return found
+
+
+def test_cholesky_dependences_one_by_one() -> None:
+    """Chains of updates, a copy per consumer of a tile, and proxies whose consumer exists."""
+    tiles = 6
+    graph = make_workload("cholesky_dataflow", {"tiles": tiles, "tile_size": 4}).graph
+    named = Cholesky(graph, tiles)
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    edges = set(zip(source.tolist(), graph.succ.tolist(), strict=True))
+    assert len(edges) == graph.n_edges
+    proxies = np.flatnonzero(of_class(graph, "proxy")).tolist()
+    reader = {p: t for p, t in edges if p in set(proxies)}
+    blocks = {
+        t: graph.access_block[graph.access_ptr[t] : graph.access_ptr[t + 1]].tolist()
+        for t in range(graph.n_tasks)
+    }
+    copied = {}
+    for tile, final in named.final.items():
+        pieces = blocks[final][1:9]  # after its input
+        for p in proxies:
+            if blocks[p][:-1] == pieces:  # before its output
+                copied[p] = tile
+                assert graph.parent[p] == final
+    assert sorted((copied[p], reader[p]) for p in proxies) == sorted(named.readers())
+    expected = {(p, reader[p]) for p in proxies}
+    expected.add((named.final[tiles - 1, tiles - 1], named.last))
+    for (i, j), solved in named.solved.items():
+        expected.add((solved, named.final[i, j]))
+        chain = [*(named.update[i, j, k] for k in range(j)), solved]
+        expected |= set(pairwise(chain))
+        for k, task in enumerate(chain[:-1]):
+            creator = named.update[i, j, k - 2] if k >= 2 else named.creator[j,]
+            assert graph.parent[task] == creator
+            if k >= 2:
+                expected |= {(creator, p) for p in proxies if reader[p] == task}
+        assert graph.parent[solved] == graph.parent[named.final[i, j]] == named.creator[j,]
+        place = 8 * (i * (i + 1) // 2 + j)
+        assert blocks[chain[0]][:8] == list(range(place, place + 8))  # of the given matrix
+        assert all(min(blocks[task]) >= 8 * len(named.final) for task in chain[1:])
+    assert edges == expected
 
 
 def test_page_migration_puts_buffers_on_nodes_in_turn() -> None:

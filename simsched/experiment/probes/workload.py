@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from simsched.errors import ConfigurationError, unknown_name
-from simsched.experiment.inputs import workload_source
-from simsched.experiment.probes import number_of, probe, workload_of
-from simsched.experiment.schema import WorkloadEntry
+from simsched.experiment.probes import probe, workload_of
 from simsched.workload.graph import Int32Array, TaskGraph
 
 
@@ -85,13 +82,6 @@ def workload_bytes(*, workload: str, what: str, parameters: dict[str, Any] | Non
     if what not in found:
         raise ConfigurationError(unknown_name("what", what, found))
     return float(found[what])
-
-
-@probe("workload_parameter")
-def workload_parameter(*, workload: str, name: str) -> float:
-    """Return a parameter of a preset or generator that is a number."""
-    source = workload_source(WorkloadEntry(name=workload), Path())
-    return number_of("parameter", name, source.parameters)
 
 
 def _levels(graph: TaskGraph) -> int:

@@ -1,30 +1,42 @@
 """Tiled Cholesky factorisation as a data-flow program with private buffers.
 
-W x W tiles of b x b elements of e bytes; only the lower triangle is used. A tile (i, j) passes from
-task to task:
+W x W tiles of b x b elements of e bytes; only the lower triangle is used. What happens to tile (i,
+j), i >= j:
 
-* init(i, j) copies it from the global matrix; update(i, j, k), k = 0 .. j - 1, subtracts the
-  product of tiles (i, k) and (j, k) (``syrk`` if i = j, else ``gemm``); ``potrf`` (j) factorises it
-  if i = j, ``trsm`` (i, j) solves it with tile (j, j) otherwise.
-* A private buffer has one consumer, so proxy(i, j) copies the finished tile once for each: trsm(i',
-  j) with i' > j if i = j; otherwise the updates (i, i, j), (i, j', j) with j < j' < i and (i', i,
-  j) with i' > i. Its last copy goes to final(i, j), which writes the global matrix and 4 bytes to
-  the last task.
+* update(i, j, k), k = 0 .. j - 1, subtracts the product of tiles (i, k) and (j, k) (``syrk`` if i =
+  j, else ``gemm``); then ``potrf`` (j) factorises it if i = j, ``trsm`` (i, j) solves it with tile
+  (j, j) otherwise. The first of these reads the tile of the given matrix, the others the output of
+  the one before.
+* final(i, j) writes the solved tile to the global array of the result.
+* A private buffer has one consumer, so each task that needs the tile has a proxy, which copies the
+  tile from the result into a buffer for it. These tasks are trsm (i', j) with i' > j if i = j;
+  otherwise update(i', i, j) with i' > i, update(i, j', j) with j < j' < i, and update(i, i, j).
+* final(W - 1, W - 1) writes 4 bytes to the last task.
 
-All buffers but tokens have ``b^2 e`` bytes.
+All buffers but that one have ``b^2 e`` bytes.
 
-* *Tasks.* W potrf, W (W - 1) / 2 trsm and as many syrk, W (W - 1) (W - 2) / 6 gemm; init, proxy and
-  final W (W + 1) / 2 each; one that creates for every group of 4 x 4 tiles, the last, the root.
-* *Creation.* The root creates the creating tasks and the last; these create init, the
-  updates, potrf or trsm, proxy and final of their tiles. The source says nothing about it.
+* *Tasks.* W potrf, W (W - 1) / 2 trsm and as many syrk, W (W - 1) (W - 2) / 6 gemm, W (W + 1) / 2
+  final, (W - 1) W (W + 1) / 3 proxies, the last and the root; with parallel control W that create.
+* *Buffers*, each with an edge: (W - 1) W (W + 1) / 6 of updates, W (W + 1) / 2 of potrf and trsm,
+  one of each proxy, and the 4 bytes; in all ``b^2 e W^2 (W + 1) / 2 + 4`` bytes.
+* *Global arrays.* The given matrix and the result, ``b^2 e W (W + 1) / 2`` bytes each.
+* *Creation.* The root creates the last task and one for each column, which creates the potrf, trsm,
+  final and the updates 0 and 1 of its tiles. Update k creates update k + 2 of its tile, a final
+  the proxies of its own.
+* *Consumers first.* Tasks of the run-time wait until the consumers of their outputs have been
+  created. In this program they exist long before, except updates k > 1 when their proxies are
+  created. With parallel control, each such proxy therefore has an edge without a buffer from the
+  update k - 2 that creates its consumer: (W - 2) (W - 3) / 2 to proxies of syrk, (W - 2) (W - 3)
+  (W - 4) / 3 to those of gemm.
 * *Operations.* ``b^3 / 3`` (potrf), ``b^3`` (trsm, syrk), ``2 b^3`` (gemm), divided by
-  `flops_per_op`; ``copy_ops_per_element`` per element that init, proxy and final write.
+  `flops_per_op`. All of these, final and proxy copy a tile: ``copy_ops_per_element`` per element.
 
 References
 ----------
 A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 4.4 and Fig. 6; chains and proxies as in the benchmark of the OpenStream distribution,
-December 2015.
+2016, sections 2, 4.4 and Fig. 6; tasks, proxies and who creates them as in the benchmark
+`stream_df_cholesky` of the OpenStream distribution, whose last final creates a task for the 4
+bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +50,7 @@ from simsched.workload.dataflow_program import Control, DataflowProgram
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
 
-GROUP, TOKEN_BYTES = 4, 4
+TOKEN_BYTES = 4
 
 
 @generator("cholesky_dataflow", small={"tiles": 4, "tile_size": 16, "global_pieces": 2})
@@ -69,69 +81,106 @@ def cholesky_dataflow(
         Floating-point operations of one operation: kernels of tuned libraries multiply and add on
         vectors.
     copy_ops_per_element : float
-        Operations per element that is copied.
+        Operations per element that is copied, by kernels, too.
     global_pieces : int
         Blocks of data into which each tile of the global matrix is divided, so that a policy can
         interleave it.
     control : {"parallel", "sequential"}
         Whether tasks create tasks, or the root creates all.
     """
-    n, elements = tiles * (tiles + 1) // 2, tile_size**2
-    size, cube = elements * element_bytes, float(tile_size) ** 3 / flops_per_op
-    n_updates = tiles * (tiles * tiles - 1) // 6
-    check_size("cholesky_dataflow", tasks=4 * n + n_updates, data_bytes=4.0 * size * n_updates)
+    grid = _Triangle(tiles)
+    n, n_updates = len(grid.row), len(grid.tile)
+    elements = tile_size**2
+    size, copying = elements * element_bytes, elements * copy_ops_per_element
+    cube = float(tile_size) ** 3 / flops_per_op
+    check_size(
+        "cholesky_dataflow",
+        tasks=2 + tiles + 2 * n + 3 * n_updates,
+        data_bytes=3.0 * size * (n + n_updates),
+    )
     program = DataflowProgram("private", control)
-    row, column = (axis.astype(np.int64) for axis in np.tril_indices(tiles))
-    matrix = program.array(n, size, global_pieces)
-    copying = elements * copy_ops_per_element
-    first = program.tasks("init", n, copying)
-    solved = np.empty(n, np.int64)
-    diagonal = row == column
-    solved[diagonal] = program.tasks("potrf", tiles, cube / 3)
-    solved[~diagonal] = program.tasks("trsm", n - tiles, cube)
-    tile, step = _updates(column)
-    is_syrk = diagonal[tile]
-    update = np.empty(len(tile), np.int64)
-    update[is_syrk] = program.tasks("syrk", int(is_syrk.sum()), cube)
-    update[~is_syrk] = program.tasks("gemm", int((~is_syrk).sum()), 2 * cube)
-    consumers = tiles - column  # of a finished tile: W - 1 - j of the factorisation, and final
-    proxy = program.tasks("proxy", n, consumers * copying)
+    given, result = (program.array(n, size, global_pieces) for _ in range(2))
+    solved, update = np.empty(n, np.int64), np.empty(n_updates, np.int64)
+    solved[grid.is_diagonal] = program.tasks("potrf", tiles, cube / 3 + copying)
+    solved[~grid.is_diagonal] = program.tasks("trsm", n - tiles, cube + copying)
+    update[grid.is_syrk] = program.tasks("syrk", n - tiles, cube + copying)
+    update[~grid.is_syrk] = program.tasks("gemm", n_updates - n + tiles, 2 * cube + copying)
     final = program.tasks("final", n, copying)
+    proxy = program.tasks("proxy", 2 * n_updates, copying)
     last = program.tasks("last", 1)
-    is_first, is_last = step == 0, step == column[tile] - 1
-    program.buffer(first[column == 0], solved[column == 0], size)
-    program.buffer(first[tile[is_first]], update[is_first], size)
+    is_first, is_last = grid.step == 0, grid.step == grid.column[grid.tile] - 1
+    left = grid.column == 0
+    program.use(solved[left], given[left], read=True)
+    program.use(update[is_first], given[grid.tile[is_first]], read=True)
     program.buffer(update[~is_last], update[np.flatnonzero(~is_last) + 1], size)
-    program.buffer(update[is_last], solved[tile[is_last]], size)
-    program.buffer(solved, proxy, size)
-    below = np.flatnonzero(~diagonal)
-    program.buffer(proxy[_tile(column[below], column[below])], solved[below], size)
-    program.buffer(proxy[_tile(row[tile], step)], update, size)
-    gemm = np.flatnonzero(~is_syrk)
-    program.buffer(proxy[_tile(column[tile[gemm]], step[gemm])], update[gemm], size)
-    program.buffer(proxy, final, size)
-    program.buffer(final, np.broadcast_to(last, (n,)), TOKEN_BYTES)
-    program.use(first, matrix, read=True)
-    program.use(final, matrix, written=True)
+    program.buffer(update[is_last], solved[grid.tile[is_last]], size)
+    program.buffer(solved, final, size)
+    program.use(final, result, written=True)
+    program.use(proxy, result[grid.copied], read=True)
+    program.buffer(proxy, np.concatenate([solved[grid.below], update[grid.reading]]), size)
+    program.buffer(final[-1], last, TOKEN_BYTES)
     if program.is_parallel:
-        groups = -(-tiles // GROUP)
-        group = (row // GROUP) * groups + column // GROUP
-        used, of_tile = np.unique(group, return_inverse=True)
-        creators = program.tasks("create", len(used))
-        program.create(program.root, creators)
         program.create(program.root, last)
-        made = np.concatenate([first, update, solved, proxy, final])
-        owner = np.concatenate([np.arange(n), tile, np.arange(n), np.arange(n), np.arange(n)])
-        program.create(creators[of_tile][owner], made)
+        _create(program, grid, solved, update, final, proxy)
     return Workload("cholesky_dataflow", program.graph())
 
 
-def _updates(column: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return tile and step of every update, tile by tile."""
-    tile = np.repeat(np.arange(len(column), dtype=np.int64), column)
-    return tile, ranks(column)
+class _Triangle:
+    """Tiles of the lower triangle, row by row, and their updates, tile by tile.
+
+    Parameters
+    ----------
+    tiles : int
+        Tiles in a row of the matrix.
+    """
+
+    def __init__(self, tiles: int) -> None:
+        self.row, self.column = (axis.astype(np.int64) for axis in np.tril_indices(tiles))
+        self.is_diagonal = self.row == self.column
+        #: Tile and k of each update.
+        self.tile = np.repeat(np.arange(len(self.column), dtype=np.int64), self.column)
+        self.step = ranks(self.column)
+        self.is_syrk = self.is_diagonal[self.tile]
+        gemm, syrk = np.flatnonzero(~self.is_syrk), np.flatnonzero(self.is_syrk)
+        #: Tiles solved by trsm, and updates, one entry for each solved tile that they read.
+        self.below = np.flatnonzero(~self.is_diagonal)
+        self.reading = np.concatenate([gemm, gemm, syrk])
+        column = self.column[self.below]
+        rows = np.concatenate([self.column[self.tile[gemm]], self.row[self.tile[gemm]]])
+        rows = np.concatenate([rows, self.row[self.tile[syrk]]])
+        #: Tile that each proxy copies: for trsm, as the second and as the first tile of gemm, syrk.
+        self.copied = np.concatenate(
+            [_number(column, column), _number(rows, self.step[self.reading])]
+        )
 
 
-def _tile(row: Int64Array, column: Int64Array) -> Int64Array:
+def _create(
+    program: DataflowProgram,
+    grid: _Triangle,
+    solved: Int64Array,
+    update: Int64Array,
+    final: Int64Array,
+    proxy: Int64Array,
+) -> None:
+    """Say who creates what, in the order of the benchmark, and what waits for that."""
+    creators = program.tasks("create", int(grid.is_diagonal.sum()))
+    program.create(program.root, creators)
+    creator, diagonal, below = creators[grid.column], grid.is_diagonal, grid.below
+    early = grid.step < 2
+    syrk, gemm = np.flatnonzero(early & grid.is_syrk), np.flatnonzero(early & ~grid.is_syrk)
+    program.create(creator[grid.tile[syrk]], update[syrk])
+    program.create(creator[diagonal], final[diagonal])
+    program.create(creator[diagonal], solved[diagonal])
+    program.create(creator[grid.tile[gemm]], update[gemm])
+    program.create(creator[below][:, None], np.column_stack([final[below], solved[below]]))
+    late = np.flatnonzero(~early)
+    program.create(update[late - 2], update[late])
+    program.create(final[grid.copied], proxy)
+    waiting = np.flatnonzero(grid.step[grid.reading] >= 2)
+    of_updates = proxy[len(below) :]
+    program.order(update[grid.reading[waiting] - 2], of_updates[waiting])
+
+
+def _number(row: Int64Array, column: Int64Array) -> Int64Array:
     """Return the number of a tile of the lower triangle."""
     return row * (row + 1) // 2 + column

@@ -7,8 +7,8 @@ With N items and L leaves:
   :func:`~simsched.workload.spawn_tree.unbalanced`.
 * *Blocks.* One per leaf, or per `block_items` items: its items and as much of a second array.
 * *Bytes.* A leaf of n items of e bytes reads ``n e`` bytes, then writes them: it sorts in its
-  cache. A join of n items reads ``n e`` and writes ``n e`` bytes, from one array to the other, block
-  by block in the order of items; `write_allocate` reads ``n e`` more.
+  cache. A join of n items reads ``n e`` and writes ``n e`` bytes, from one array to the other,
+  block by block in the order of items; `write_allocate` reads ``n e`` more.
 * *Operations.* ``ops_per_item`` per comparison, with its moves: ``n log2 n`` comparisons in a leaf
   of n items, at least n, and ``n log2 d`` in the join of a task with n items and d children.
 * *Initialisation.* Leaves write all bytes of the blocks they cover.
