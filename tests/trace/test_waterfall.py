@@ -13,7 +13,7 @@ from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy, policy_from_spec
 from simsched.testing.cases import small_machines, small_workloads
-from simsched.trace.waterfall import TimeParts, time_parts
+from simsched.trace.waterfall import TimeParts, _accesses, _Model, time_parts
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
@@ -90,6 +90,17 @@ def test_a_cache_that_holds_the_data_turns_memory_into_cache_time() -> None:
     parts = parts_of(machine, again, 1)
     assert parts.seconds["memory"] == pytest.approx(4 * MB / 10e9)
     assert parts.seconds["cache"] == pytest.approx(4 * MB / 40e9)
+
+
+def test_what_hits_take_at_most_does_not_depend_on_how_many_caches_there_are() -> None:
+    # Each of the four caches hits once per access: 7 ns, then 40 GB/s; and both are rounded up.
+    machine = make_machine(domains=4, cores_per_domain=1, caches=[("L2", 8 * MB, 40e9, 7000, 1)])
+    twice = Workload("twice", reading(4).graph, iterations=2)
+    run = simulate(machine, twice, make_policy("manual_static"), events=True)
+    assert run.trace is not None
+    model = _Model(run, run.trace)
+    _, (graph, second) = _accesses(run)
+    assert model.most_hit_ps(graph, second).tolist() == [7000 + 1 + MB * 25] * 4
 
 
 def test_steals_locks_and_barriers_have_parts_of_their_own() -> None:

@@ -125,3 +125,24 @@ def test_what_is_updated_in_place_is_fetched_once(steps: int) -> None:
     fetched = 8 * (touched + pivot) / steps
     leaves = len(workload.graph.leaves)
     assert int(summary.cache_missing_bytes.sum()) == pytest.approx(fetched, abs=leaves + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "data_bytes"),
+    [
+        # Leaves of merge sort use one of two arrays, combining ones of a transform half of a block.
+        (
+            "mergesort",
+            {"items": 1024, "leaf_items": 128, "element_bytes": 4, "merge": "none"},
+            4096,
+        ),
+        ("fft", {"points": 64, "leaf_points": 32, "point_bytes": 16}, 1024),
+    ],
+)
+def test_others_that_update_in_place_fetch_their_data_once(
+    name: str, parameters: dict[str, object], data_bytes: int
+) -> None:
+    workload = replace(make_workload(name, parameters), init=None)
+    machine = make_machine(domains=1, cores_per_domain=1, caches=[("L1", 1 << 20, 100e9, 0, 1)])
+    summary = simulate(machine, workload, make_policy("cilk_a")).summary
+    assert int(summary.cache_missing_bytes.sum()) == data_bytes
