@@ -1,9 +1,9 @@
 """Python files of users, which name a policy, a placement or a workload by their path.
 
 What such a file registers belongs to the file: the path finds it, its name alone does not. The same
-holds for modules that it imports. Files can so be copies of each other, and no name means anything
-that depends on which file was loaded before. Names are known everywhere that simsched, installed
-packages, and the modules of a running script or notebook register.
+holds for modules that it is the first to import. Files can so be copies of each other. Names are
+known everywhere that simsched, installed packages, and the modules of a running script or notebook
+register; whether those of a module are is decided once, when it registers the first one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import importlib.util
 import sys
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
+from threading import local
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -39,6 +41,9 @@ class _Loaded:
 
 
 _loaded: dict[Path, _Loaded] = {}
+_running: dict[Path, ModuleType] = {}  # files that are being executed
+_importing = local()  # `depth`: how many times this thread imports on behalf of users' files
+_OWN = "__simsched_own__"  # whether a module keeps the names that it registers
 _imported: dict[Path, int] = {}  # when files that others import had changed last, as they are known
 
 
@@ -89,6 +94,8 @@ def load_user_file(what: str, spec: str) -> ModuleType:
             f"{what} {spec!r}: found a file, accepted the name of a {what} ({POLICY_FILES}=no)"
         )
     path = split_file_spec(spec)[0].resolve()
+    if path in _running:  # what it registers names the file itself
+        return _running[path]
     known = _loaded.get(path)
     if known is not None and _stamps(what, known.changed) == known.changed:
         return known.module
@@ -99,8 +106,8 @@ def load_user_file(what: str, spec: str) -> ModuleType:
     importlib.invalidate_caches()
     files = user_imports(path).files
     stamps = _stamps(what, [path, *files.values()])
-    for name, file in files.items():
-        if _imported.get(file, stamps[file]) != stamps[file]:
+    if any(_imported.get(file, stamps[file]) != stamps[file] for file in files.values()):
+        for name in files:  # those that have not changed may hold what they took from one that has
             sys.modules.pop(name, None)
     _imported.update((file, stamps[file]) for file in files.values())
     try:
@@ -127,10 +134,28 @@ def is_of_user_file(names: Mapping[str, Any]) -> bool:
     names : mapping of str to object
         The module's global names.
     """
-    name, file = str(names.get("__name__", "")), names.get("__file__")
-    if name.startswith(USER_MODULE) or file is None or Path(file) not in _imported:
-        return name.startswith(USER_MODULE)
-    return name.partition(".")[0] not in offering_packages()
+    if str(names.get("__name__", "")).startswith(USER_MODULE):
+        return True
+    if _OWN in names:
+        return bool(names[_OWN])
+    file = names.get("__file__")
+    return file is not None and Path(file) in _imported and not _is_offered(names)
+
+
+def _is_offered(names: Mapping[str, Any]) -> bool:
+    """Return whether a module is of simsched or of a package that offers something."""
+    outermost = str(names.get("__name__", "")).partition(".")[0]
+    return outermost == "simsched" or outermost in offering_packages()
+
+
+@contextmanager
+def imports_of_files() -> Iterator[None]:
+    """Let modules that are imported inside keep what they register, as users' files do."""
+    _importing.depth = getattr(_importing, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _importing.depth -= 1
 
 
 def names_for(
@@ -147,6 +172,9 @@ def names_for(
     everywhere : dict
         The registry of what is found by its name alone.
     """
+    if _OWN not in names:
+        inside = getattr(_importing, "depth", 0) > 0 and not _is_offered(names)
+        names[_OWN] = inside or is_of_user_file(names)
     if not is_of_user_file(names):
         return everywhere
     own: dict[str, Registered] = names.setdefault(f"__simsched_{kind}__", {})
@@ -172,10 +200,11 @@ def names_known_to(
     if not is_of_user_file(names):
         return everywhere
     imported = user_imports(Path(names["__file__"]), names.get("__package__") or "").files
-    known = dict(everywhere)
+    known = names_for(kind, names, everywhere)
     for name in filter(sys.modules.__contains__, imported):
-        known |= names_for(kind, vars(sys.modules[name]), everywhere)
-    return known | names_for(kind, names, everywhere)
+        theirs = names_for(kind, vars(sys.modules[name]), everywhere)
+        known = known if theirs is everywhere else theirs | known
+    return everywhere | known
 
 
 def prefer_modules(folder: Path, places: list[str]) -> None:
@@ -230,9 +259,10 @@ def _executed(what: str, path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up by name
+    sys.modules[name] = _running[path] = module  # dataclasses look their module up by name
     try:
-        spec.loader.exec_module(module)
+        with imports_of_files():
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         if isinstance(error, SystemExit):
@@ -243,6 +273,8 @@ def _executed(what: str, path: Path) -> ModuleType:
         raise ConfigurationError(
             f"{_where(path, error)}: {type(error).__name__}: {error}"
         ) from error
+    finally:
+        del _running[path]
     return module
 
 

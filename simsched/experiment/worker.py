@@ -31,6 +31,7 @@ from simsched.experiment.fingerprint import code_digest, policy_digest
 from simsched.experiment.inputs import CHANGED
 from simsched.experiment.store import Store
 from simsched.policy.placement import PlacedPolicy
+from simsched.user_code import imports_of_files
 
 LENGTH = struct.Struct("<Q")
 PARENT_EVERY_S = 0.5
@@ -116,7 +117,8 @@ def unpacked(data: bytes) -> Cell:
         This process does not have the code of the cell's policy.
     """
     try:
-        cell: Cell = pickle.loads(data)  # noqa: S301 (written by this program's other half)
+        with imports_of_files():  # what a module registers is then its own, as where it comes from
+            cell: Cell = pickle.loads(data)  # noqa: S301 (written by this program's other half)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"a worker process cannot load a policy: {error}") from error
     return cell

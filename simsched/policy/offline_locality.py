@@ -203,5 +203,6 @@ def reordered(graph: TaskGraph, order: Int64Array) -> TaskGraph:
         accessed=accessed,
         block_bytes=graph.block_bytes,
         arrival_ps=graph.arrival_ps[order],
+        task_names=None if graph.task_names is None else [graph.task_names[i] for i in order],
     )
     return replace(built, creation_ops=graph.creation_ops[order])

@@ -31,7 +31,13 @@ from simsched.errors import ConfigurationError, PolicyError, SimschedError, unkn
 from simsched.policy.base import Policy
 from simsched.policy.user_file import policy_classes
 from simsched.specs import Spec, parse_spec
-from simsched.user_code import is_file_spec, load_user_file, names_for, split_file_spec
+from simsched.user_code import (
+    USER_MODULE,
+    is_file_spec,
+    load_user_file,
+    names_for,
+    split_file_spec,
+)
 
 ENTRY_POINT_GROUP = "simsched.policies"
 MAX_FLOAT = 2**1023  #: whole numbers from there on may be no float
@@ -128,8 +134,12 @@ def preset(name: str, cls: type[Policy], description: str, **params: Any) -> Non
     ConfigurationError
         When the class does not accept the parameters.
     """
+    names = sys._getframe(1).f_globals
+    known, rules = names_for("policies", names, _known), names_for("placements", names, {})
+    if params.get("placement") in rules and names["__name__"].startswith(USER_MODULE):
+        # The class may be of another file, which does not know placements of this one.
+        params["placement"] = f"{names['__file__']}:{params['placement']}"
     _build(name, cls, params)
-    known = names_for("policies", sys._getframe(1).f_globals, _known)
     _add(known, name, cls, params, description)
 
 

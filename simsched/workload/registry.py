@@ -36,6 +36,7 @@ from simsched.typed_in import has_file, parts_of, was_read
 from simsched.units import parse_size
 from simsched.user_code import (
     is_file_spec,
+    is_of_user_file,
     load_user_file,
     names_for,
     offering_packages,
@@ -187,6 +188,13 @@ class WorkloadGenerator:
     place: str
     namespace: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     file: str = ""
+
+    @property
+    def spec(self) -> str:
+        """What finds it again: its name, or that of a user's file and behind a colon its name."""
+        if self.namespace and is_of_user_file(self.namespace):
+            return f"{self.namespace['__file__']}:{self.name}"
+        return self.name
 
     @property
     def in_files(self) -> bool:
@@ -400,7 +408,7 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
     with blamed(what, chosen.function):
         workload = chosen.function(seed, **given)
     check_returned(what, chosen.function, workload, Workload)
-    return replace(workload, parameters={"generator": chosen.name, "seed": seed, **given})
+    return replace(workload, parameters={"generator": chosen.spec, "seed": seed, **given})
 
 
 def make_small_workload(name: str) -> Workload:

@@ -12,8 +12,10 @@ import pytest
 import simsched
 from simsched.errors import ConfigurationError
 from simsched.experiment.fingerprint import policy_digest
-from simsched.policy import list_policies, make_policy, spec_of
+from simsched.policy import list_policies, make_policy, placement, registry, spec_of
+from simsched.policy.dataflow import variant
 from simsched.policy.placement import list_placements
+from simsched.user_code import imports_of_files
 from simsched.workload import list_workloads, make_workload
 
 TASKS = """
@@ -203,3 +205,91 @@ def test_other_processes_find_policies_and_placements_of_files(tmp_path: Path) -
     assert comparison([*named, *placed, *shipped], 2) == alone
     assert alone[4:6] == alone[6:]
     assert alone[6] != alone[7]
+
+
+def write(**texts: str) -> None:
+    """Write modules in the directory of a test."""
+    for name, text in texts.items():
+        Path(f"{name}.py").write_text(text)
+
+
+HOME = """
+from simsched.policy.placement import placement, placement_rule
+{imports}
+@placement("test_home")
+def {name}(view):
+    '''Somewhere.'''
+    return placement_rule("interleave")(view)
+"""
+
+
+def test_a_preset_has_the_placement_of_its_own_file() -> None:
+    deep = 'preset("test_home_stealing", RandomStealing, "Ours.", placement="test_home")'
+    imports = "from simsched.policy.random_stealing import RandomStealing"
+    text = HOME.format(imports=imports + "\nfrom simsched.policy import preset\n", name="home")
+    write(ours=text + deep)
+    policy: Any = make_policy("ours.py:test_home_stealing")
+    assert policy.chosen_placement().__qualname__ == "home"
+
+
+def test_of_placements_of_one_name_the_nearest_counts() -> None:
+    write(
+        test_far_away=HOME.format(imports="", name="far"),
+        test_close_by=HOME.format(imports="import test_far_away", name="close"),
+        pol=POLICY.format(rule="interleave", depth=1) + "\nimport test_close_by\n",
+    )
+    policy: Any = make_policy("pol.py:test_mine", {"placement": "test_home"})
+    assert policy.chosen_placement().__qualname__ == "close"
+
+
+def test_modules_that_hold_what_has_changed_run_again() -> None:
+    made = TASKS + MADE
+    write(
+        test_lower="TASKS = 2",
+        test_upper="from test_lower import TASKS",
+        wl="from test_upper import TASKS\n" + made.format(name="test_made", tasks="TASKS"),
+    )
+    assert make_workload("wl.py").graph.n_tasks == 2
+    write(test_lower="TASKS = 3  # of another length")
+    assert make_workload("wl.py").graph.n_tasks == 3
+
+
+def test_whose_names_they_are_is_decided_when_a_module_registers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "_known", dict(registry._known))
+    monkeypatch.setattr(placement, "_rules", dict(placement._rules))
+    sys.path.insert(0, ".")
+    basis = POLICY.replace("test_", "test_basis_")
+    write(test_first=basis.format(rule="interleave", depth=1))
+    import test_first  # type: ignore[import-not-found] # as a script does
+
+    before = spec_of(test_first.Mine())
+    write(mine="import test_first\n" + TASKS + MADE.format(name="test_made", tasks=1))
+    make_workload("mine.py")
+    assert spec_of(test_first.Mine()) == before
+    assert "test_basis_mine" in {info.name for info in list_policies()}
+
+
+def test_what_comes_from_another_process_keeps_its_names() -> None:
+    sys.path.insert(0, ".")
+    text = POLICY.format(rule="interleave", depth=1).replace("test_mine", "test_same")
+    write(test_one=text, test_two=text)
+    with imports_of_files():
+        import test_one  # type: ignore[import-not-found]
+        import test_two  # type: ignore[import-not-found]
+
+    assert test_one.Mine is not test_two.Mine
+    assert "test_same" not in {info.name for info in list_policies()}
+
+
+def test_another_version_of_a_program_is_one_of_its_file() -> None:
+    program = """
+@generator("jacobi")
+def jacobi(seed: int, *, version: str = "dsa"):
+    '''Three tasks, or five.'''
+    return tasks_of(3 if version == "dsa" else 5)
+"""
+    write(ours=TASKS + program)
+    found = variant(make_workload("ours.py:jacobi"), version="shm")
+    assert found.graph.n_tasks == 5
