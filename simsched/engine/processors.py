@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.paths import PER_PS, held
-from simsched.errors import ConfigurationError, ModelError, nearest
+from simsched.errors import ModelError, nearest
 from simsched.machine.model import CoreGroup, Machine
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import find_workload
+from simsched.workload.registry import generator_of
 
 MEASURED = "measured"  #: value of a program's `costs` with which its tasks name codelets
 
@@ -64,11 +64,8 @@ def _misspelt(kind: str, known: tuple[str, ...], kinds: list[str]) -> str:
 
 def _remedy(machine: Machine, workload: Workload) -> str:
     """Return where costs can come from, empty where nothing has them."""
-    name = workload.parameters.get("generator")
-    try:
-        known = find_workload(name).parameters if isinstance(name, str) else {}
-    except ConfigurationError:
-        return ""
+    maker = generator_of(workload)
+    known = {} if maker is None else maker.parameters
     measured = "costs" in known and MEASURED in known["costs"].choices
     if not machine.timings or not measured:
         return ""

@@ -32,7 +32,7 @@ from simsched.policy.dataflow_pushing import PUSHINGS, Pushing
 from simsched.policy.placement import interleave
 from simsched.policy.registry import preset, register
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import find_workload, make_workload
+from simsched.workload.registry import generated, generator_of
 
 DEQUE, SLOT, PUSHED = 0, 1, 2
 POOL_GROUPS = (PoolGroup("deque"), PoolGroup("slot"), PoolGroup("pushed"))
@@ -266,10 +266,10 @@ def variant(workload: Workload, **wanted: str) -> Workload:
     **wanted : str
         Parameters of its generator; those that it does not have are left out.
     """
-    name = workload.parameters.get("generator")
-    if not isinstance(name, str):
+    maker = generator_of(workload)
+    if maker is None:
         return workload
-    known = find_workload(name).parameters
+    known = maker.parameters
     changes = {
         key: value
         for key, value in wanted.items()
@@ -279,7 +279,7 @@ def variant(workload: Workload, **wanted: str) -> Workload:
         return workload
     given = {key: value for key, value in workload.parameters.items() if key in known}
     seed = workload.parameters.get("seed", 0)
-    made = make_workload(name, {**given, **changes}, seed if isinstance(seed, int) else 0)
+    made = generated(maker, {**given, **changes}, seed if isinstance(seed, int) else 0)
     return replace(made, name=workload.name)
 
 

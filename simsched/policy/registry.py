@@ -135,7 +135,8 @@ def preset(name: str, cls: type[Policy], description: str, **params: Any) -> Non
         When the class does not accept the parameters.
     """
     names = sys._getframe(1).f_globals
-    known, rules = names_for("policies", names, _known), names_for("placements", names, {})
+    known, shipped = names_for("policies", names, _known), dict[str, object]()
+    rules = names_for("placements", names, shipped)
     if params.get("placement") in rules and names["__name__"].startswith(USER_MODULE):
         # The class may be of another file, which does not know placements of this one.
         params["placement"] = f"{names['__file__']}:{params['placement']}"

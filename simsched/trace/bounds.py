@@ -51,10 +51,11 @@ from simsched.machine.model import Machine, MemoryNode
 from simsched.policy.division import is_loop
 from simsched.trace.digest import content_digest
 from simsched.trace.schema import Summary
-from simsched.trace.versions import generator_of, versions
+from simsched.trace.versions import versions
 from simsched.workload.builder import entries
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
+from simsched.workload.registry import generator_of
 
 SMALL_FRONTIER = 32
 MAX_KEPT = 256  #: results that are kept; the one asked for last stays longest

@@ -35,7 +35,7 @@ from simsched.workload.dataflow_program import Control, Version
 from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, TaskGraph, Workload
 from simsched.workload.mapreduce_job import REDUCE, JobTasks
-from simsched.workload.registry import WorkloadGenerator, find_workload
+from simsched.workload.registry import generator_of
 from simsched.workload.sparse_rows import MatrixWorkload
 
 CHOICES = {"version": get_args(Version), "control": get_args(Control)}
@@ -80,15 +80,6 @@ def _generated(program: Workload) -> Iterator[Workload]:
     except ConfigurationError:
         found = {}
     yield from found.values() if _is_same(program, found.get(own)) else [program]
-
-
-def generator_of(program: Workload) -> WorkloadGenerator | None:
-    """Return the generator that a program says it is from, None when there is none of the name."""
-    name = program.parameters.get("generator")
-    try:
-        return find_workload(name) if isinstance(name, str) else None
-    except ConfigurationError:
-        return None
 
 
 def _is_same(program: Workload, again: Workload | None) -> bool:

@@ -36,7 +36,6 @@ from simsched.typed_in import has_file, parts_of, was_read
 from simsched.units import parse_size
 from simsched.user_code import (
     is_file_spec,
-    is_of_user_file,
     load_user_file,
     names_for,
     offering_packages,
@@ -188,13 +187,6 @@ class WorkloadGenerator:
     place: str
     namespace: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     file: str = ""
-
-    @property
-    def spec(self) -> str:
-        """What finds it again: its name, or that of a user's file and behind a colon its name."""
-        if self.namespace and is_of_user_file(self.namespace):
-            return f"{self.namespace['__file__']}:{self.name}"
-        return self.name
 
     @property
     def in_files(self) -> bool:
@@ -400,15 +392,57 @@ def make_workload(name: str, params: Mapping[str, object] | None = None, seed: i
     ExtensionError
         The generator has raised an exception, or returned something else.
     """
-    chosen = find_workload(name)
-    given = resolve_parameters(chosen, params or {})
+    return generated(find_workload(name), params or {}, seed, name)
+
+
+class _Given(dict[str, object]):
+    """Parameters of a workload that know its generator, whose name may mean another one elsewhere.
+
+    Copies and other processes have the name only.
+    """
+
+    def __init__(self, maker: WorkloadGenerator, values: Mapping[str, object]) -> None:
+        super().__init__(values)
+        self.maker = maker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+def generated(
+    chosen: WorkloadGenerator, params: Mapping[str, object], seed: int, name: str = ""
+) -> Workload:
+    """Return a workload of a generator.
+
+    Parameters
+    ----------
+    chosen : WorkloadGenerator
+        The generator.
+    params, seed
+        As for :func:`make_workload`, which also has what is raised.
+    name : str
+        What messages call it, by default its name.
+    """
+    given = resolve_parameters(chosen, params)
+    what = f"workload {name or chosen.name}"
     if type(seed) is not int or seed < 0:
-        raise ConfigurationError(f"workload {name}: seed: found {seed!r}, accepted 0 or more")
-    what = f"workload {name}"
+        raise ConfigurationError(f"{what}: seed: found {seed!r}, accepted 0 or more")
     with blamed(what, chosen.function):
         workload = chosen.function(seed, **given)
     check_returned(what, chosen.function, workload, Workload)
-    return replace(workload, parameters={"generator": chosen.spec, "seed": seed, **given})
+    parameters = _Given(chosen, {"generator": chosen.name, "seed": seed, **given})
+    return replace(workload, parameters=parameters)
+
+
+def generator_of(workload: Workload) -> WorkloadGenerator | None:
+    """Return the generator of a workload, None when none is known that it may be from."""
+    if isinstance(workload.parameters, _Given):
+        return workload.parameters.maker
+    name = workload.parameters.get("generator")
+    try:
+        return find_workload(name) if isinstance(name, str) else None
+    except ConfigurationError:
+        return None
 
 
 def make_small_workload(name: str) -> Workload:

@@ -14,7 +14,7 @@ from simsched.trace.bounds import lower_bounds
 from simsched.trace.digest import content_digest
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generated, make_workload
 
 JACOBI = {"size_x": 32, "block_x": 8, "sweeps": 1}
 
@@ -25,11 +25,11 @@ def made(monkeypatch):
     monkeypatch.setattr(bounds, "_kept", {})
     names = []
 
-    def make(name, *rest):
-        names.append(name)
-        return make_workload(name, *rest)
+    def make(maker, *rest):
+        names.append(maker.name)
+        return generated(maker, *rest)
 
-    monkeypatch.setattr(dataflow, "make_workload", make)
+    monkeypatch.setattr(dataflow, "generated", make)
     return names
 
 
