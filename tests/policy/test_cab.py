@@ -415,7 +415,7 @@ def test_subtrees_return_to_their_home_from_the_initialisation_on(seed: int) -> 
     assert np.array_equal(workload.init.parent, workload.graph.parent)
     found = tiers(workload)
     assert found is not None
-    policy = make_policy("cab_fto", {"subtree_affinity": "home_socket"})
+    policy = make_policy("cab_fto")
     done = simulate(OPTERON, workload, policy, events=True, seed=seed)
     pools = {
         (event["iteration"], event["task"]): event["arg1"]
