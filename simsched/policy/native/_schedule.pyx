@@ -79,7 +79,7 @@ cdef const int64_t *_offsets(list kept, object values, Py_ssize_t n, Py_ssize_t 
                              str what) except? NULL:
     """Return the data of CSR offsets."""
     array = np.ascontiguousarray(values, np.int64)
-    if len(array) != n + 1 or array[0] != 0 or array[-1] != total or (np.diff(array) < 0).any():
+    if len(array) != n + 1 or array[0] != 0 or array[n] != total or (np.diff(array) < 0).any():
         raise ValueError(f"{what}: accepted ascending offsets from 0 to {total}")
     cdef const int64_t[::1] view = array
     kept.append(array)
