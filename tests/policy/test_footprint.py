@@ -145,3 +145,9 @@ def test_the_cache_of_a_socket() -> None:
     pairs = make_machine(domains=2, cores_per_domain=4, caches=[("L2", 1000, 1e9, 1, 2)])
     assert shared_cache_bytes(pairs, np.arange(2)) == 2000
     assert shared_cache_bytes(make_machine(domains=2), np.arange(2)) == 0
+
+
+def test_shared_caches_of_a_domain_are_those_that_it_has() -> None:
+    # 2 MiB of the large cores and 512 KiB of the small ones, says the board's data sheet.
+    machine = load_machine("odroid_xu3")
+    assert shared_cache_bytes(machine, np.array([0])) == 2621440
