@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from threading import local
+from threading import get_ident, local
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ class _Loaded:
 
 
 _loaded: dict[Path, _Loaded] = {}
-_running: dict[Path, ModuleType] = {}  # files that are being executed
+_running: dict[tuple[int, Path], ModuleType] = {}  # files that a thread executes
 _importing = local()  # `depth`: how many times this thread imports on behalf of users' files
 _OWN = "__simsched_own__"  # whether a module keeps the names that it registers
 _imported: dict[Path, int] = {}  # when files that others import had changed last, as they are known
@@ -94,8 +94,8 @@ def load_user_file(what: str, spec: str) -> ModuleType:
             f"{what} {spec!r}: found a file, accepted the name of a {what} ({POLICY_FILES}=no)"
         )
     path = split_file_spec(spec)[0].resolve()
-    if path in _running:  # what it registers names the file itself
-        return _running[path]
+    if (get_ident(), path) in _running:  # what it registers names the file itself
+        return _running[get_ident(), path]
     known = _loaded.get(path)
     if known is not None and _stamps(what, known.changed) == known.changed:
         return known.module
@@ -259,7 +259,9 @@ def _executed(what: str, path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = _running[path] = module  # dataclasses look their module up by name
+    sys.modules[name] = _running[get_ident(), path] = (
+        module  # dataclasses look their module up by name
+    )
     try:
         with imports_of_files():
             spec.loader.exec_module(module)
@@ -274,7 +276,7 @@ def _executed(what: str, path: Path) -> ModuleType:
             f"{_where(path, error)}: {type(error).__name__}: {error}"
         ) from error
     finally:
-        del _running[path]
+        del _running[get_ident(), path]
     return module
 
 

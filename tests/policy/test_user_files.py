@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +294,10 @@ def jacobi(seed: int, *, version: str = "dsa"):
     write(ours=TASKS + program)
     found = variant(make_workload("ours.py:jacobi"), version="shm")
     assert found.graph.n_tasks == 5
+
+
+def test_a_thread_does_not_get_a_file_that_another_one_still_executes() -> None:
+    write(slow="import time\ntime.sleep(0.5)\n" + TASKS + MADE.format(name="made", tasks=2))
+    with ThreadPoolExecutor(2) as threads:
+        found = threads.map(lambda _: make_workload("slow.py").graph.n_tasks, range(2))
+        assert list(found) == [2, 2]
