@@ -359,6 +359,7 @@ def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
         row[f"{name}_counted_misses"] = round(lines * level.counted_per_line)
         row[f"domain_{name}_missing_lines"] = (missing // LINE_BYTES).tolist()
     row["memory_side_hit_bytes"] = summary.memory_side_hit_bytes
+    row["write_back_bytes"] = summary.write_back_bytes
     return row
 
 

@@ -125,6 +125,8 @@ class Summary:
         Bytes wanted from each cache level that the instance of the accessing core did not hold.
     memory_side_hit_bytes : int
         Bytes served by memory-side caches.
+    write_back_bytes : int
+        Bytes that hit in caches when they were written and are written to memory besides.
     requested_bytes : int
         Bytes that tasks asked for (hits and memory together).
     steals : ndarray of int64, shape (K,)
@@ -193,6 +195,7 @@ class Summary:
     cache_hit_bytes: NDArray[np.int64]
     cache_missing_bytes: NDArray[np.int64]
     memory_side_hit_bytes: int
+    write_back_bytes: int
     requested_bytes: int
     steals: NDArray[np.int64]
     failed_probes: NDArray[np.int64]

@@ -57,6 +57,19 @@ def test_an_update_in_place_costs_what_a_write_costs(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_what_was_fetched_before_it_is_written_is_written_back_only(backend: str) -> None:
+    """The path of writes is that of lines that are fetched and written back; the fetch is over here."""
+    cached = make_machine(caches=[("L1", 8000, 1e12, 0, 1)], domains=1, cores_per_domain=1).caches
+    graph = build_graph(
+        [0.0], accessed=accesses([0, 0], [0, 0], [4000, 0], [0, 4000], 1), block_bytes=[4000]
+    )
+    workload, policy = Workload("one", graph), make_policy("random_stealing")
+    run = simulate(slow_writes(caches=cached), workload, policy, backend=backend)
+    hits_ps = 4_000
+    assert run.summary.makespan_ps == 2 * (2_000_000 + LATENCY_PS) + hits_ps
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_equal_costs_make_one_flow(backend: str) -> None:
     """With the same values for both, an access is one flow and its latency is paid once."""
     machine = slow_writes()

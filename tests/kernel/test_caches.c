@@ -296,6 +296,46 @@ static void drop_stale(const ssk_problem_t *p, list_t *lists, int32_t worker, in
     }
 }
 
+static bool has_victims(const ssk_problem_t *p)
+{
+    bool found = false;
+    for (int32_t level = 0; level < p->n_levels; level++)
+        found |= p->cache_is_victim != NULL && p->cache_is_victim[level];
+    return found;
+}
+
+/* What a slice no longer has is not dirty there. */
+static void forget_dirty(const list_t *lists, int32_t n_slices, int64_t dirty[][MAX_BLOCKS])
+{
+    for (int32_t slice = 0; slice < n_slices; slice++)
+        for (int32_t block = 0; block < MAX_BLOCKS; block++)
+            if (bytes_of(lists + slice, 1, block) < 0)
+                dirty[slice][block] = 0;
+}
+
+/* docs/semantics.md, "Segments", item 3, without victim caches: the bytes that were not dirty in the outermost level that has
+ * the block, which are dirty from now on. */
+static int64_t mark_dirty(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block, int64_t n_bytes,
+                          int64_t written, int64_t dirty[][MAX_BLOCKS])
+{
+    int64_t whole = n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block], were = 0;
+    int64_t once = written < whole ? written : whole;
+    for (int32_t level = p->n_levels - 1; level >= 0; level--) {
+        int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
+        list_t *here = slices_in(p, lists, level, own);
+        if (bytes_of(here, n, block) < 0)
+            continue;
+        for (int32_t i = 0; i < n; i++) {
+            int64_t *slot = &dirty[here + i - lists][block], held = bytes_of(here + i, 1, block);
+            int64_t share = once * (i + 1) / n - once * i / n, most = share < held ? share : held;
+            were += *slot;
+            *slot = *slot > most ? *slot : most;
+        }
+        return once > were ? once - were : 0;
+    }
+    return written;
+}
+
 static void test_caches(uint64_t seed)
 {
     static const int64_t SIZES[] = {0, 64, 300, 1000, 4000, 13000};
@@ -303,12 +343,14 @@ static void test_caches(uint64_t seed)
     ssk_caches_t caches;
     ssk_allocator_t allocator = ssk_default_allocator();
     static list_t lists[MAX_SLICES];
+    static int64_t dirty[MAX_SLICES][MAX_BLOCKS];
     int32_t writer[16];
     bool shared[16] = {false}, is_held;
     static before_t inner;
     ssk_cache_counts_t counts[64], sum = {0, 0, 0, 0};
     int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
     memset(lists, 0, sizeof(lists));
+    memset(dirty, 0, sizeof(dirty));
     memset(writer, -1, sizeof(writer));
     scenario_init(&s, seed);
     const ssk_problem_t *p = &s.problem;
@@ -319,7 +361,7 @@ static void test_caches(uint64_t seed)
     for (int step = 0; step < 2000; step++) {
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
-        int64_t wait = 0, expected_wait = 0, lacked = 0, passed = 0;
+        int64_t wait = 0, expected_wait = 0, lacked = 0, passed = 0, dirtied = 0;
         double exposure = rng_below(&s.rng, 5) / 4.0;
         bool writes = rng_chance(&s.rng, 0.3);
         int64_t written = writes ? 1 + rng_below(&s.rng, (int32_t)n_bytes + 1) : 0;
@@ -329,7 +371,7 @@ static void test_caches(uint64_t seed)
         shared[block] = is_elsewhere(p, lists, worker, block, &is_held) || (shared[block] && is_held);
         memset(&inner, 0, sizeof(inner));
         if (writes)
-            ssk_caches_write(&caches, worker, block);
+            dirtied = ssk_caches_write(&caches, worker, block, n_bytes, written);
         for (int32_t level = 0; level < p->n_levels; level++) {
             int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
             int64_t before = want;
@@ -362,6 +404,9 @@ static void test_caches(uint64_t seed)
             drop_stale(p, lists, worker, block);
         shared[block] &= !writes;
         forget_evicted(p, lists, writer);
+        forget_dirty(lists, caches.n_slices, dirty);
+        if (writes && !has_victims(p))
+            CHECK(dirtied == mark_dirty(p, lists, worker, block, n_bytes, written, dirty));
         expected_wait += upgrade(p, block, n_bytes, written, lacked, passed, there_too);
         CHECK(missing == want && tail == expected_tail && wait == expected_wait);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);

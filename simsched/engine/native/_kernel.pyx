@@ -414,6 +414,7 @@ cdef class NativeBackend:
             cache_hit_bytes=cached[..., 2].copy(),
             cache_missing_bytes=cached[..., 3].copy(),
             memory_side_hit_bytes=s.memory_side_hit_bytes,
+            write_back_bytes=s.write_back_bytes,
             requested_bytes=s.requested_bytes,
             steals=_copy(s.steals, (n_distances,), np.int64),
             failed_probes=_copy(s.failed_probes, (n_distances,), np.int64),

@@ -229,7 +229,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t *node_peak_bytes
         int64_t peak_bytes, recycled_blocks, page_faults, page_fault_ps
         int64_t managed_bytes[2]
-        int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
+        int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
         int64_t duplicates, kills, wasted_ps
         int64_t exchanges, transfers, transferred_tasks
 

@@ -14,38 +14,59 @@ from simsched.engine.problem import Problem
 from simsched.engine.reference.record import Record
 
 
+@dataclass
+class Entry:
+    """What a slice holds of a block: bytes, of which some have been written here."""
+
+    n_bytes: int = 0
+    n_dirty: int = 0
+
+
 class Lru:
     """A slice, which drops the least recently used blocks: an ordered map, most recent last."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._bytes: OrderedDict[int, int] = OrderedDict()
+        self._entries: OrderedDict[int, Entry] = OrderedDict()
 
     def __contains__(self, block: int) -> bool:
-        return block in self._bytes
+        return block in self._entries
+
+    def entry(self, block: int) -> Entry:
+        """Return what is here of a block; an empty entry that is not here without any."""
+        return self._entries.get(block, Entry())
 
     def resident(self, block: int) -> int:
         """Return the bytes of a block that are here."""
-        return self._bytes.get(block, 0)
+        return self.entry(block).n_bytes
 
-    def enter(self, block: int, footprint: int) -> list[tuple[int, int]]:
-        """Take a block in and return those that were dropped for it, with their bytes."""
-        self._bytes[block] = max(self._bytes.pop(block, 0), footprint)
+    def enter(self, block: int, footprint: int) -> list[tuple[int, Entry]]:
+        """Take a block in and return those that were dropped for it, with what was here of them."""
+        entry = self._entries.pop(block, Entry())
+        self._entries[block] = Entry(max(entry.n_bytes, footprint), entry.n_dirty)
         dropped = []
-        while sum(self._bytes.values()) > self.capacity:
-            dropped.append(self._bytes.popitem(last=False))
+        while sum(each.n_bytes for each in self._entries.values()) > self.capacity:
+            dropped.append(self._entries.popitem(last=False))
         return dropped
 
-    def keep(self, block: int, n_bytes: int) -> None:
-        """Leave at most so many bytes of a block where they are, none without an entry."""
-        if block in self._bytes:
-            self._bytes[block] = min(self._bytes[block], n_bytes)
-            if self._bytes[block] == 0:
-                del self._bytes[block]
+    def keep(self, block: int, n_bytes: int) -> int:
+        """Leave at most so many bytes of a block where they are; return the dirty ones that go."""
+        entry = self.entry(block)
+        rest = Entry(min(entry.n_bytes, n_bytes), min(entry.n_dirty, n_bytes))
+        if rest.n_bytes > 0:
+            self._entries[block] = rest
+        else:
+            self.drop(block)
+        return entry.n_dirty - rest.n_dirty
+
+    def mark(self, block: int, n_dirty: int) -> None:
+        """Make bytes of a block dirty, as far as it has bytes here."""
+        entry = self.entry(block)
+        entry.n_dirty = min(n_dirty, entry.n_bytes)
 
     def drop(self, block: int) -> None:
         """Forget a block, if it is here."""
-        self._bytes.pop(block, None)
+        self._entries.pop(block, None)
 
 
 @dataclass(frozen=True)
@@ -60,14 +81,17 @@ class Found:
         Bytes that were not here of the footprint.
     passing : int
         Bytes of the footprint that there was no room for.
-    dropped : list of (int, int)
-        Blocks that have left a slice for it, and their bytes.
+    dropped : list of (int, Entry)
+        Blocks that have left a slice for it, and what was there of them.
+    rescued : int
+        Dirty bytes of the block that it has given up.
     """
 
     missing: int
     new: int
     passing: int
-    dropped: list[tuple[int, int]]
+    dropped: list[tuple[int, Entry]]
+    rescued: int = 0
 
 
 class Instance:
@@ -89,7 +113,7 @@ class Instance:
         What inner levels hold of the footprint is here, too, if as much is here.
         """
         lacking = new = passing = 0
-        dropped: list[tuple[int, int]] = []
+        dropped: list[tuple[int, Entry]] = []
         for each, whole, part in zip(
             self._slices, self._parts(max(want, footprint)), self._parts(footprint), strict=True
         ):
@@ -106,7 +130,7 @@ class Instance:
 
         `before` is what the level before has found.
         """
-        lacking = new = passing = 0
+        lacking = new = passing = rescued = 0
         for each, whole, part, through in zip(
             self._slices,
             self._parts(max(want, before.new)),
@@ -123,18 +147,39 @@ class Instance:
             if found > 0 and is_shared:
                 each.enter(block, held)
             elif found > 0:
-                each.keep(block, held - found)
-        return Found(min(want, lacking), new, passing, [])
+                rescued += each.keep(block, held - found)
+        return Found(min(want, lacking), new, passing, [], rescued)
 
-    def put(self, block: int, n_bytes: int, block_bytes: int) -> list[tuple[int, int]]:
+    def put(self, block: int, taken: Entry, block_bytes: int) -> list[tuple[int, Entry]]:
         """Take in what the level before has dropped; return what is dropped for it."""
-        dropped: list[tuple[int, int]] = []
-        parts = zip(self._slices, self._parts(n_bytes), self._parts(block_bytes), strict=True)
-        for each, part, whole in parts:
+        dropped: list[tuple[int, Entry]] = []
+        for each, part, dirty, whole in zip(
+            self._slices,
+            self._parts(taken.n_bytes),
+            self._parts(taken.n_dirty),
+            self._parts(block_bytes),
+            strict=True,
+        ):
             if 0 < part <= each.capacity:
                 held = min(each.resident(block) + part, whole, each.capacity)
                 dropped += each.enter(block, held)
+                each.mark(block, each.entry(block).n_dirty + dirty)
         return dropped
+
+    def write(self, block: int, n_bytes: int) -> tuple[int, int]:
+        """Make bytes of a block dirty; return how many were and are."""
+        before = after = 0
+        for each, part in zip(self._slices, self._parts(n_bytes), strict=True):
+            dirty = each.entry(block).n_dirty
+            each.mark(block, max(dirty, part))
+            before += dirty
+            after += each.entry(block).n_dirty
+        return before, after
+
+    def rescue(self, block: int, n_dirty: int) -> None:
+        """Make dirty what another level, which has given up these bytes, had written."""
+        for each, part in zip(self._slices, self._parts(n_dirty), strict=True):
+            each.mark(block, each.entry(block).n_dirty + part)
 
     def keep(self, block: int, n_bytes: int) -> None:
         """Leave at most so many bytes of a block where they are."""
@@ -184,7 +229,7 @@ class Caches:
         problem = self._problem
         footprint = min(n_bytes, int(problem.block_bytes[block]))
         want, tail_ps, wait_ps = n_bytes, 0, 0
-        passed = lacked = 0
+        passed = lacked = rescued = 0
         before = Found(n_bytes, footprint, footprint, [])
         if problem.cache_is_victim.any():
             self._note_sharing(worker, block)
@@ -196,6 +241,7 @@ class Caches:
             before = self._look_up(level, worker, block, want, footprint, before)
             if want == 0:
                 continue
+            rescued += before.rescued
             missing = before.missing
             hit = want - missing
             if hit > 0:
@@ -212,7 +258,7 @@ class Caches:
                 wait_ps += problem.transfer_latency_ps
                 wait_ps += math.ceil(moved / problem.transfer_rate)
                 if problem.displacement_rate > 0.0:
-                    displacing = min(moved, sum(n_bytes for _, n_bytes in before.dropped))
+                    displacing = min(moved, sum(entry.n_bytes for _, entry in before.dropped))
                     wait_ps += math.ceil(displacing / problem.displacement_rate)
             self._record.count_cache(worker, level, hit, missing, moved)
             if missing_of_group is not None:
@@ -220,6 +266,8 @@ class Caches:
             want = missing - moved
         if written > 0 and problem.upgrade_rate > 0.0:
             wait_ps += self._upgrade_ps(worker, block, n_bytes, written, lacked, passed)
+        if rescued > 0:
+            self._keepers(worker, block)[0].rescue(block, rescued)
         return want, tail_ps, wait_ps
 
     def _upgrade_ps(
@@ -248,8 +296,8 @@ class Caches:
             if want > 0:
                 found = content.give(block, want, before, block in self._shared)
             dropped = []
-            for other, n_bytes in [*before.dropped, (block, before.passing)]:
-                dropped += content.put(other, n_bytes, int(self._problem.block_bytes[other]))
+            for other, entry in [*before.dropped, (block, Entry(before.passing))]:
+                dropped += content.put(other, entry, int(self._problem.block_bytes[other]))
             found = replace(found, dropped=dropped)
         for other, _ in found.dropped:
             gone = level == self._problem.transfer_level and other not in content
@@ -289,8 +337,12 @@ class Caches:
         instances = enumerate(self._content[level])
         return sum(content.resident(block) for i, content in instances if i != own)
 
-    def write(self, worker: int, block: int) -> None:
-        """Note that a worker has written a block; drop it from instances it does not use."""
+    def write(self, worker: int, block: int, n_bytes: int, written: int) -> int:
+        """Note what a worker has written; return the bytes that are written to memory for it.
+
+        These are the ones that were not dirty yet: that they will go to memory when the block leaves is
+        charged now. The block is dropped from instances that the worker does not use.
+        """
         self._shared.discard(block)
         inside = 0
         for level, instances in enumerate(self._content):
@@ -308,6 +360,34 @@ class Caches:
                 self._writer.pop(block, None)
                 if block in instances[own]:
                     self._writer[block] = own
+        return self._make_dirty(worker, block, n_bytes, written)
+
+    def _make_dirty(self, worker: int, block: int, n_bytes: int, written: int) -> int:
+        """Make what has been written dirty; return what was not, or all if no level holds it."""
+        once = min(written, n_bytes, int(self._problem.block_bytes[block]))
+        keepers = [keeper for keeper in self._keepers(worker, block) if block in keeper]
+        if not keepers:
+            return written
+        dirty, unmarked = 0, once
+        for keeper in keepers:
+            before, after = keeper.write(block, unmarked)
+            dirty += before
+            unmarked = max(0, unmarked - after)
+        return max(0, once - dirty)
+
+    def _keepers(self, worker: int, block: int) -> list[Instance]:
+        """Return a worker's instances from which a block goes to memory, from the core outwards.
+
+        They begin with the last level filled by misses that holds it.
+        """
+        own = [
+            instances[int(self._problem.cache_instance[level, worker])]
+            for level, instances in enumerate(self._content)
+        ]
+        first = len(own) - 1
+        while first > 0 and (self._problem.cache_is_victim[first] or block not in own[first]):
+            first -= 1
+        return own[max(0, first) :]
 
 
 def _empty(problem: Problem) -> list[list[Instance]]:

@@ -35,6 +35,7 @@ class Record:
         self.cache_hit_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.cache_missing_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.memory_side_hit_bytes = 0
+        self.write_back_bytes = 0
         self.requested_bytes = 0
         self.steals = [0] * problem.n_distances
         self.failed_probes = [0] * problem.n_distances
@@ -129,6 +130,7 @@ class Record:
             cache_hit_bytes=hit_bytes,
             cache_missing_bytes=missing_bytes,
             memory_side_hit_bytes=self.memory_side_hit_bytes,
+            write_back_bytes=self.write_back_bytes,
             requested_bytes=self.requested_bytes,
             steals=np.array(self.steals, np.int64),
             failed_probes=np.array(self.failed_probes, np.int64),

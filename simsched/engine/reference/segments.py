@@ -158,13 +158,18 @@ class Memory:
         tail += stall_ps
         if wait_ps > 0:
             segment.ops_left += wait_ps * segment.rate
+        moved, writes_apart = missing, self._writes_apart(domain, node)
         if written > 0:
-            self._caches.write(worker, block)
+            dirtied = self._caches.write(worker, block, n_bytes, written)
+            # A path of writes is that of lines which are fetched, modified and written back.
+            paid = min(missing, written) if writes_apart else missing - min(missing, n_bytes - written)
+            moved += max(0, dirtied - paid)
+            self._record.write_back_bytes += moved - missing
         hit = 0
-        if missing > 0 and problem.node_slots[node] > 0:
-            hit = self._memory_side.access(node, block, missing)
-        behind = missing - hit
-        apart = min(behind, written) if self._writes_apart(domain, node) else 0
+        if moved > 0 and problem.node_slots[node] > 0:
+            hit = self._memory_side.access(node, block, moved)
+        behind = moved - hit
+        apart = min(behind, missing, written) if writes_apart else 0
         segment.flows = [
             (node, way, size)
             for way, size in ((HIT, hit), (READ, behind - apart), (WRITE, apart))
@@ -175,10 +180,10 @@ class Memory:
         segment.tail_ps = tail
         self._record.requested_bytes += n_bytes
         self._record.memory_side_hit_bytes += hit
-        self._count(segment.task, domain, node, missing)
+        self._count(segment.task, domain, node, moved)
         self._count_managed(block, domain, node, n_bytes)
         self._sample(block, n_bytes, now)
-        self._record.event(now, EventKind.ACCESS, worker, segment.task, block, missing)
+        self._record.event(now, EventKind.ACCESS, worker, segment.task, block, moved)
 
     def _writes_apart(self, domain: int, node: int) -> bool:
         """Return whether written bytes take another path than read ones."""

@@ -1,4 +1,5 @@
 #include "victimcache.h"
+#include "writeback.h"
 
 int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
 {
@@ -221,7 +222,7 @@ SSK_ALWAYS_INLINE int insert(ssk_caches_t *self, int32_t slice, int32_t block, i
     else
         entry = (int32_t)self->n_entries++;
     ssk_cached_t *e = &self->entries[entry];
-    e->n_bytes = 0;
+    e->n_bytes = e->n_dirty = 0;
     e->slice = slice;
     e->block = block;
     e->previous = -1;
@@ -428,11 +429,11 @@ bool ssk_caches_uses(const ssk_caches_t *self, int32_t worker, int32_t slice)
     return false;
 }
 
-void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block)
+int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written)
 {
     const ssk_problem_t *p = self->problem;
     if (p->n_levels == 0)
-        return;
+        return written;
     for (int32_t entry = self->holder[block]; entry != self->end;) {
         int32_t following = self->entries[entry].following;
         if (!ssk_caches_uses(self, worker, self->entries[entry].slice))
@@ -445,6 +446,7 @@ void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block)
         self->writer[block] = own_instance(self, p->transfer_level, worker);
         forget_writer(self, block);
     }
+    return ssk_writeback_mark(self, worker, block, n_bytes, written);
 }
 
 /* Checks the ring of a slice; *in_lists counts entries of all of them. */
@@ -455,6 +457,8 @@ static bool is_ring_sound(const ssk_caches_t *self, int32_t slice, int64_t capac
     for (int32_t e = self->entries[slice].older; e != slice; newer = e, e = self->entries[e].older) {
         if (self->entries[e].slice != slice || self->entries[e].newer != newer ||
             ssk_caches_find(self, slice, self->entries[e].block) != e || ++*in_lists > self->n_live)
+            return false;
+        if (self->entries[e].n_dirty < 0 || self->entries[e].n_dirty > self->entries[e].n_bytes)
             return false;
         sum += self->entries[e].n_bytes;
     }

@@ -14,8 +14,11 @@
  * Where a level is filled by evictions, the entries that a level drops for room wait in a list until the next level
  * has been looked up, and then fill it.
  *
- * Invariants: resident[i] is the sum of the entries of slice i and at most its capacity; every entry is in the
- * table, in the ring of its slice and in the list of its block, exactly once; the table is at most a quarter full;
+ * What is written to memory when an entry leaves is charged when it is written: an entry remembers how many of its
+ * bytes have been (writeback.c).
+ *
+ * Invariants: resident[i] is the sum of the entries of slice i and at most its capacity; no entry has more dirty
+ * bytes than bytes; every entry is in the table, in the ring of its slice and in the list of its block, exactly once; the table is at most a quarter full;
  * the writer of a block has an entry of it. Without a transfer level there are no writers (NULL). Between accesses no
  * dropped entries wait; without levels filled by evictions nobody notes what is shared (NULL).
  */
@@ -25,7 +28,7 @@
 #include "base.h"
 
 typedef struct {
-    int64_t n_bytes;
+    int64_t n_bytes, n_dirty;
     int32_t slice, block;
     int32_t newer, older;         /* in the ring of the slice; of the slice itself: the oldest, the newest */
     int32_t previous, following;  /* in the list of the block; `following` also links free and dropped entries */
@@ -50,6 +53,7 @@ typedef struct {
     int64_t evicted_bytes;      /* by the last level that was looked up */
     int32_t first_dropped, last_dropped; /* what the last level that was looked up has dropped */
     int64_t fresh, passing;     /* of the present footprint: what that level lacked, and had no room for */
+    int64_t rescued_dirty;      /* of the present block: dirty bytes that levels filled by evictions have given up */
     ssk_cache_counts_t *counts; /* n_domains x n_levels, where accesses are counted: not its own, set before the first */
 } ssk_caches_t;
 
@@ -82,7 +86,10 @@ static inline int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t 
                                    wait);
 }
 
-/* Notes that the worker has written the block: drops it from all instances that the worker does not use. */
-void ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block);
+/*
+ * Notes that the worker has written so many bytes of the block in an access to n_bytes: drops it from all instances that
+ * the worker does not use. Returns the bytes that are to be written to memory for it: those that were not dirty yet.
+ */
+int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written);
 
 #endif

@@ -82,6 +82,7 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .steals = sim->steals,
         .failed_probes = sim->failed_probes,
         .memory_side_hit_bytes = sim->memory_side_hit_bytes,
+        .write_back_bytes = sim->write_back_bytes,
         .requested_bytes = sim->requested_bytes,
         .migrations = sim->migrations,
         .migrated_bytes = sim->migrated_bytes,

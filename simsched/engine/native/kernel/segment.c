@@ -109,12 +109,21 @@ static void add_flow(ssk_sim_t *sim, int32_t worker, uint8_t way, int64_t n_byte
     w->tail = ssk_add_ps(w->tail, sim->problem.path_latency_ps[path_of(sim, worker, way)]);
 }
 
-/* The part of `moved` bytes that takes the path of writes, if that differs: as many as are written. */
-static int64_t written_part(const ssk_sim_t *sim, int32_t worker, int64_t moved, int64_t written)
+/* Whether written bytes take a path of their own. */
+static bool writes_apart(const ssk_sim_t *sim, int32_t worker)
 {
-    if (written == 0 || path_of(sim, worker, SSK_WAY_WRITE) == path_of(sim, worker, SSK_WAY_READ))
-        return 0;
-    return moved < written ? moved : written;
+    return path_of(sim, worker, SSK_WAY_WRITE) != path_of(sim, worker, SSK_WAY_READ);
+}
+
+/*
+ * The bytes that are written back beyond the `missing` ones of an access, of whose bytes `dirtied` were not dirty: what is
+ * read and then written moves twice. A path of writes is that of lines which are fetched, modified and written back.
+ */
+static int64_t written_back(const ssk_sim_t *sim, int32_t worker, int64_t missing, int64_t read, int64_t written,
+                            int64_t dirtied)
+{
+    int64_t paid = writes_apart(sim, worker) ? ssk_min(missing, written) : missing - ssk_min(missing, read);
+    return dirtied > paid ? dirtied - paid : 0;
 }
 
 /* Resolves an access: first touch, caches, flows, counting. */
@@ -124,7 +133,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     const ssk_graph_t *graph = &sim->graph;
     int32_t block = graph->access_block[access];
     int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
-    int64_t missing, hit = 0, wait = 0, *missing_of_group = NULL;
+    int64_t missing, moved, hit = 0, wait = 0, *missing_of_group = NULL;
     int32_t group = sim->plan.counter_group[w->task];
     bool is_first = ssk_wants_home(sim, block, written);
     int status = is_first ? ssk_touch_first(sim, worker, block) : SSK_OK;
@@ -151,17 +160,21 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
         return ssk_fail(sim, status);
     if (wait > 0)
         w->ops_left += (double)wait * w->rate;
-    if (written > 0)
-        ssk_caches_write(&sim->caches, worker, block);
-    if (missing > 0 && sim->problem.node_slots[w->node] > 0)
-        hit = ssk_sidecache_access(&sim->sidecache, w->node, block, missing);
+    moved = missing;
+    if (written > 0) {
+        int64_t dirtied = ssk_caches_write(&sim->caches, worker, block, n_bytes, written);
+        moved = missing + written_back(sim, worker, missing, n_bytes - written, written, dirtied);
+        sim->write_back_bytes += moved - missing;
+    }
+    if (moved > 0 && sim->problem.node_slots[w->node] > 0)
+        hit = ssk_sidecache_access(&sim->sidecache, w->node, block, moved);
     sim->memory_side_hit_bytes += hit;
-    int64_t apart = written_part(sim, worker, missing - hit, written);
+    int64_t apart = writes_apart(sim, worker) ? ssk_min(moved - hit, ssk_min(missing, written)) : 0;
     add_flow(sim, worker, SSK_WAY_HIT, hit);
-    add_flow(sim, worker, SSK_WAY_READ, missing - hit - apart);
+    add_flow(sim, worker, SSK_WAY_READ, moved - hit - apart);
     add_flow(sim, worker, SSK_WAY_WRITE, apart);
-    count_access(sim, worker, block, n_bytes, missing);
-    ssk_event(sim, SSK_ACCESS, worker, w->task, block, missing);
+    count_access(sim, worker, block, n_bytes, moved);
+    ssk_event(sim, SSK_ACCESS, worker, w->task, block, moved);
     return SSK_OK;
 }
 

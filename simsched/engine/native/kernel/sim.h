@@ -175,7 +175,7 @@ struct ssk_sim {
     int64_t *executed_ps; /* per task; NULL or unused unless the plan times tasks */
     size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity, executed_capacity;
     int64_t *steals, *failed_probes;
-    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
+    int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
     int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
     int64_t exchanges, transfers, transferred_tasks;
     int64_t duplicates, kills, wasted_ps;

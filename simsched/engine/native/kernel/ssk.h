@@ -405,7 +405,7 @@ typedef struct {
     const int64_t *steals, *failed_probes; /* n_distances */
     const int64_t *node_peak_bytes;        /* n_nodes */
     int64_t peak_bytes, recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
-    int64_t memory_side_hit_bytes, requested_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
+    int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
     int64_t duplicates, kills, wasted_ps;
     int64_t exchanges, transfers, transferred_tasks;
 } ssk_summary_t;

@@ -1,4 +1,5 @@
 #include "victimcache.h"
+#include "writeback.h"
 
 /* Leaves n_bytes of what an entry has. */
 static void shrink(ssk_caches_t *self, int32_t entry, int64_t n_bytes)
@@ -6,6 +7,7 @@ static void shrink(ssk_caches_t *self, int32_t entry, int64_t n_bytes)
     ssk_cached_t *e = &self->entries[entry];
     self->resident[e->slice] -= e->n_bytes - n_bytes;
     e->n_bytes = n_bytes;
+    e->n_dirty = ssk_min(e->n_dirty, n_bytes);
     if (n_bytes == 0)
         ssk_caches_drop(self, entry);
 }
@@ -15,15 +17,18 @@ static int64_t give(ssk_caches_t *self, int32_t slice, int32_t block, int64_t wa
 {
     int32_t entry = ssk_caches_find(self, slice, block);
     int64_t found = entry < 0 ? 0 : ssk_min(wanted, self->entries[entry].n_bytes);
-    if (found > 0 && self->shared[block])
+    if (found > 0 && self->shared[block]) {
         ssk_caches_make_newest(self, entry);
-    else if (found > 0)
-        shrink(self, entry, self->entries[entry].n_bytes - found);
+    } else if (found > 0) {
+        int64_t rest = self->entries[entry].n_bytes - found, dirty = self->entries[entry].n_dirty;
+        self->rescued_dirty += dirty > rest ? dirty - rest : 0;
+        shrink(self, entry, rest);
+    }
     return found;
 }
 
-/* Takes n_bytes of a block into an instance that is filled by evictions. */
-static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t n_bytes)
+/* Takes n_bytes of a block, some of them dirty, into an instance that is filled by evictions. */
+static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t n_bytes, int64_t n_dirty)
 {
     int32_t n = n_slices_of(self, level), first = slice_of(self, level, instance);
     const int64_t *capacity = slice_bytes_of(self, level, instance);
@@ -38,6 +43,8 @@ static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t bloc
                                       ssk_min(ssk_min(share, part(whole, i, n)), capacity[i]), &held);
         if (status != SSK_OK)
             return status;
+        if (n_dirty > 0)
+            ssk_writeback_add(self, first + i, block, part(n_dirty, i, n));
     }
     return SSK_OK;
 }
@@ -57,11 +64,11 @@ static int fill(ssk_caches_t *self, int32_t level, int32_t instance, int32_t blo
         ssk_cached_t dropped = self->entries[entry];
         following = dropped.following;
         release_entry(self, entry);
-        int status = put(self, level, instance, dropped.block, dropped.n_bytes);
+        int status = put(self, level, instance, dropped.block, dropped.n_bytes, dropped.n_dirty);
         if (status != SSK_OK)
             return status;
     }
-    return put(self, level, instance, block, passing);
+    return put(self, level, instance, block, passing, 0);
 }
 
 static void forget_dropped(ssk_caches_t *self)
@@ -112,6 +119,8 @@ int ssk_victimcache_pass_on(ssk_caches_t *self, int32_t level, int32_t worker, i
     for (; status == SSK_OK && level < self->problem->n_levels && is_victim(self->problem, level); level++)
         status = fill(self, level, own_instance(self, level, worker), block, 0);
     forget_dropped(self);
+    if (self->rescued_dirty > 0)
+        ssk_writeback_rescue(self, worker, block);
     return status;
 }
 

@@ -1,0 +1,123 @@
+"""What is written in caches goes to memory: closed forms, and a cache that writes back when it evicts."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+from simsched.engine.run import simulate
+from simsched.machine.synthetic import make_machine
+from simsched.trace.schema import Summary
+from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.graph import Workload
+from tests.engine.test_victim_caches import Access, Turns, level
+
+BLOCK = 1000  # bytes
+CORE = level("L1", 20 * BLOCK, 1, "misses")
+
+
+def summary_of(
+    backend: str, levels: list[tuple[object, ...]], steps: list[Access], **options: object
+) -> Summary:
+    """Return the counts when one access follows the other."""
+    n = len(steps)
+    workers, blocks, read, written = (list(column) for column in zip(*steps, strict=True))
+    graph = build_graph(
+        np.zeros(n),
+        successors=adjacency(range(n - 1), range(1, n), n),
+        accessed=accesses(range(n), blocks, read, written, n),
+        block_bytes=[BLOCK] * (max(blocks) + 1),
+    )
+    machine = make_machine(domains=1, cores_per_domain=2, caches=levels, **options)  # type: ignore[arg-type]
+    return simulate(machine, Workload("chain", graph), Turns(workers), backend=backend).summary
+
+
+def moved(backend: str, levels: list[tuple[object, ...]], steps: list[Access]) -> int:
+    """Return the bytes between cores and memory; what missed and what was written back add up to them."""
+    found = summary_of(backend, levels, steps)
+    total = int(found.node_bytes.sum())
+    assert total == found.requested_bytes - int(found.cache_hit_bytes.sum()) + found.write_back_bytes
+    return total
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param([(0, 0, 1000, 0), (0, 0, 0, 1000)], 2000, id="read, then written"),
+        pytest.param([(0, 0, 1000, 1000)], 2000, id="updated"),
+        pytest.param([(0, 0, 1000, 1000)] * 3, 2000, id="updated again and again"),
+        pytest.param([(0, 0, 0, 1000)], 1000, id="written only"),
+        pytest.param([(0, 0, 0, 400), (0, 0, 0, 1000)], 1000, id="a part, then all"),
+        pytest.param([(0, 0, 0, 400), (0, 0, 1000, 0)], 1000, id="a part, then the rest is read"),
+        pytest.param([(0, 0, 500, 500)], 1000, id="one half read, the other written"),
+        pytest.param([(0, 0, 3000, 2000)], 2000, id="in several passes"),
+        pytest.param([(0, 0, 0, 1000), (1, 0, 0, 1000), (0, 0, 0, 1000)], 3000, id="by others"),
+        pytest.param([(0, 0, 0, 1000), (1, 0, 1000, 0), (0, 0, 0, 1000)], 2000, id="read by others"),
+    ],
+)
+def test_what_is_written_moves_once(backend: str, steps: list[Access], expected: int) -> None:
+    assert moved(backend, [CORE], steps) == expected
+
+
+def test_without_caches_and_without_room_everything_moves(backend: str) -> None:
+    steps = [(0, 0, 1000, 1000)] * 3
+    assert moved(backend, [], steps) == 6000
+    assert moved(backend, [level("L1", BLOCK // 2, 1, "misses")], steps) == 6000
+
+
+def test_dirty_bytes_stay_in_a_level_that_both_writers_use(backend: str) -> None:
+    levels = [CORE, level("L2", 40 * BLOCK, 2, "misses")]
+    assert moved(backend, levels, [(0, 0, 0, 1000), (1, 0, 0, 1000), (0, 0, 0, 1000)]) == 1000
+
+
+@pytest.mark.parametrize(
+    ("levels", "n_blocks"),
+    [
+        pytest.param([CORE], 20, id="one"),
+        pytest.param([CORE, level("L2", 40 * BLOCK, 2, "misses")], 40, id="two"),
+        pytest.param([CORE, level("L2", 40 * BLOCK, 2, "evictions")], 60, id="victims"),
+        pytest.param(
+            [level("L1", 20 * BLOCK, 1, "misses", (20 * BLOCK, 20 * BLOCK))], 20, id="slices"
+        ),
+    ],
+)
+def test_a_sweep_in_place_is_written_back_unless_it_is_held(
+    backend: str, levels: list[tuple[object, ...]], n_blocks: int
+) -> None:
+    def of_sweeps(n_blocks: int, rounds: int) -> int:
+        accessed = [(BLOCK, 0), (0, BLOCK)]  # is read, then written
+        sweep = [(0, block, *each) for block in range(n_blocks) for each in accessed]
+        return moved(backend, levels, sweep * rounds)
+
+    assert of_sweeps(n_blocks, 3) == 2 * n_blocks * BLOCK
+    assert of_sweeps(n_blocks + 1, 3) == 3 * 2 * (n_blocks + 1) * BLOCK
+
+
+def written_back_on_eviction(steps: list[Access], capacity: int) -> int:
+    """Return the traffic of one cache that writes dirty bytes when a block leaves, and all at the end."""
+    held: OrderedDict[int, list[int]] = OrderedDict()
+    total = 0
+    for _, block, read, written in steps:
+        n_bytes, n_dirty = held.pop(block, [0, 0])
+        total += max(0, read - n_bytes)
+        held[block] = [max(n_bytes, read, written), max(n_dirty, written)]
+        while sum(each[0] for each in held.values()) > capacity:
+            total += held.popitem(last=False)[1][1]
+    return total + sum(n_dirty for _, n_dirty in held.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_charged_early_it_is_what_evictions_would_write(backend: str, seed: int) -> None:
+    draw = random.Random(seed)
+    kinds = [(BLOCK, 0), (BLOCK // 2, 0), (0, BLOCK), (0, BLOCK // 2), (BLOCK, BLOCK)]
+    steps = [(0, draw.randrange(30), *draw.choice(kinds)) for _ in range(600)]
+    assert moved(backend, [CORE], steps) == written_back_on_eviction(steps, 20 * BLOCK)
+
+
+def test_misses_are_those_of_fills(backend: str) -> None:
+    found = summary_of(backend, [CORE], [(0, 0, 1000, 0), (0, 0, 0, 1000), (0, 0, 1000, 1000)])
+    assert int(found.cache_missing_bytes.sum()) == 1000
+    assert found.write_back_bytes == 1000
