@@ -13,6 +13,7 @@ from simsched.engine.problem import Problem
 from simsched.engine.replication import refuse_copied
 from simsched.engine.victims import VictimLists, list_victims
 from simsched.errors import PolicyError
+from simsched.policy.blocks import THREAD_GROUPS
 from simsched.policy.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
 from simsched.policy.plan_checks import validate_acquire, validate_plan
 from simsched.workload.graph import TaskGraph
@@ -58,8 +59,8 @@ class ResolvedPlan:
     monitor_period_ps : int
         0 without a monitor.
     sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
-    balance_period_ps, balance_page_bytes, balance_faults : int
-        Page balancing; the period is 0 without.
+    balance_period_ps, balance_page_bytes, balance_faults, balance_group : int
+        Page balancing; the period is 0 without, the group an index into THREAD_GROUPS.
     times_tasks : bool
     """
 
@@ -91,6 +92,7 @@ class ResolvedPlan:
     balance_period_ps: int
     balance_page_bytes: int
     balance_faults: int
+    balance_group: int
     times_tasks: bool
 
 
@@ -149,6 +151,7 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         balance_period_ps=0 if balancing is None else round(balancing.scan_period_s / PER_PS),
         balance_page_bytes=1 if balancing is None else balancing.page_bytes,
         balance_faults=1 if balancing is None else balancing.faults_to_move,
+        balance_group=0 if balancing is None else THREAD_GROUPS.index(balancing.thread_group),
         times_tasks=plan.times_tasks,
     )
 

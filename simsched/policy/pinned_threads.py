@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simsched.policy.base import PARENT_FIRST, AcquireStep, Plan, View, param
-from simsched.policy.blocks import system_pages
+from simsched.policy.blocks import THREAD_GROUPS, system_pages
 from simsched.policy.placement import PlacedPolicy
 from simsched.policy.registry import preset, register
 from simsched.workload.builder import ranks
@@ -24,13 +24,16 @@ class PinnedThreads(PlacedPolicy):
     ----------
     page_migration : {"off", "balancenuma"}
         Whether the operating system moves pages to the node that accesses them.
-    scan_period_s, page_bytes, faults_to_move : float, int, int
-        Of page migration; see :func:`~simsched.policy.blocks.system_pages`.
+    scan_period_s, page_bytes, faults_to_move, thread_group : float, int, int, str
+        Of page migration; see :class:`~simsched.policy.blocks.PageBalancing`.
 
     Notes
     -----
     The i-th task of each class runs on worker i modulo the number of workers; within a worker the
     oldest ready task comes first. Nobody steals.
+
+    The filter of page migration is that of Linux by default, for threads that share no pages until
+    the tasks do; `faults_to_move` 1 with `thread_group` none moves pages at every remote fault.
 
     References
     ----------
@@ -42,7 +45,8 @@ class PinnedThreads(PlacedPolicy):
     page_migration: str = param("off", choices=("off", "balancenuma"))
     scan_period_s: float = param(1.0, low=1e-6, high=1e6)
     page_bytes: int = param(4096, low=1)
-    faults_to_move: int = param(1, low=1)
+    faults_to_move: int = param(2, low=1)
+    thread_group: str = param("sharing", choices=THREAD_GROUPS)
 
     def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
         """Return the assignment; a worker takes only its own tasks."""
@@ -57,7 +61,11 @@ class PinnedThreads(PlacedPolicy):
             balancing=None
             if self.page_migration == "off" or graph is view.workload.init
             else system_pages(
-                view.machine, self.scan_period_s, self.page_bytes, self.faults_to_move
+                view.machine,
+                self.scan_period_s,
+                self.page_bytes,
+                self.faults_to_move,
+                self.thread_group,
             ),
         )
 

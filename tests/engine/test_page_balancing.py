@@ -33,16 +33,16 @@ MOVE = PAGES * (2 + 3) * US
 
 
 def machine(**changes: Any) -> Machine:
-    return make_machine(
-        domains=2,
-        cores_per_domain=1,
-        dram_bandwidth_bytes_per_s=4e9,
-        remote_latency_ps=FAR,
-        local_latency_ps=0,
-        page_bytes=PAGE,
-        costs=COSTS,
-        **changes,
-    )
+    usual: dict[str, Any] = {
+        "domains": 2,
+        "cores_per_domain": 1,
+        "dram_bandwidth_bytes_per_s": 4e9,
+        "remote_latency_ps": FAR,
+        "local_latency_ps": 0,
+        "page_bytes": PAGE,
+        "costs": COSTS,
+    }
+    return make_machine(**{**usual, **changes})
 
 
 def reads(n_bytes: list[int], ops: float = 0.0) -> TaskGraph:
@@ -156,17 +156,100 @@ def test_huge_pages_fault_once(backend: str) -> None:
     assert found.makespan_ps == US + 2 * US + copying + 2 * LOCAL
 
 
-def test_two_faults_in_a_row_pass_the_filter(backend: str) -> None:
+def test_the_first_fault_or_two_in_a_row_pass_the_filter(backend: str) -> None:
+    # Linux 4.3: a page remembers who had the last fault, but nobody when it is new; then it moves.
     often = every(5e-6, faults_to_move=2)
     alone = run(backend, reads([SIZE] * 3), Pinned(balancing=often)).summary
     assert alone.migrations == 1
-    assert alone.makespan_ps == FAR + MOVE + 3 * (LOCAL + PAGES * US)
-    # Two nodes in turn: without the filter the block moves each time, with it never.
+    assert alone.makespan_ps == MOVE + 3 * (LOCAL + PAGES * US)
+    # After a fault of its own node, the first one of the other does not pass, the second does.
+    after = run(backend, reads([SIZE] * 3), Pinned(balancing=often, workers=[1, 0, 0])).summary
+    assert after.migrations == 1
+    assert after.makespan_ps == FAR + MOVE + 3 * (LOCAL + PAGES * US)
+    # Two nodes in turn: without the filter the block moves each time, with it only when it is new.
     turns = [0, 1, 0, 1]
     shared = run(backend, reads([SIZE] * 4), Pinned(balancing=often, workers=turns)).summary
-    assert shared.migrations == 0
+    assert shared.migrations == 1
     hasty = run(backend, reads([SIZE] * 4), Pinned(balancing=every(5e-6), workers=turns)).summary
     assert hasty.migrations == 4
+
+
+Turn = tuple[int, str, int]  #: a worker reads some pages of block A or B
+
+
+def moving_turns(backend: str, turns: list[Turn], thread_group: str) -> list[int]:
+    """Return which of the turns move a block; A, of 8 pages, is on node 1 and B, of 16, on node 0.
+
+    Workers 0 and 1 are at node 0, workers 2 and 3 at node 1. Every turn takes longer than a period.
+    """
+    n = len(turns)
+    task = np.arange(n)
+    graph = build_graph(
+        np.zeros(n),
+        successors=adjacency(task[:-1], task[1:], n),
+        accessed=accesses(
+            task, ["AB".index(block) for _, block, _ in turns], [p * PAGE for *_, p in turns], 0, n
+        ),
+        block_bytes=[SIZE, 2 * SIZE],
+    )
+    policy = Pinned(
+        balancing=every(5e-6, faults_to_move=2, thread_group=thread_group),
+        workers=[worker for worker, *_ in turns],
+        node=np.array([1, 0]),
+    )
+    trace = run(backend, graph, policy, machine=machine(cores_per_domain=2)).trace
+    assert trace is not None
+    moves = trace.events["kind"] == EventKind.PAGE_MOVE
+    found: list[int] = trace.events["task"][moves].tolist()
+    return found
+
+
+def test_shared_faults_of_a_group_do_not_move_what_is_spread(backend: str) -> None:
+    # Worker 1 follows worker 0 on A in turn 4 (shared) and itself in turn 5 (private). At turn 4
+    # node 0 has an average of 8 // 2 // 2 + 16 = 18, node 1 of (8 // 2 // 2 + 8) // 2 = 5.
+    turns = [(2, "A", 8), (0, "B", 8), (0, "A", 8), (1, "B", 16), (1, "A", 8), (1, "A", 8)]
+    assert moving_turns(backend, turns, "none") == [4]
+    assert moving_turns(backend, turns, "start") == [5]
+    # In turn 3 worker 1 has had a fault on B after worker 0, which makes it a member of the group.
+    assert moving_turns(backend, turns, "sharing") == [5]
+    lone = [*turns[:3], (0, "B", 16), *turns[4:]]  # without it, its first shared fault passes
+    assert moving_turns(backend, lone, "sharing") == [4]
+    assert moving_turns(backend, lone, "start") == [5]
+
+
+@pytest.mark.parametrize(("pages", "moved"), [(15, [3]), (16, [])])
+def test_shared_faults_spread_a_group_over_nodes(
+    backend: str, pages: int, moved: list[int]
+) -> None:
+    # At turn 3 node 0 has an average of pages // 2, node 1 of 8 // 2 // 2 + 8 = 10: it moves if
+    # 4 * (pages // 2) < 3 * 10, up to 15 pages.
+    turns = [(2, "A", 8), (0, "B", pages), (0, "A", 8), (1, "A", 8)]
+    assert moving_turns(backend, turns, "start") == moved
+
+
+def test_a_group_does_not_move_a_new_page_at_its_first_fault(backend: str) -> None:
+    # Nobody has had a fault on it, so it is not private; no node has fewer faults than another.
+    turns = [(0, "A", 8), (0, "A", 8), (0, "A", 8)]
+    assert moving_turns(backend, turns, "start") == [1]
+    assert moving_turns(backend, turns, "sharing") == moving_turns(backend, turns, "none") == [0]
+    # A worker that only had new pages is in no group yet; in one, node 0 has 8 faults, node 1 none.
+    new = [(0, "B", 8), (0, "A", 8)]
+    assert moving_turns(backend, new, "sharing") == [1]
+    assert moving_turns(backend, new, "start") == []
+
+
+def test_a_fault_counts_where_the_page_has_moved(backend: str) -> None:
+    # At turn 2 node 0 has the 8 faults of turn 1, which moved A there, node 1 half of turn 0's 8.
+    turns = [(0, "A", 8), (0, "A", 8), (2, "B", 8)]
+    assert moving_turns(backend, turns, "start") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("policy", "thread_group"), [("balancenuma", "sharing"), ("shm_balancenuma", "start")]
+)
+def test_policies_have_the_filter_of_linux(policy: str, thread_group: str) -> None:
+    found = vars(make_policy(policy))
+    assert (found["faults_to_move"], found["thread_group"]) == (2, thread_group)
 
 
 def test_a_block_moves_if_half_of_its_pages_fault(backend: str) -> None:
@@ -229,6 +312,7 @@ def test_break_even_is_where_the_gain_has_paid_for_the_move(backend: str) -> Non
         (PageBalancing(1.0, 2**40), "page_bytes: found 1099511627776, accepted 1 to 1073741824"),
         (PageBalancing(1.0, 3000), "page_bytes: found 3000, accepted powers of two up to"),
         (PageBalancing(1.0, 4096, 0), "balancing: faults_to_move: found 0, accepted 1 to"),
+        (PageBalancing(1.0, 4096, 1, "all"), "thread_group: found 'all', accepted none, sharing"),
     ],
 )
 def test_wrong_numbers_are_named(balancing: PageBalancing, message: str) -> None:
@@ -253,4 +337,4 @@ def test_sizes_of_pages_of_processors_are_accepted(size: int) -> None:
     found = simulate(machine(), Workload("w", reads([SIZE]), iterations=2), made)
     assert found.summary.page_faults == max(1, SIZE // size)  # there is no second scan
     with pytest.raises(PolicyError, match="from 65536"):
-        system_pages(make_machine(page_bytes=65536), 1.0, 4096, 1)
+        system_pages(make_machine(page_bytes=65536), 1.0, 4096, 1, "none")

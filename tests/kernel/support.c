@@ -531,6 +531,7 @@ static void make_plan(scenario_t *s)
     plan->balance_period_ps = rng_chance(&s->rng, 0.3) ? 1 + rng_below(&s->rng, 100000) : 0;
     plan->balance_page_bytes = 1 + rng_below(&s->rng, 3000);
     plan->balance_faults = 1 + rng_below(&s->rng, 2);
+    plan->balance_group = rng_below(&s->rng, 3);
     s->problem.costs.page_fault_ps = 17;
     s->problem.costs.page_move_ps = 130;
     plan->sample_offset_bytes = offset;

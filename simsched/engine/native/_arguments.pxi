@@ -290,6 +290,7 @@ cdef int _fill_plan(ssk_plan_t *r, object plan, int n, int workers, int blocks, 
     r.balance_period_ps = _time(plan.balance_period_ps, "ResolvedPlan.balance_period_ps")
     r.balance_page_bytes = plan.balance_page_bytes
     r.balance_faults = _count(plan.balance_faults, "ResolvedPlan.balance_faults")
+    r.balance_group = _count(plan.balance_group, "ResolvedPlan.balance_group")
     r.times_tasks = bool(plan.times_tasks)
     r.sample_offset_bytes = <const int64_t *>_array(
         kept, plan, "sample_offset_bytes", np.int64, (blocks, offsets.shape[1])

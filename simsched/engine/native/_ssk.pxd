@@ -200,7 +200,7 @@ cdef extern from "ssk.h" nogil:
         int64_t monitor_period_ps
         const int64_t *sample_offset_bytes
         int64_t balance_period_ps, balance_page_bytes
-        int32_t balance_faults, times_tasks
+        int32_t balance_faults, balance_group, times_tasks
 
     ctypedef struct ssk_flaw_t:
         const char *name

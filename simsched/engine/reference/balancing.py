@@ -9,20 +9,42 @@ from simsched.engine.plans import ResolvedPlan
 from simsched.engine.problem import Problem
 from simsched.engine.reference.homes import Homes
 from simsched.engine.reference.record import Record
+from simsched.policy.blocks import THREAD_GROUPS
 from simsched.trace.schema import EventKind
+
+GROUP_BY_SHARING, GROUP_FROM_START = (THREAD_GROUPS.index(g) for g in ("sharing", "start"))
 
 
 @dataclass
 class _Marks:
     """What is known of a block's pages: the last scan, how many have faulted since, and for whom.
 
-    `times` faulting accesses in a row came from workers of the domain.
+    The last faulting access was the worker's; `times` in a row came from workers of its domain.
     """
 
     scan: int = -1
     faulted: int = 0
-    domain: int = -1
+    worker: int = -1
     times: int = 0
+
+
+class _Group:
+    """Workers that share pages: who they are, and how many faults they have had on every node."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.joined = [False] * problem.n_workers
+        self.scan = -1
+        self.faults = [0] * problem.n_nodes
+        self.recent = [0] * problem.n_nodes
+
+    def look(self, scan: int) -> None:
+        """Take what has been counted into the averages with the first fault after a scan."""
+        if scan != self.scan:
+            self.scan = scan
+            self.faults = [
+                before // 2 + count for before, count in zip(self.faults, self.recent, strict=True)
+            ]
+            self.recent = [0] * len(self.recent)
 
 
 class Balancing:
@@ -33,6 +55,7 @@ class Balancing:
         self._record = record
         self._homes = homes
         self._marks: dict[int, _Marks] = {}
+        self._group = _Group(problem)
         self._plan: ResolvedPlan | None = None
 
     def start_iteration(self, plan: ResolvedPlan | None) -> None:
@@ -45,7 +68,7 @@ class Balancing:
         if plan is not None and plan.balance_period_ps > 0:
             marks = self._marks.setdefault(block, _Marks())
             marks.scan, marks.faulted = now // plan.balance_period_ps, self._n_pages(block)
-            marks.domain, marks.times = -1, 0
+            marks.worker, marks.times = -1, 0
 
     def access(self, block: int, n_bytes: int, worker: int, task: int, now: int) -> int:
         """Return for how long, in ps, an access waits for faults and for the block to move."""
@@ -62,18 +85,36 @@ class Balancing:
         if faults <= 0:
             return 0
         marks.faulted = touched
-        domain = int(problem.worker_domain[worker])
-        marks.times = marks.times + 1 if marks.domain == domain else 1
-        marks.domain = domain
+        domain, last = int(problem.worker_domain[worker]), marks.worker
+        again = last >= 0 and int(problem.worker_domain[last]) == domain
+        marks.times = marks.times + 1 if again else 1
+        marks.worker = worker
+        self._group.look(scan)
         self._record.page_faults += faults
         self._record.event(now, EventKind.PAGE_FAULT, worker, task, block, faults)
         stall = faults * problem.costs.page_fault_ps
         home = int(self._homes.node[block])
         remote = int(problem.node_domain[home]) not in (-1, domain)
-        if remote and 2 * faults >= pages and marks.times >= plan.balance_faults:
+        if remote and 2 * faults >= pages and self._passes(marks, last, worker, home):
             stall += self._move(block, pages, worker, task, now)
+        self._group.recent[int(self._homes.node[block])] += faults
+        self._group.joined[worker] |= last not in (-1, worker)
         self._record.page_fault_ps += stall
         return stall
+
+    def _passes(self, marks: _Marks, last: int, worker: int, home: int) -> bool:
+        """Return whether the filter lets a block follow a worker that accesses it remotely."""
+        plan, group = self._plan, self._group
+        assert plan is not None
+        if last >= 0 and marks.times < plan.balance_faults:
+            return False
+        grouped = plan.balance_group == GROUP_FROM_START or (
+            plan.balance_group == GROUP_BY_SHARING and group.joined[worker]
+        )
+        if not grouped or last == worker:
+            return True
+        node = int(self._problem.touch_order[self._problem.worker_domain[worker], 0])
+        return 4 * group.faults[node] < 3 * group.faults[home]
 
     def _n_pages(self, block: int) -> int:
         """Return the number of pages of a block."""

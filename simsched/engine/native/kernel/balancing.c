@@ -12,11 +12,14 @@ int ssk_balance_begin(ssk_sim_t *sim)
     if (sim->plan.balance_period_ps == 0 || sim->marks != NULL || n_blocks == 0)
         return SSK_OK;
     sim->marks = ssk_new(&sim->allocator, n_blocks, sizeof(*sim->marks));
-    if (sim->marks == NULL)
+    sim->grouped = ssk_new(&sim->allocator, (size_t)sim->problem.n_workers, sizeof(*sim->grouped));
+    sim->node_faults = ssk_new(&sim->allocator, 2 * (size_t)sim->problem.n_nodes, sizeof(*sim->node_faults));
+    if (sim->marks == NULL || sim->grouped == NULL || sim->node_faults == NULL)
         return SSK_ERR_MEMORY;
+    sim->group_scan = -1;
     for (size_t block = 0; block < n_blocks; block++) {
         sim->marks[block].scan = -1;
-        sim->marks[block].domain = SSK_NONE;
+        sim->marks[block].worker = SSK_NONE;
     }
     return SSK_OK;
 }
@@ -32,7 +35,7 @@ void ssk_balance_first_touch(ssk_sim_t *sim, int32_t block)
     ssk_marks_t *marks = &sim->marks[block];
     marks->scan = sim->now / sim->plan.balance_period_ps;
     marks->faulted = count_pages(sim, sim->problem.block_bytes[block]);
-    marks->domain = SSK_NONE;
+    marks->worker = SSK_NONE;
     marks->times = 0;
 }
 
@@ -54,11 +57,37 @@ static int64_t move(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t pages
     return ssk_add_ps(ssk_times_ps(pages, p->costs.page_move_ps), ssk_ceil_ps((double)size / rate));
 }
 
+/* Takes what has been counted into the averages with the first fault after a scan. */
+static void look(ssk_sim_t *sim, int64_t scan)
+{
+    int64_t *average = sim->node_faults, *recent = average + sim->problem.n_nodes;
+    if (sim->group_scan == scan)
+        return;
+    sim->group_scan = scan;
+    for (int32_t node = 0; node < sim->problem.n_nodes; node++) {
+        average[node] = average[node] / 2 + recent[node];
+        recent[node] = 0;
+    }
+}
+
+/* Whether the filter lets a block follow a worker that accesses it remotely; `last` had the fault before. */
+static bool passes(const ssk_sim_t *sim, const ssk_marks_t *marks, int32_t last, int32_t worker, int32_t home)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int32_t group = sim->plan.balance_group;
+    if (last != SSK_NONE && marks->times < sim->plan.balance_faults)
+        return false;
+    if (group == SSK_GROUP_NONE || (group == SSK_GROUP_BY_SHARING && !sim->grouped[worker]) || last == worker)
+        return true;
+    int32_t node = p->touch_order[p->worker_domain[worker] * p->n_allowed];
+    return 4 * sim->node_faults[node] < 3 * sim->node_faults[home];
+}
+
 int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t n_bytes)
 {
     const ssk_problem_t *p = &sim->problem;
     ssk_marks_t *marks = &sim->marks[block];
-    int32_t domain = p->worker_domain[worker], home = sim->home[block];
+    int32_t domain = p->worker_domain[worker], home = sim->home[block], last = marks->worker;
     int64_t scan = sim->now / sim->plan.balance_period_ps, pages = count_pages(sim, p->block_bytes[block]);
     if (marks->scan != scan) {
         marks->scan = scan;
@@ -68,14 +97,18 @@ int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_
     if (faults <= 0)
         return 0;
     marks->faulted = touched;
-    marks->times = marks->domain == domain ? marks->times + 1 : 1;
-    marks->domain = domain;
+    marks->times = last != SSK_NONE && p->worker_domain[last] == domain ? marks->times + 1 : 1;
+    marks->worker = worker;
+    look(sim, scan);
     sim->page_faults += faults;
     ssk_event(sim, SSK_PAGE_FAULT, worker, sim->workers[worker].task, block, faults);
     int64_t stall = ssk_times_ps(faults, p->costs.page_fault_ps);
     bool is_remote = p->node_domain[home] != SSK_NONE && p->node_domain[home] != domain;
-    if (is_remote && 2 * faults >= pages && marks->times >= sim->plan.balance_faults)
+    if (is_remote && 2 * faults >= pages && passes(sim, marks, last, worker, home))
         stall = ssk_add_ps(stall, move(sim, worker, block, pages));
+    sim->node_faults[p->n_nodes + sim->home[block]] += faults;
+    if (last != SSK_NONE && last != worker)
+        sim->grouped[worker] = 1;
     sim->page_fault_ps = ssk_add_ps(sim->page_fault_ps, stall);
     return stall;
 }

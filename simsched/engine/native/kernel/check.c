@@ -404,6 +404,8 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
         return flawed(flaw, "plan", SSK_NONE);
     if (plan->balance_period_ps > 0 && (plan->balance_page_bytes < 1 || problem->n_allowed < 1))
         return flawed(flaw, "balance_page_bytes", SSK_NONE);
+    if (plan->balance_group < SSK_GROUP_NONE || plan->balance_group > SSK_GROUP_FROM_START)
+        return flawed(flaw, "balance_group", SSK_NONE);
     CHECK_RANGE(plan->group_scope, plan->n_groups, 0, SSK_N_SCOPES - 1);
     if (plan->group_scope[0] != SSK_SCOPE_WORKER)
         return flawed(flaw, "group_scope", 0);

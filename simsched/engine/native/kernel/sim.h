@@ -103,7 +103,7 @@ typedef struct {
 /* Marks of a block's pages: the last scan after which some have faulted, how many, and how often in a row for whom. */
 typedef struct {
     int64_t scan, faulted;
-    int32_t domain, times;
+    int32_t worker, times;
 } ssk_marks_t;
 
 struct ssk_sim {
@@ -127,7 +127,10 @@ struct ssk_sim {
     ssk_caches_t caches;
     ssk_sidecache_t sidecache;
     ssk_blockpools_t blockpools;
-    ssk_marks_t *marks; /* per block; NULL until a plan lets pages follow accesses */
+    ssk_marks_t *marks; /* per block; NULL until a plan lets pages follow accesses, like the next two */
+    uint8_t *grouped;     /* per worker: it has had a fault on pages of another one */
+    int64_t *node_faults; /* per node the average up to the last scan, then what has been counted since */
+    int64_t group_scan;
     bool is_pooling; /* the tasks of this iteration allocate and free */
     int32_t *home;
     int64_t *node_used, *node_peak;

@@ -130,6 +130,7 @@ enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
 /* How a step chooses among its candidates; see simsched/engine/victims.py. */
 enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
 enum { SSK_FIRST = 0, SSK_ROUND_ROBIN = 1, SSK_LAST = 2 }; /* to whom tasks without a pusher go */
+enum { SSK_GROUP_NONE = 0, SSK_GROUP_BY_SHARING = 1, SSK_GROUP_FROM_START = 2 }; /* which workers share pages */
 enum { SSK_STAYS = 0, SSK_AT_WRITES = 1, SSK_AT_ACCESSES = 2 }; /* which accesses give a block a new home */
 enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1, SSK_AS_PLANNED = 2 };
 
@@ -363,6 +364,7 @@ struct ssk_plan {
     int64_t balance_period_ps;          /* between scans that mark all pages; 0: pages do not follow accesses */
     int64_t balance_page_bytes;
     int32_t balance_faults; /* faulting accesses in a row from one domain that let a block move */
+    int32_t balance_group;  /* who shares pages: SSK_GROUP_NONE, SSK_GROUP_BY_SHARING or SSK_GROUP_FROM_START */
     int32_t times_tasks;    /* 1: the time that each task is executed is measured */
 };
 
