@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ POOL_GROUPS = (
     PoolGroup("low", scope="domain", locked=True, marks_active=True),
 )
 IDLE_DOMAIN = ("domain_inactive",)
+JOINING = ("one_attempt", "before_beginning", "after_beginning")
 
 
 @dataclass(eq=False)
@@ -89,9 +90,10 @@ class Bats(Policy):
         What counts as a core of a socket: a core with a worker on it, or every worker.
     exclusive : bool
         Whether a socket works on one subgraph at a time also after profiling.
-    drain_first : bool
-        Whether, after profiling, a worker joins the subgraphs that its socket has begun before it
-        begins another one (the published order of levels 1 to 3), or the other way round.
+    joining : {"one_attempt", "before_beginning", "after_beginning"}
+        When a worker joins the subgraphs that its socket has begun, after profiling: it asks one
+        random worker of its socket before it begins another subgraph, as many as it takes to find
+        a task, or nobody as long as there is a subgraph to begin.
     two_counters : bool
         Profile as on Knights Landing, with two hardware counters at a time.
     analysis_s_per_item : float
@@ -119,9 +121,11 @@ class Bats(Policy):
     the workers of the socket of the first worker and push the roots into the sockets' pools at
     their spawn; inside a subgraph tasks are spawned child first.
 
-    With the published order a socket works on one or two subgraphs at a time, whose data often
-    live on one node: its DRAM and HBM nodes are then busy one after the other rather than together.
-    `drain_first` shows what that costs.
+    How hard a worker tries to steal in its socket before it begins another subgraph is not stated;
+    a thief of Cilk, on which the authors built, asks one random worker and then looks at everything
+    anew. If it asks until it finds something, a socket works on one or two subgraphs at a time, whose
+    data live on one node: its DRAM and HBM nodes are then busy one after the other rather than
+    together, which is what the allocation is for. Whoever has found nothing to begin asks again.
 
     Interpretations: the sockets of the paper are the NUMA domains that have workers. Several roots
     of one subgraph (loops, dataflow graphs) all enter the socket's pool. If a subgraph has several
@@ -150,7 +154,7 @@ class Bats(Policy):
     tasks_per_core: int = param(10, low=1)
     cores: str = param("physical", choices=("physical", "virtual"))
     exclusive: bool = param(False)
-    drain_first: bool = param(True)
+    joining: str = param("one_attempt", choices=JOINING)
     two_counters: bool = param(False)
     analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
 
@@ -268,7 +272,7 @@ class Bats(Policy):
             acquire=search_order(
                 alone=alone,
                 between_sockets=found.is_complete,
-                drain_first=self.drain_first or not found.is_complete,
+                joining=self.joining if found.is_complete else "before_beginning",
             ),
             pool_groups=POOL_GROUPS,
             spawn_order=np.where(parent_first, PARENT_FIRST, CHILD_FIRST).astype(np.uint8),
@@ -280,7 +284,7 @@ class Bats(Policy):
 
 
 def search_order(
-    *, alone: bool, between_sockets: bool, drain_first: bool = True
+    *, alone: bool, between_sockets: bool, joining: str = "before_beginning"
 ) -> tuple[AcquireStep, ...]:
     """Return the levels of hierarchical stealing.
 
@@ -290,14 +294,18 @@ def search_order(
         Whether a socket takes a subgraph only when it has none unfinished.
     between_sockets : bool
         Whether a socket that has completed its subgraphs may take those of others.
-    drain_first : bool
-        Whether level 1 comes before levels 2 and 3.
+    joining : {"one_attempt", "before_beginning", "after_beginning"}
+        How level 1 goes with levels 2 and 3; see :class:`Bats`.
     """
     when = IDLE_DOMAIN if alone else ()
     own = AcquireStep("worker", "own", "newest")
     inside = AcquireStep("worker", "same_domain", "oldest")
     begin = (AcquireStep("high", "own", "oldest", when), AcquireStep("low", "own", "oldest", when))
-    steps = (own, inside, *begin) if drain_first else (own, *begin, inside)
+    steps = {
+        "one_attempt": (own, replace(inside, attempts=1), *begin, inside),
+        "before_beginning": (own, inside, *begin),
+        "after_beginning": (own, *begin, inside),
+    }[joining]
     if not between_sockets:
         return steps
     return (

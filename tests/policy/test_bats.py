@@ -40,9 +40,12 @@ def test_the_five_levels_of_hierarchical_stealing() -> None:
         ("worker", "same_domain", "oldest", ()),
         ("high", "own", "oldest", ()),
         ("low", "own", "oldest", ()),
+        ("worker", "same_domain", "oldest", ()),
         ("low", "other_domains", "oldest", ALONE),
         ("high", "other_domains", "oldest", ALONE),
     ]
+    # One random worker is asked before a subgraph is begun, and anybody when there is none.
+    assert [step.attempts for step in plans()[-1].acquire] == [0, 1, 0, 0, 0, 0, 0]
 
 
 def test_profiling_takes_one_subgraph_at_a_time_and_steals_inside_sockets_only() -> None:
@@ -55,11 +58,14 @@ def test_profiling_takes_one_subgraph_at_a_time_and_steals_inside_sockets_only()
 
 
 def test_one_subgraph_at_a_time_can_be_kept_up_and_begun_first() -> None:
-    assert all(step.when == ALONE for step in plans(exclusive=True)[-1].acquire[2:])
-    groups = [
-        step.group for step in search_order(alone=False, between_sockets=True, drain_first=False)
-    ]
-    assert groups == ["worker", "high", "low", "worker", "low", "high"]
+    begun = [step for step in plans(exclusive=True)[-1].acquire if step.group != "worker"]
+    assert all(step.when == ALONE for step in begun)
+    for joining, expected in (
+        ("before_beginning", ["worker", "worker", "high", "low", "low", "high"]),
+        ("after_beginning", ["worker", "high", "low", "worker", "low", "high"]),
+    ):
+        order = search_order(alone=False, between_sockets=True, joining=joining)
+        assert [step.group for step in order] == expected
 
 
 def test_initialisation_and_first_iteration_steal_at_random() -> None:
