@@ -5,8 +5,10 @@ static int32_t first_keeper(const ssk_caches_t *self, int32_t worker, int32_t bl
 {
     int32_t level = self->problem->n_levels - 1;
     for (bool is_there; level > 0; level--) {
+        if (is_victim(self->problem, level))
+            continue;
         ssk_caches_held_by(self, level, own_instance(self, level, worker), block, &is_there);
-        if (is_there && !is_victim(self->problem, level))
+        if (is_there)
             break;
     }
     return level;
@@ -16,7 +18,8 @@ int64_t ssk_writeback_mark(ssk_caches_t *self, int32_t worker, int32_t block, in
 {
     int64_t footprint = ssk_min(n_bytes, self->problem->block_bytes[block]), once = ssk_min(written, footprint);
     int64_t dirty = 0, unmarked = once;
-    bool is_kept = false;
+    if (self->holder[block] == self->end)
+        return written;
     for (int32_t level = first_keeper(self, worker, block); level < self->problem->n_levels; level++) {
         int32_t n = n_slices_of(self, level), first = slice_of(self, level, own_instance(self, level, worker));
         int64_t here = unmarked;
@@ -25,14 +28,11 @@ int64_t ssk_writeback_mark(ssk_caches_t *self, int32_t worker, int32_t block, in
             if (entry < 0)
                 continue;
             ssk_cached_t *e = &self->entries[entry];
-            is_kept = true;
             dirty += e->n_dirty;
             e->n_dirty = ssk_max(e->n_dirty, ssk_min(part(here, i, n), e->n_bytes));
             unmarked -= ssk_min(unmarked, e->n_dirty);
         }
     }
-    if (!is_kept)
-        return written;
     return once > dirty ? once - dirty : 0;
 }
 
