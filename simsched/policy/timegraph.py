@@ -45,8 +45,8 @@ def replenished(left_s: float, capacity_s: float, cost_s: float = 0.0, periods: 
     capacity_s : float
         Reserved time per period, C.
     cost_s : float
-        Predicted cost x of the kernel that waits (a-priori enforcement); 0 for posterior
-        enforcement.
+        Predicted cost x of the kernel that the budget is for (a-priori enforcement); 0 where
+        there is none and for posterior enforcement.
     periods : int
         How many replenishments, n, at least 1.
 
@@ -134,11 +134,13 @@ class TimeGraph(ReorderingPolicy):
       application and no kernel of higher priority sleeps; at the end of a kernel another one is
       woken only if the GPU is idle.
     * `pe`: a kernel is submitted if its application's budget e is above 0; `ae`: if its predicted
-      cost x is at most e. The GPU time of a kernel is taken off e when it has ended; see
-      :func:`replenished`. A kernel that sleeps for its budget is on its way to the device until
-      then and for the decision that wakes it, one of an application at a time; if another one is
-      running by then, it queues up behind it. Where a budget is so small that a kernel would sleep
-      for more than 3990 s, the run ends with a message.
+      cost x is at most e. The GPU time of a kernel is taken off e when it has ended, as the driver
+      learns of it by an interrupt. Until then, from its arrival on, e is replenished for its x
+      (:func:`replenished`); an application without kernels has at most C. A kernel that sleeps for
+      its budget is on its way to the device until then and for the decision that wakes it, one of
+      an application at a time; if another one is running by then, it queues up behind it. Where a
+      budget is so small that a kernel would sleep for more than 3990 s, the run ends with a
+      message.
 
     The source gives no amount for decisions and no reservations: `decision_s` is the order of an
     interrupt, and a tenth of the GPU per batch application is reserved.
@@ -182,8 +184,10 @@ class TimeGraph(ReorderingPolicy):
             state.began_ps[task] = view.state.now_ps()
 
     def note_ready(self, view: View, state: TimeGraphState, task: int) -> None:
-        """Note which task arrives."""
+        """Note which task arrives; no budget has been for it so far."""
         state.arrived = task
+        if state.now.is_kernel[task] and self._reserves(state, task):
+            self._budget(view, state, task)
 
     def note_finish(self, view: View, state: TimeGraphState, task: int) -> None:
         """Take the time of a kernel off its application's budget."""
@@ -192,9 +196,10 @@ class TimeGraph(ReorderingPolicy):
         state.wakes_s.pop(task, None)
         if task not in state.began_ps:
             return
-        used_s = (view.state.now_ps() - state.began_ps.pop(task)) * PS
+        used_s = (view.state.now_ps() - state.began_ps[task]) * PS
         if self._reserves(state, task):
             self._budget(view, state, task).left_s -= used_s
+        del state.began_ps[task]
 
     def chosen(self, view: View, state: TimeGraphState) -> Iterator[Release]:
         """Yield what may be submitted now."""
@@ -261,15 +266,23 @@ class TimeGraph(ReorderingPolicy):
         periods = int(view.state.now_ps() * PS / self.period_s)
         passed = periods - budget.periods
         if passed > 0:
-            cost_s = self._cost_s(state, task)
+            cost_s = self._cost_s(state, application)
             budget.left_s = replenished(budget.left_s, self.capacity_s, cost_s, passed)
             budget.periods = periods
         return budget
 
-    def _cost_s(self, state: TimeGraphState, task: int) -> float:
-        """Return the predicted cost of a kernel that waits, 0 where nothing is predicted."""
-        is_predicted = self.reservation == "ae" and task in state.waiting
-        return float(state.seconds[task]) if is_predicted else 0.0
+    def _cost_s(self, state: TimeGraphState, application: int) -> float:
+        """Return the predicted cost of the kernel that an application's budget is for, or 0.
+
+        That is the one that runs, else the one that sleeps, else the first that waits. It counts
+        until it has ended: only then is its time taken off the budget, which would lose what it
+        has above C if it were replenished for no kernel before.
+        """
+        if self.reservation == "ae":
+            for task in (*state.began_ps, *state.issued, *state.waiting):
+                if state.now.application[task] == application:
+                    return float(state.seconds[task])
+        return 0.0
 
     def _sleep_s(self, view: View, state: TimeGraphState, task: int) -> float:
         """Return how long a kernel sleeps until its application's budget lets it be submitted."""
@@ -277,7 +290,7 @@ class TimeGraph(ReorderingPolicy):
         if not self._reserves(state, task):
             return 0.0
         budget = self._budget(view, state, task)
-        cost_s = self._cost_s(state, task) if self.reservation == "ae" else None
+        cost_s = float(state.seconds[task]) if self.reservation == "ae" else None
         missing = periods_until(budget.left_s, self.capacity_s, cost_s)
         if not missing:
             return 0.0

@@ -180,16 +180,29 @@ def test_replenishment() -> None:
 )
 def test_reservations(backend: str, reservation: str, expected: list[float]) -> None:
     tasks = [{"kind": GPU, "ms": 6} for _ in range(3)]
-    found = run(
-        backend,
-        "timegraph_prt",
-        programs(tasks),
-        reservation=reservation,
-        capacity_s=4e-3,
-        period_s=10e-3,
-        decision_s=0.0,
-        prediction_s=0.0,
-    )
+    given = {"capacity_s": 4e-3, "period_s": 10e-3, "decision_s": 0.0, "prediction_s": 0.0}
+    found = run(backend, "timegraph_prt", programs(tasks), reservation=reservation, **given)
+    assert times_ms(found) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    # ae, C = 4, T = 20, x = 11. Submitted at 0: e is 4, 8 at 20, 11 at 40; 0 after the kernel; 4,
+    # 8, 11 after three more periods, whether the next kernel waits by then or is still to come.
+    # Behind a critical kernel from 35 to 55 the first runs from 55 to 66: min(11, 11 + 4) = 11 at
+    # 60, 0 at 66; 4, 8, 11 at 80, 100, 120. Waiting from 5 for a critical one to end at 50: 8 at
+    # 20, 11 at 40. Submitted at 45: no kernel waits at 20 and 40, so e is still 4; 8, 11 at 60, 80.
+    [
+        ([{}, {"at": 30}, {"at": 125}], [40, 100, 160]),
+        ([{}, {}, {"ms": 20, "app": 0, "at": 35}], [55, 120, 35]),
+        ([{"at": 5}, {"ms": 50, "app": 0}], [50, 0]),
+        ([{"at": 45}], [80]),
+    ],
+)
+def test_a_long_kernel_raises_the_bound(backend: str, tasks: Any, expected: list[float]) -> None:
+    given = {"capacity_s": 4e-3, "period_s": 20e-3, "decision_s": 0.0, "prediction_s": 0.0}
+    program = programs([{"kind": GPU, "ms": 11} | task for task in tasks])
+    found = run(backend, "timegraph_ae", program, **given)
     assert times_ms(found) == pytest.approx(expected, abs=1e-6)
 
 
