@@ -171,7 +171,8 @@ assert makespan_s["cilk_h"] < makespan_s["bats"] < 1.2 * makespan_s["cilk_h"]
 # * The whole 16 GB, `rows=229376`: nearly all accesses become local. HBM has 16 GiB; with more data
 #   `cilk_h` cannot run at all.
 # * A graph instead of a grid, whose data are not used alike: `simsched.workloads.pagerank_small()`.
-# * The parameters of BATS: `simsched.policies.bats` and Shift-Tab, for example `joining='after_beginning'`.
+# * The parameters of BATS: `simsched.policies.bats` and Shift-Tab, for example
+#   `joining="after_beginning"`.
 #
 # ## Sources
 #

@@ -170,13 +170,14 @@ axes = result.plot.waterfall("Homing")
 #
 # Taking a task from another socket costs its locality; leaving it may cost idle time. Which is
 # worse depends on how even the load is. So sweep the parameter on two machines, one whose cores are
-# all alike, and one whose sockets have different clocks, with an irregular spawn tree.
+# all alike, and one whose sockets have different clocks, with an irregular spawn tree that computes
+# twice as long per element as before.
 
 # %%
 machines = {"all sockets at 2.5 GHz": machine, "2.5, 1.8, 1.3, 0.8 GHz": "a_4_4_4_4"}
 trial = simsched.run(
     machines,
-    "heat_ir_1024x512[iterations=20]",
+    "heat_ir_1024x512[iterations=20, ops_per_element=20]",
     simsched.sweep(Homing, patience=[1, 2, 4, 8, 16, 32, 64]),
     seeds=5,
     jobs=1,
@@ -196,10 +197,10 @@ axes.set_xticks(by_patience.index, by_patience.index)
 _ = axes.set_title("How many tasks a pool keeps from other sockets", fontsize=10, loc="left")
 # %%
 alike, different = (by_patience[label] for label in machines)
-assert alike[32] < 0.8 * alike[1]
+assert alike[32] < 0.9 * alike[1]
 assert alike[64] == alike.min()
-assert different[16] < 0.95 * different[1]
-assert different[64] > 1.05 * different[16]
+assert different[8] < 0.98 * different[1]
+assert different[64] > 1.1 * different[8]
 by_patience.round(2)
 
 # %% [markdown]

@@ -123,9 +123,10 @@ class Bats(Policy):
 
     How hard a worker tries to steal in its socket before it begins another subgraph is not stated;
     a thief of Cilk, on which the authors built, asks one random worker and then looks at everything
-    anew. If it asks until it finds something, a socket works on one or two subgraphs at a time, whose
-    data live on one node: its DRAM and HBM nodes are then busy one after the other rather than
-    together, which is what the allocation is for. Whoever has found nothing to begin asks again.
+    anew. If it asks until it finds something, a socket works on one or two subgraphs at a time,
+    whose data live on one node: its DRAM and HBM nodes are then busy one after the other rather
+    than together, which is what the allocation is for. Whoever has found nothing to begin asks
+    again.
 
     Interpretations: the sockets of the paper are the NUMA domains that have workers. Several roots
     of one subgraph (loops, dataflow graphs) all enter the socket's pool. If a subgraph has several

@@ -1,4 +1,4 @@
-"""What is written in caches goes to memory: closed forms, and a cache that writes back when it evicts."""
+"""What is written in caches goes to memory: closed forms, and a cache that writes back."""
 
 from __future__ import annotations
 
@@ -36,10 +36,12 @@ def summary_of(
 
 
 def moved(backend: str, levels: list[tuple[object, ...]], steps: list[Access]) -> int:
-    """Return the bytes between cores and memory; what missed and what was written back add up to them."""
+    """Return the bytes between cores and memory, which missed or were written back."""
     found = summary_of(backend, levels, steps)
     total = int(found.node_bytes.sum())
-    assert total == found.requested_bytes - int(found.cache_hit_bytes.sum()) + found.write_back_bytes
+    assert (
+        total == found.requested_bytes - int(found.cache_hit_bytes.sum()) + found.write_back_bytes
+    )
     return total
 
 
@@ -55,7 +57,9 @@ def moved(backend: str, levels: list[tuple[object, ...]], steps: list[Access]) -
         pytest.param([(0, 0, 500, 500)], 1000, id="one half read, the other written"),
         pytest.param([(0, 0, 3000, 2000)], 2000, id="in several passes"),
         pytest.param([(0, 0, 0, 1000), (1, 0, 0, 1000), (0, 0, 0, 1000)], 3000, id="by others"),
-        pytest.param([(0, 0, 0, 1000), (1, 0, 1000, 0), (0, 0, 0, 1000)], 2000, id="read by others"),
+        pytest.param(
+            [(0, 0, 0, 1000), (1, 0, 1000, 0), (0, 0, 0, 1000)], 2000, id="read by others"
+        ),
     ],
 )
 def test_what_is_written_moves_once(backend: str, steps: list[Access], expected: int) -> None:
@@ -97,7 +101,7 @@ def test_a_sweep_in_place_is_written_back_unless_it_is_held(
 
 
 def written_back_on_eviction(steps: list[Access], capacity: int) -> int:
-    """Return the traffic of one cache that writes dirty bytes when a block leaves, and all at the end."""
+    """Return the traffic of a cache that writes what is dirty when it leaves, or at the end."""
     held: OrderedDict[int, list[int]] = OrderedDict()
     total = 0
     for _, block, read, written in steps:

@@ -58,7 +58,7 @@ def test_an_update_in_place_costs_what_a_write_costs(backend: str) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_what_was_fetched_before_it_is_written_is_written_back_only(backend: str) -> None:
-    """The path of writes is that of lines that are fetched and written back; the fetch is over here."""
+    """The path of writes is that of lines that are fetched and written back; one was fetched."""
     cached = make_machine(caches=[("L1", 8000, 1e12, 0, 1)], domains=1, cores_per_domain=1).caches
     graph = build_graph(
         [0.0], accessed=accesses([0, 0], [0, 0], [4000, 0], [0, 4000], 1), block_bytes=[4000]

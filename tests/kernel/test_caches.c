@@ -336,6 +336,15 @@ static int64_t mark_dirty(const ssk_problem_t *p, list_t *lists, int32_t worker,
     return written;
 }
 
+static void check_sums(const ssk_problem_t *p, const ssk_cache_counts_t *counts, int64_t hit_bytes, int64_t missing_bytes)
+{
+    for (int32_t i = 0; i < p->n_domains * p->n_levels; i++) {
+        hit_bytes -= counts[i].hit_bytes;
+        missing_bytes -= counts[i].missing_bytes;
+    }
+    CHECK(hit_bytes == 0 && missing_bytes == 0);
+}
+
 static void test_caches(uint64_t seed)
 {
     static const int64_t SIZES[] = {0, 64, 300, 1000, 4000, 13000};
@@ -347,7 +356,7 @@ static void test_caches(uint64_t seed)
     int32_t writer[16];
     bool shared[16] = {false}, is_held;
     static before_t inner;
-    ssk_cache_counts_t counts[64], sum = {0, 0, 0, 0};
+    ssk_cache_counts_t counts[64];
     int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
     memset(lists, 0, sizeof(lists));
     memset(dirty, 0, sizeof(dirty));
@@ -356,8 +365,7 @@ static void test_caches(uint64_t seed)
     const ssk_problem_t *p = &s.problem;
     CHECK(ssk_caches_alloc(&caches, &allocator, p) == SSK_OK && caches.n_slices <= MAX_SLICES);
     CHECK(p->n_domains * p->n_levels <= 64 && p->n_levels <= 4);
-    memset(counts, 0, sizeof(counts));
-    caches.counts = counts;
+    caches.counts = memset(counts, 0, sizeof(counts));
     for (int step = 0; step < 2000; step++) {
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
@@ -411,11 +419,7 @@ static void test_caches(uint64_t seed)
         CHECK(missing == want && tail == expected_tail && wait == expected_wait);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);
     }
-    for (int32_t i = 0; i < p->n_domains * p->n_levels; i++) {
-        sum.hit_bytes += counts[i].hit_bytes;
-        sum.missing_bytes += counts[i].missing_bytes;
-    }
-    CHECK(sum.hit_bytes == hit_sum && sum.missing_bytes == missing_sum);
+    check_sums(p, counts, hit_sum, missing_sum);
     CHECK(memcmp(group, group_sum, sizeof(group)) == 0);
     CHECK(n_entries(lists, caches.n_slices) == caches.n_live);
     ssk_caches_free(&caches);

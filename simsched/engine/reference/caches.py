@@ -266,8 +266,7 @@ class Caches:
             want = missing - moved
         if written > 0 and problem.upgrade_rate > 0.0:
             wait_ps += self._upgrade_ps(worker, block, n_bytes, written, lacked, passed)
-        if rescued > 0:
-            self._keepers(worker, block)[0].rescue(block, rescued)
+        self._rescue(worker, block, rescued)
         return want, tail_ps, wait_ps
 
     def _upgrade_ps(
@@ -340,8 +339,8 @@ class Caches:
     def write(self, worker: int, block: int, n_bytes: int, written: int) -> int:
         """Note what a worker has written; return the bytes that are written to memory for it.
 
-        These are the ones that were not dirty yet: that they will go to memory when the block leaves is
-        charged now. The block is dropped from instances that the worker does not use.
+        These are the ones that were not dirty yet: that they will go to memory when the block
+        leaves is charged now. The block is dropped from instances that the worker does not use.
         """
         self._shared.discard(block)
         inside = 0
@@ -374,6 +373,11 @@ class Caches:
             dirty += before
             unmarked = max(0, unmarked - after)
         return max(0, once - dirty)
+
+    def _rescue(self, worker: int, block: int, n_dirty: int) -> None:
+        """Keep dirty what levels that are filled by evictions have given up."""
+        if n_dirty > 0:
+            self._keepers(worker, block)[0].rescue(block, n_dirty)
 
     def _keepers(self, worker: int, block: int) -> list[Instance]:
         """Return a worker's instances from which a block goes to memory, from the core outwards.

@@ -161,8 +161,9 @@ class Memory:
         moved, writes_apart = missing, self._writes_apart(domain, node)
         if written > 0:
             dirtied = self._caches.write(worker, block, n_bytes, written)
-            # A path of writes is that of lines which are fetched, modified and written back.
-            paid = min(missing, written) if writes_apart else missing - min(missing, n_bytes - written)
+            paid = missing - min(missing, n_bytes - written)
+            if writes_apart:  # their path is that of lines that are fetched and written back
+                paid = min(missing, written)
             moved += max(0, dirtied - paid)
             self._record.write_back_bytes += moved - missing
         hit = 0
