@@ -78,8 +78,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "<level>_counted_misses": "what the processor's counters make of them",
         "domain_<level>_missing_lines": "`<level>_missing_lines` of the cores of each domain",
         "memory_side_hit_bytes": "bytes that memory-side caches answered",
-        "write_back_bytes": "bytes that hit in processor caches when they were written, and that "
-        "went to memory from there",
+        "write_back_bytes": "bytes that processor caches write to memory, beyond those that missed",
     },
     "Straggler": {
         "straggler_socket": "socket whose cores move the fewest bytes from and to their own nodes "

@@ -126,7 +126,7 @@ class Summary:
     memory_side_hit_bytes : int
         Bytes served by memory-side caches.
     write_back_bytes : int
-        Bytes that hit in caches when they were written and are written to memory besides.
+        Bytes that processor caches write to memory, beyond those that missed in all levels.
     requested_bytes : int
         Bytes that tasks asked for (hits and memory together).
     steals : ndarray of int64, shape (K,)

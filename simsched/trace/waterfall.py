@@ -182,7 +182,8 @@ class _Model:
         slowest_ps = np.maximum.reduceat(problem.cache_latency_ps, begin)  # instance of each level
         latency = int(slowest_ps.sum()) + 2 * problem.transfer_latency_ps
         rounding = problem.n_levels + len(passing)
-        hit = wanted - segments.memory_bytes
+        # What is written may hit and be written back all the same.
+        hit = wanted - np.maximum(segments.memory_bytes - graph.written_bytes[access], 0)
         return np.where(hit > 0, latency + rounding + hit * per_byte, 0.0)
 
 

@@ -100,6 +100,98 @@ def test_a_sweep_in_place_is_written_back_unless_it_is_held(
     assert of_sweeps(n_blocks + 1, 3) == 3 * 2 * (n_blocks + 1) * BLOCK
 
 
+@pytest.mark.parametrize(
+    "levels",
+    [
+        pytest.param([("L1", 1000, 1, "misses"), ("L2", 20_000, 1, "evictions")], id="one"),
+        pytest.param(
+            [("L1", 1000, 1, "misses"), ("L2", 2000, 1, "evictions"), ("L3", 9000, 2, "evictions")],
+            id="two",
+        ),
+        pytest.param([("L1", 1000, 1, "misses"), ("L2", 20_000, 1, "misses")], id="misses"),
+    ],
+)
+@pytest.mark.parametrize("n_passes", [1, 3])
+def test_a_block_that_only_outer_levels_have_room_for_is_written_back_once(
+    backend: str, levels: list[tuple[str, int, int, str]], n_passes: int
+) -> None:
+    machine = make_machine(domains=1, cores_per_domain=2, caches=[level(*each) for each in levels])
+    n, size = n_passes, 5 * BLOCK
+    graph = build_graph(
+        np.zeros(n),
+        successors=adjacency(range(n - 1), range(1, n), n),
+        accessed=accesses(range(n), [0] * n, size, size, n),
+        block_bytes=[size],
+    )
+    turns = Turns([0] * n)
+    summary = simulate(machine, Workload("chain", graph), turns, backend=backend).summary
+    assert int(summary.node_bytes.sum()) == 2 * size
+
+
+@pytest.mark.parametrize("n_writes", [1, 2, 4])
+def test_what_stays_in_an_inner_level_stays_dirty(backend: str, n_writes: int) -> None:
+    # Worker 1 makes the common level drop the block, and has it keep a tenth of it again.
+    levels = [level("L1", 1500, 1, "misses"), level("L2", 1500, 2, "misses")]
+    steps = [(0, 0, BLOCK, 0), (1, 1, BLOCK, 0), (1, 0, 100, 0)]
+    assert moved(backend, levels, steps + [(0, 0, 0, BLOCK)] * n_writes) == 2100 + BLOCK
+
+
+@pytest.mark.parametrize("n_rounds", [1, 3])
+def test_a_copy_for_others_does_not_clean_what_the_writer_keeps(
+    backend: str, n_rounds: int
+) -> None:
+    # Worker 1 reads what 0 has written from memory; 0 puts it into the common level and takes it
+    # back.
+    levels = [level("L1", BLOCK, 1, "misses"), level("L2", 20 * BLOCK, 2, "evictions")]
+    others = [(1, 0, BLOCK, 0), (0, 1, BLOCK, 0), (0, 0, BLOCK, 0), (0, 0, 0, BLOCK)]
+    found = summary_of(backend, levels, [(0, 0, 0, BLOCK), *others * n_rounds])
+    assert found.write_back_bytes == 0
+
+
+def random_levels(draw: random.Random) -> list[tuple[object, ...]]:
+    """Return levels of which some are filled by evictions, and some have slices."""
+    levels, share = [], 1
+    for number in range(draw.choice([1, 2, 2, 3])):
+        n_bytes = draw.choice([1500, 3000, 7000]) * (number + 1)
+        slices = tuple(
+            round(n_bytes * draw.choice([0.1, 0.3, 1, 2])) for _ in range(draw.choice([0, 0, 2, 5]))
+        )
+        by = "evictions" if number and draw.random() < 0.5 else "misses"
+        share = draw.choice([each for each in (1, 2, 4) if each >= share])
+        levels.append(level(f"L{number}", n_bytes, share, by, slices))
+    return levels
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_backends_write_back_alike(seed: int) -> None:
+    draw = random.Random(seed)
+    levels = random_levels(draw)
+    sizes = [draw.choice([1, 7, 64, 1000, 2999, 5000]) for _ in range(8)]
+    n = 150
+    blocks = [draw.randrange(len(sizes)) for _ in range(n)]
+    of_block = [[0, 0, sizes[b], sizes[b], sizes[b] // 2, 3 * sizes[b]] for b in blocks]
+    read, written = ([draw.choice(each) for each in of_block] for _ in range(2))
+    graph = build_graph(
+        np.zeros(n),
+        successors=adjacency(range(n - 1), range(1, n), n),
+        accessed=accesses(range(n), blocks, read, written, n),
+        block_bytes=sizes,
+    )
+    machine = make_machine(domains=1, cores_per_domain=4, caches=levels)
+    turns = Turns([draw.randrange(4) for _ in range(n)])
+    runs = [
+        simulate(machine, Workload("chain", graph), turns, backend=each).summary
+        for each in ("simpy", "native")
+    ]
+    for found in runs:
+        moved_bytes = int(found.node_bytes.sum())
+        hit = int(found.cache_hit_bytes.sum())
+        assert moved_bytes == found.requested_bytes - hit + found.write_back_bytes
+        assert moved_bytes <= found.requested_bytes
+    assert runs[0].makespan_ps == runs[1].makespan_ps
+    assert runs[0].write_back_bytes == runs[1].write_back_bytes
+
+
 def written_back_on_eviction(steps: list[Access], capacity: int) -> int:
     """Return the traffic of a cache that writes what is dirty when it leaves, or at the end."""
     held: OrderedDict[int, list[int]] = OrderedDict()

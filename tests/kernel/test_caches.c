@@ -296,44 +296,49 @@ static void drop_stale(const ssk_problem_t *p, list_t *lists, int32_t worker, in
     }
 }
 
-static bool has_victims(const ssk_problem_t *p)
-{
-    bool found = false;
-    for (int32_t level = 0; level < p->n_levels; level++)
-        found |= p->cache_is_victim != NULL && p->cache_is_victim[level];
-    return found;
-}
+typedef struct {
+    int64_t n_bytes;
+    int32_t worker;
+} dirty_t;
 
-/* What a slice no longer has is not dirty there. */
-static void forget_dirty(const list_t *lists, int32_t n_slices, int64_t dirty[][MAX_BLOCKS])
+/* Bytes of a block in the instances of a worker. */
+static int64_t held_by(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block)
 {
-    for (int32_t slice = 0; slice < n_slices; slice++)
-        for (int32_t block = 0; block < MAX_BLOCKS; block++)
-            if (bytes_of(lists + slice, 1, block) < 0)
-                dirty[slice][block] = 0;
-}
-
-/* docs/semantics.md, "Segments", item 3, without victim caches: the bytes that were not dirty in the outermost level that has
- * the block, which are dirty from now on. */
-static int64_t mark_dirty(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block, int64_t n_bytes,
-                          int64_t written, int64_t dirty[][MAX_BLOCKS])
-{
-    int64_t whole = n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block], were = 0;
-    int64_t once = written < whole ? written : whole;
-    for (int32_t level = p->n_levels - 1; level >= 0; level--) {
-        int32_t own = p->cache_instance[level * p->n_workers + worker], n = slices_of(p, level);
-        list_t *here = slices_in(p, lists, level, own);
-        if (bytes_of(here, n, block) < 0)
-            continue;
-        for (int32_t i = 0; i < n; i++) {
-            int64_t *slot = &dirty[here + i - lists][block], held = bytes_of(here + i, 1, block);
-            int64_t share = once * (i + 1) / n - once * i / n, most = share < held ? share : held;
-            were += *slot;
-            *slot = *slot > most ? *slot : most;
-        }
-        return once > were ? once - were : 0;
+    int64_t held = 0;
+    for (int32_t level = 0; level < p->n_levels; level++) {
+        int32_t own = p->cache_instance[level * p->n_workers + worker];
+        int64_t here = bytes_of(slices_in(p, lists, level, own), slices_of(p, level), block);
+        here = here < 0 ? 0 : here;
+        if (p->cache_is_victim != NULL && p->cache_is_victim[level])
+            held += here;
+        else if (here > held)
+            held = here;
     }
-    return written;
+    return held < p->block_bytes[block] ? held : p->block_bytes[block];
+}
+
+/* docs/semantics.md, "Segments", item 3: what has left the instances of its last writer is not dirty any more. */
+static void settle(const ssk_problem_t *p, list_t *lists, dirty_t *dirty)
+{
+    for (int32_t block = 0; block < p->n_blocks; block++) {
+        int64_t held = held_by(p, lists, dirty[block].worker, block);
+        dirty[block].n_bytes = held < dirty[block].n_bytes ? held : dirty[block].n_bytes;
+    }
+}
+
+/* The bytes that are dirty by a write and were not before. */
+static int64_t mark_dirty(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block, int64_t n_bytes,
+                          int64_t written, dirty_t *dirty)
+{
+    int64_t once = n_bytes < p->block_bytes[block] ? n_bytes : p->block_bytes[block];
+    int64_t before = dirty[block].n_bytes, held = held_by(p, lists, worker, block);
+    once = written < once ? written : once;
+    int64_t most = once < held ? once : held;
+    dirty[block].n_bytes = before > most ? before : most;
+    dirty[block].worker = worker;
+    if (held == 0)
+        return written;
+    return once > before ? once - before : 0;
 }
 
 static void check_sums(const ssk_problem_t *p, const ssk_cache_counts_t *counts, int64_t hit_bytes, int64_t missing_bytes)
@@ -352,14 +357,13 @@ static void test_caches(uint64_t seed)
     ssk_caches_t caches;
     ssk_allocator_t allocator = ssk_default_allocator();
     static list_t lists[MAX_SLICES];
-    static int64_t dirty[MAX_SLICES][MAX_BLOCKS];
+    dirty_t dirty[MAX_BLOCKS] = {{0, 0}};
     int32_t writer[16];
     bool shared[16] = {false}, is_held;
     static before_t inner;
     ssk_cache_counts_t counts[64];
     int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
     memset(lists, 0, sizeof(lists));
-    memset(dirty, 0, sizeof(dirty));
     memset(writer, -1, sizeof(writer));
     scenario_init(&s, seed);
     const ssk_problem_t *p = &s.problem;
@@ -412,9 +416,8 @@ static void test_caches(uint64_t seed)
             drop_stale(p, lists, worker, block);
         shared[block] &= !writes;
         forget_evicted(p, lists, writer);
-        forget_dirty(lists, caches.n_slices, dirty);
-        if (writes && !has_victims(p))
-            CHECK(dirtied == mark_dirty(p, lists, worker, block, n_bytes, written, dirty));
+        settle(p, lists, dirty);
+        CHECK(!writes || dirtied == mark_dirty(p, lists, worker, block, n_bytes, written, dirty));
         expected_wait += upgrade(p, block, n_bytes, written, lacked, passed, there_too);
         CHECK(missing == want && tail == expected_tail && wait == expected_wait);
         CHECK(ssk_caches_verify(&caches) == SSK_OK);

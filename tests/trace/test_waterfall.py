@@ -92,6 +92,25 @@ def test_a_cache_that_holds_the_data_turns_memory_into_cache_time() -> None:
     assert parts.seconds["cache"] == pytest.approx(4 * MB / 40e9)
 
 
+def test_a_write_that_hits_and_goes_to_memory_takes_both() -> None:
+    # A block of 1 MB is read at 10 GB/s, and written in a cache of 1 GB/s; written back it takes
+    # as long as read.
+    machine = make_machine(
+        domains=1,
+        cores_per_domain=1,
+        core_cap_bytes_per_s=10e9,
+        caches=[("L1", 2 * MB, 1e9, 0, 1)],
+    )
+    graph = build_graph(
+        [0.0], accessed=accesses([0, 0], [0, 0], [MB, 0], [0, MB], 1), block_bytes=[MB]
+    )
+    parts = parts_of(machine, Workload("update", graph), 1)
+    assert_adds_up(parts)
+    assert parts.seconds["cache"] == pytest.approx(MB / 1e9, rel=1e-3)
+    assert parts.seconds["memory"] == pytest.approx(2 * MB / 10e9, rel=1e-2)
+    assert parts.seconds["compute"] == 0.0
+
+
 def test_what_hits_take_at_most_does_not_depend_on_how_many_caches_there_are() -> None:
     # Each of the four caches hits once per access: 7 ns, then 40 GB/s; and both are rounded up.
     machine = make_machine(domains=4, cores_per_domain=1, caches=[("L2", 8 * MB, 40e9, 7000, 1)])

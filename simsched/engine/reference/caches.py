@@ -14,59 +14,38 @@ from simsched.engine.problem import Problem
 from simsched.engine.reference.record import Record
 
 
-@dataclass
-class Entry:
-    """What a slice holds of a block: bytes, of which some have been written here."""
-
-    n_bytes: int = 0
-    n_dirty: int = 0
-
-
 class Lru:
     """A slice, which drops the least recently used blocks: an ordered map, most recent last."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self._entries: OrderedDict[int, Entry] = OrderedDict()
+        self._bytes: OrderedDict[int, int] = OrderedDict()
 
     def __contains__(self, block: int) -> bool:
-        return block in self._entries
-
-    def entry(self, block: int) -> Entry:
-        """Return what is here of a block; an empty entry that is not here without any."""
-        return self._entries.get(block, Entry())
+        return block in self._bytes
 
     def resident(self, block: int) -> int:
         """Return the bytes of a block that are here."""
-        return self.entry(block).n_bytes
+        return self._bytes.get(block, 0)
 
-    def enter(self, block: int, footprint: int) -> list[tuple[int, Entry]]:
-        """Take a block in and return those that were dropped for it, with what was here of them."""
-        entry = self._entries.pop(block, Entry())
-        self._entries[block] = Entry(max(entry.n_bytes, footprint), entry.n_dirty)
+    def enter(self, block: int, footprint: int) -> list[tuple[int, int]]:
+        """Take a block in and return those that were dropped for it, with their bytes."""
+        self._bytes[block] = max(self._bytes.pop(block, 0), footprint)
         dropped = []
-        while sum(each.n_bytes for each in self._entries.values()) > self.capacity:
-            dropped.append(self._entries.popitem(last=False))
+        while sum(self._bytes.values()) > self.capacity:
+            dropped.append(self._bytes.popitem(last=False))
         return dropped
 
-    def keep(self, block: int, n_bytes: int) -> int:
-        """Leave at most so many bytes of a block where they are; return the dirty ones that go."""
-        entry = self.entry(block)
-        rest = Entry(min(entry.n_bytes, n_bytes), min(entry.n_dirty, n_bytes))
-        if rest.n_bytes > 0:
-            self._entries[block] = rest
-        else:
-            self.drop(block)
-        return entry.n_dirty - rest.n_dirty
-
-    def mark(self, block: int, n_dirty: int) -> None:
-        """Make bytes of a block dirty, as far as it has bytes here."""
-        entry = self.entry(block)
-        entry.n_dirty = min(n_dirty, entry.n_bytes)
+    def keep(self, block: int, n_bytes: int) -> None:
+        """Leave at most so many bytes of a block where they are, none without an entry."""
+        if block in self._bytes:
+            self._bytes[block] = min(self._bytes[block], n_bytes)
+            if self._bytes[block] == 0:
+                del self._bytes[block]
 
     def drop(self, block: int) -> None:
         """Forget a block, if it is here."""
-        self._entries.pop(block, None)
+        self._bytes.pop(block, None)
 
 
 @dataclass(frozen=True)
@@ -81,17 +60,14 @@ class Found:
         Bytes that were not here of the footprint.
     passing : int
         Bytes of the footprint that there was no room for.
-    dropped : list of (int, Entry)
-        Blocks that have left a slice for it, and what was there of them.
-    rescued : int
-        Dirty bytes of the block that it has given up.
+    dropped : list of (int, int)
+        Blocks that have left a slice for it, and their bytes.
     """
 
     missing: int
     new: int
     passing: int
-    dropped: list[tuple[int, Entry]]
-    rescued: int = 0
+    dropped: list[tuple[int, int]]
 
 
 class Instance:
@@ -113,7 +89,7 @@ class Instance:
         What inner levels hold of the footprint is here, too, if as much is here.
         """
         lacking = new = passing = 0
-        dropped: list[tuple[int, Entry]] = []
+        dropped: list[tuple[int, int]] = []
         for each, whole, part in zip(
             self._slices, self._parts(max(want, footprint)), self._parts(footprint), strict=True
         ):
@@ -130,7 +106,7 @@ class Instance:
 
         `before` is what the level before has found.
         """
-        lacking = new = passing = rescued = 0
+        lacking = new = passing = 0
         for each, whole, part, through in zip(
             self._slices,
             self._parts(max(want, before.new)),
@@ -147,39 +123,18 @@ class Instance:
             if found > 0 and is_shared:
                 each.enter(block, held)
             elif found > 0:
-                rescued += each.keep(block, held - found)
-        return Found(min(want, lacking), new, passing, [], rescued)
+                each.keep(block, held - found)
+        return Found(min(want, lacking), new, passing, [])
 
-    def put(self, block: int, taken: Entry, block_bytes: int) -> list[tuple[int, Entry]]:
+    def put(self, block: int, n_bytes: int, block_bytes: int) -> list[tuple[int, int]]:
         """Take in what the level before has dropped; return what is dropped for it."""
-        dropped: list[tuple[int, Entry]] = []
-        for each, part, dirty, whole in zip(
-            self._slices,
-            self._parts(taken.n_bytes),
-            self._parts(taken.n_dirty),
-            self._parts(block_bytes),
-            strict=True,
-        ):
+        dropped: list[tuple[int, int]] = []
+        parts = zip(self._slices, self._parts(n_bytes), self._parts(block_bytes), strict=True)
+        for each, part, whole in parts:
             if 0 < part <= each.capacity:
                 held = min(each.resident(block) + part, whole, each.capacity)
                 dropped += each.enter(block, held)
-                each.mark(block, each.entry(block).n_dirty + dirty)
         return dropped
-
-    def write(self, block: int, n_bytes: int) -> tuple[int, int]:
-        """Make bytes of a block dirty; return how many were and are."""
-        before = after = 0
-        for each, part in zip(self._slices, self._parts(n_bytes), strict=True):
-            dirty = each.entry(block).n_dirty
-            each.mark(block, max(dirty, part))
-            before += dirty
-            after += each.entry(block).n_dirty
-        return before, after
-
-    def rescue(self, block: int, n_dirty: int) -> None:
-        """Make dirty what another level, which has given up these bytes, had written."""
-        for each, part in zip(self._slices, self._parts(n_dirty), strict=True):
-            each.mark(block, each.entry(block).n_dirty + part)
 
     def keep(self, block: int, n_bytes: int) -> None:
         """Leave at most so many bytes of a block where they are."""
@@ -211,6 +166,8 @@ class Caches:
         self._first = (np.cumsum(counts) - counts).tolist()  # instance of each level, of all
         self._writer: dict[int, int] = {}
         self._shared: set[int] = set()
+        self._dirty: dict[int, tuple[tuple[int, ...], int]] = {}  # the writer's instances, bytes
+        self._left: set[int] = set()  # blocks that have left a slice
 
     def access(
         self,
@@ -229,7 +186,7 @@ class Caches:
         problem = self._problem
         footprint = min(n_bytes, int(problem.block_bytes[block]))
         want, tail_ps, wait_ps = n_bytes, 0, 0
-        passed = lacked = rescued = 0
+        passed = lacked = 0
         before = Found(n_bytes, footprint, footprint, [])
         if problem.cache_is_victim.any():
             self._note_sharing(worker, block)
@@ -241,7 +198,6 @@ class Caches:
             before = self._look_up(level, worker, block, want, footprint, before)
             if want == 0:
                 continue
-            rescued += before.rescued
             missing = before.missing
             hit = want - missing
             if hit > 0:
@@ -258,7 +214,7 @@ class Caches:
                 wait_ps += problem.transfer_latency_ps
                 wait_ps += math.ceil(moved / problem.transfer_rate)
                 if problem.displacement_rate > 0.0:
-                    displacing = min(moved, sum(entry.n_bytes for _, entry in before.dropped))
+                    displacing = min(moved, sum(n_bytes for _, n_bytes in before.dropped))
                     wait_ps += math.ceil(displacing / problem.displacement_rate)
             self._record.count_cache(worker, level, hit, missing, moved)
             if missing_of_group is not None:
@@ -266,7 +222,7 @@ class Caches:
             want = missing - moved
         if written > 0 and problem.upgrade_rate > 0.0:
             wait_ps += self._upgrade_ps(worker, block, n_bytes, written, lacked, passed)
-        self._rescue(worker, block, rescued)
+        self._settle()
         return want, tail_ps, wait_ps
 
     def _upgrade_ps(
@@ -295,10 +251,12 @@ class Caches:
             if want > 0:
                 found = content.give(block, want, before, block in self._shared)
             dropped = []
-            for other, entry in [*before.dropped, (block, Entry(before.passing))]:
-                dropped += content.put(other, entry, int(self._problem.block_bytes[other]))
+            for other, n_bytes in [*before.dropped, (block, before.passing)]:
+                dropped += content.put(other, n_bytes, int(self._problem.block_bytes[other]))
             found = replace(found, dropped=dropped)
+        self._left.add(block)
         for other, _ in found.dropped:
+            self._left.add(other)
             gone = level == self._problem.transfer_level and other not in content
             if gone and self._writer.get(other) == own:
                 del self._writer[other]
@@ -362,36 +320,33 @@ class Caches:
         return self._make_dirty(worker, block, n_bytes, written)
 
     def _make_dirty(self, worker: int, block: int, n_bytes: int, written: int) -> int:
-        """Make what has been written dirty; return what was not, or all if no level holds it."""
+        """Make what has been written dirty; return what was not, or all if nobody holds it."""
         once = min(written, n_bytes, int(self._problem.block_bytes[block]))
-        keepers = [keeper for keeper in self._keepers(worker, block) if block in keeper]
-        if not keepers:
-            return written
-        dirty, unmarked = 0, once
-        for keeper in keepers:
-            before, after = keeper.write(block, unmarked)
-            dirty += before
-            unmarked = max(0, unmarked - after)
-        return max(0, once - dirty)
+        self._left.add(block)
+        self._settle()
+        _, before = self._dirty.get(block, ((), 0))
+        own = tuple(self._problem.cache_instance[:, worker].tolist())
+        held = self._held(own, block)
+        self._dirty[block] = own, max(before, min(once, held))
+        return max(0, once - before) if held > 0 else written
 
-    def _rescue(self, worker: int, block: int, n_dirty: int) -> None:
-        """Keep dirty what levels that are filled by evictions have given up."""
-        if n_dirty > 0:
-            self._keepers(worker, block)[0].rescue(block, n_dirty)
+    def _settle(self) -> None:
+        """Forget dirty bytes that have left the instances which their writer used."""
+        for block in self._left & self._dirty.keys():
+            own, n_bytes = self._dirty[block]
+            self._dirty[block] = own, min(n_bytes, self._held(own, block))
+        self._left.clear()
 
-    def _keepers(self, worker: int, block: int) -> list[Instance]:
-        """Return a worker's instances from which a block goes to memory, from the core outwards.
+    def _held(self, own: tuple[int, ...], block: int) -> int:
+        """Return the bytes of a block in an instance of each level.
 
-        They begin with the last level filled by misses that holds it.
+        Levels filled by misses hold the same part as those inside them.
         """
-        own = [
-            instances[int(self._problem.cache_instance[level, worker])]
-            for level, instances in enumerate(self._content)
-        ]
-        first = len(own) - 1
-        while first > 0 and (self._problem.cache_is_victim[first] or block not in own[first]):
-            first -= 1
-        return own[max(0, first) :]
+        held = 0
+        for level, index in enumerate(own):
+            here = self._content[level][index].resident(block)
+            held = held + here if self._problem.cache_is_victim[level] else max(held, here)
+        return min(held, int(self._problem.block_bytes[block]))
 
 
 def _empty(problem: Problem) -> list[list[Instance]]:

@@ -8,7 +8,7 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
     memset(self, 0, sizeof(*self));
     self->problem = problem;
     self->allocator = allocator;
-    self->free_entry = self->first_dropped = self->last_dropped = SSK_NONE;
+    self->free_entry = self->first_dropped = self->last_dropped = self->first_left = SSK_NONE;
     self->first_slice = ssk_new(allocator, n_levels, sizeof(*self->first_slice));
     self->first_instance = ssk_new(allocator, n_levels, sizeof(*self->first_instance));
     if (self->first_slice == NULL || self->first_instance == NULL)
@@ -26,7 +26,9 @@ int ssk_caches_alloc(ssk_caches_t *self, const ssk_allocator_t *allocator, const
     self->holder = ssk_new(allocator, n_blocks, sizeof(*self->holder));
     self->table = ssk_new(allocator, initial, sizeof(*self->table));
     self->entries = ssk_new(allocator, n_slices + 1, sizeof(*self->entries));
-    if (!self->resident || !self->holder || !self->table || !self->entries)
+    self->dirty = ssk_new(allocator, n_blocks, sizeof(*self->dirty));
+    self->dirty_in = ssk_new(allocator, n_blocks * n_levels, sizeof(*self->dirty_in));
+    if (!self->resident || !self->holder || !self->table || !self->entries || !self->dirty || !self->dirty_in)
         return SSK_ERR_MEMORY;
     if (problem->transfer_level != SSK_NONE) {
         self->writer = ssk_new(allocator, n_blocks, sizeof(*self->writer));
@@ -64,6 +66,8 @@ void ssk_caches_free(ssk_caches_t *self)
     ssk_delete(allocator, self->resident);
     ssk_delete(allocator, self->holder);
     ssk_delete(allocator, self->writer);
+    ssk_delete(allocator, self->dirty);
+    ssk_delete(allocator, self->dirty_in);
     ssk_delete(allocator, self->shared);
     ssk_delete(allocator, self->entries);
     ssk_delete(allocator, self->table);
@@ -196,6 +200,14 @@ void ssk_caches_drop(ssk_caches_t *self, int32_t entry)
     release_entry(self, entry);
 }
 
+/* Drops an entry that no level takes in. */
+static void forget(ssk_caches_t *self, int32_t entry)
+{
+    int32_t block = self->entries[entry].block;
+    ssk_caches_drop(self, entry);
+    ssk_writeback_settle(self, block);
+}
+
 /* Drops an entry of whose block the next level may take in what it had. */
 static void evict(ssk_caches_t *self, int32_t entry)
 {
@@ -222,7 +234,7 @@ SSK_ALWAYS_INLINE int insert(ssk_caches_t *self, int32_t slice, int32_t block, i
     else
         entry = (int32_t)self->n_entries++;
     ssk_cached_t *e = &self->entries[entry];
-    e->n_bytes = e->n_dirty = 0;
+    e->n_bytes = 0;
     e->slice = slice;
     e->block = block;
     e->previous = -1;
@@ -267,7 +279,7 @@ static inline int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capac
             if (is_passing_on)
                 evict(self, oldest);
             else
-                ssk_caches_drop(self, oldest);
+                forget(self, oldest);
         }
     }
     return SSK_OK;
@@ -458,8 +470,6 @@ static bool is_ring_sound(const ssk_caches_t *self, int32_t slice, int64_t capac
         if (self->entries[e].slice != slice || self->entries[e].newer != newer ||
             ssk_caches_find(self, slice, self->entries[e].block) != e || ++*in_lists > self->n_live)
             return false;
-        if (self->entries[e].n_dirty < 0 || self->entries[e].n_dirty > self->entries[e].n_bytes)
-            return false;
         sum += self->entries[e].n_bytes;
     }
     return self->entries[slice].newer == newer && sum == self->resident[slice] && sum <= capacity;
@@ -481,7 +491,7 @@ int ssk_caches_verify(const ssk_caches_t *self)
         bool is_there = true;
         if (self->writer != NULL && self->writer[block] != SSK_NONE)
             ssk_caches_held_by(self, p->transfer_level, self->writer[block], block, &is_there);
-        if (!is_there)
+        if (!is_there || self->dirty[block] < 0 || self->dirty[block] > ssk_writeback_held(self, block))
             return SSK_ERR_INVARIANT;
         for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following)
             if (self->entries[e].block != block || ++in_blocks > self->n_live)

@@ -14,11 +14,11 @@
  * Where a level is filled by evictions, the entries that a level drops for room wait in a list until the next level
  * has been looked up, and then fill it.
  *
- * What is written to memory when an entry leaves is charged when it is written: an entry remembers how many of its
- * bytes have been (writeback.c).
+ * How much of a block its last writer has written in caches, so that it must go to memory, is noted per block
+ * (writeback.c).
  *
- * Invariants: resident[i] is the sum of the entries of slice i and at most its capacity; no entry has more dirty
- * bytes than bytes; every entry is in the table, in the ring of its slice and in the list of its block, exactly once; the table is at most a quarter full;
+ * Invariants: resident[i] is the sum of the entries of slice i and at most its capacity; every entry is in the
+ * table, in the ring of its slice and in the list of its block, exactly once; the table is at most a quarter full;
  * the writer of a block has an entry of it. Without a transfer level there are no writers (NULL). Between accesses no
  * dropped entries wait; without levels filled by evictions nobody notes what is shared (NULL).
  */
@@ -28,7 +28,7 @@
 #include "base.h"
 
 typedef struct {
-    int64_t n_bytes, n_dirty;
+    int64_t n_bytes;
     int32_t slice, block;
     int32_t newer, older;         /* in the ring of the slice; of the slice itself: the oldest, the newest */
     int32_t previous, following;  /* in the list of the block; `following` also links free and dropped entries */
@@ -49,11 +49,13 @@ typedef struct {
     int32_t *table;             /* entry or -1 */
     size_t n_live, table_mask;
     int32_t *writer;            /* per block: instance of the transfer level that holds it written, or SSK_NONE */
+    int64_t *dirty;             /* per block: bytes that its last writer has written and its instances hold */
+    int32_t *dirty_in;          /* n_blocks x n_levels: the instances that the last writer used */
     uint8_t *shared;            /* per block: whether victim caches keep a copy; NULL without such levels */
     int64_t evicted_bytes;      /* by the last level that was looked up */
     int32_t first_dropped, last_dropped; /* what the last level that was looked up has dropped */
+    int32_t first_left;         /* what has been dropped during the present access and is in no such list any more */
     int64_t fresh, passing;     /* of the present footprint: what that level lacked, and had no room for */
-    int64_t rescued_dirty;      /* of the present block: dirty bytes that levels filled by evictions have given up */
     ssk_cache_counts_t *counts; /* n_domains x n_levels, where accesses are counted: not its own, set before the first */
 } ssk_caches_t;
 

@@ -7,7 +7,6 @@ static void shrink(ssk_caches_t *self, int32_t entry, int64_t n_bytes)
     ssk_cached_t *e = &self->entries[entry];
     self->resident[e->slice] -= e->n_bytes - n_bytes;
     e->n_bytes = n_bytes;
-    e->n_dirty = ssk_min(e->n_dirty, n_bytes);
     if (n_bytes == 0)
         ssk_caches_drop(self, entry);
 }
@@ -17,18 +16,15 @@ static int64_t give(ssk_caches_t *self, int32_t slice, int32_t block, int64_t wa
 {
     int32_t entry = ssk_caches_find(self, slice, block);
     int64_t found = entry < 0 ? 0 : ssk_min(wanted, self->entries[entry].n_bytes);
-    if (found > 0 && self->shared[block]) {
+    if (found > 0 && self->shared[block])
         ssk_caches_make_newest(self, entry);
-    } else if (found > 0) {
-        int64_t rest = self->entries[entry].n_bytes - found, dirty = self->entries[entry].n_dirty;
-        self->rescued_dirty += dirty > rest ? dirty - rest : 0;
-        shrink(self, entry, rest);
-    }
+    else if (found > 0)
+        shrink(self, entry, self->entries[entry].n_bytes - found);
     return found;
 }
 
-/* Takes n_bytes of a block, some of them dirty, into an instance that is filled by evictions. */
-static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t n_bytes, int64_t n_dirty)
+/* Takes n_bytes of a block into an instance that is filled by evictions. */
+static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, int64_t n_bytes)
 {
     int32_t n = n_slices_of(self, level), first = slice_of(self, level, instance);
     const int64_t *capacity = slice_bytes_of(self, level, instance);
@@ -43,10 +39,15 @@ static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t bloc
                                       ssk_min(ssk_min(share, part(whole, i, n)), capacity[i]), &held);
         if (status != SSK_OK)
             return status;
-        if (n_dirty > 0)
-            ssk_writeback_add(self, first + i, block, part(n_dirty, i, n));
     }
     return SSK_OK;
+}
+
+/* Keeps an entry that has been dropped until the access is over: only then is it known what caches still hold. */
+static void note_left(ssk_caches_t *self, int32_t entry)
+{
+    self->entries[entry].following = self->first_left;
+    self->first_left = entry;
 }
 
 /* Forgets what the level before has dropped; returns the first entry of that, for whoever still wants it. */
@@ -63,19 +64,19 @@ static int fill(ssk_caches_t *self, int32_t level, int32_t instance, int32_t blo
     for (int32_t entry = take_dropped(self), following; entry >= 0; entry = following) {
         ssk_cached_t dropped = self->entries[entry];
         following = dropped.following;
-        release_entry(self, entry);
-        int status = put(self, level, instance, dropped.block, dropped.n_bytes, dropped.n_dirty);
+        note_left(self, entry);
+        int status = put(self, level, instance, dropped.block, dropped.n_bytes);
         if (status != SSK_OK)
             return status;
     }
-    return put(self, level, instance, block, passing, 0);
+    return put(self, level, instance, block, passing);
 }
 
 static void forget_dropped(ssk_caches_t *self)
 {
     for (int32_t entry = take_dropped(self), following; entry >= 0; entry = following) {
         following = self->entries[entry].following;
-        release_entry(self, entry);
+        note_left(self, entry);
     }
 }
 
@@ -119,8 +120,13 @@ int ssk_victimcache_pass_on(ssk_caches_t *self, int32_t level, int32_t worker, i
     for (; status == SSK_OK && level < self->problem->n_levels && is_victim(self->problem, level); level++)
         status = fill(self, level, own_instance(self, level, worker), block, 0);
     forget_dropped(self);
-    if (self->rescued_dirty > 0)
-        ssk_writeback_rescue(self, worker, block);
+    for (int32_t entry = self->first_left, following; entry >= 0; entry = following) {
+        following = self->entries[entry].following;
+        ssk_writeback_settle(self, self->entries[entry].block);
+        release_entry(self, entry);
+    }
+    self->first_left = SSK_NONE;
+    ssk_writeback_settle(self, block);
     return status;
 }
 

@@ -2,9 +2,10 @@
  * Levels of caches that are filled by what the level before drops: docs/semantics.md, "Victim caches".
  *
  * What a look-up drops for room waits in the list from first_dropped to last_dropped, linked by `following`, until the
- * next level has been looked up; it is then put there, or forgotten. Entries in this list are in no slice.
+ * next level has been looked up; it is then put there, or forgotten. Entries in this list, and in that of those which
+ * have left it during the access, are in no slice.
  *
- * Invariants: the list is empty between accesses; fresh and passing mean something only during one.
+ * Invariants: the lists are empty between accesses; fresh and passing mean something only during one.
  */
 #ifndef SSK_VICTIMCACHE_H
 #define SSK_VICTIMCACHE_H

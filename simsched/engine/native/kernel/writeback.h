@@ -1,24 +1,23 @@
 /*
  * What caches write back to memory: docs/semantics.md, "Segments", item 3.
  *
- * A block that is written in a cache is written to memory when it leaves. That is charged when it is written, so that no
- * access moves bytes of other blocks than its own: every entry has a number of dirty bytes, for which this has been
- * done, and which leave with it.
+ * What is written in caches is written to memory when it leaves them. That is charged when it becomes dirty, so that no
+ * access moves bytes of other blocks than its own; what is written again meanwhile costs nothing.
  *
- * Invariants: only entries of the last writer of a block are dirty, since a write drops all that it does not use.
+ * Invariants, between accesses: a block has no more dirty bytes than the instances that its last writer used hold of it.
  */
 #ifndef SSK_WRITEBACK_H
 #define SSK_WRITEBACK_H
 
 #include "slices.h"
 
-/* Makes what a worker has written dirty in its caches; returns the bytes that were not. */
+/* Bytes of a block in the instances that its last writer used: levels filled by misses hold the same part as inner ones. */
+int64_t ssk_writeback_held(const ssk_caches_t *self, int32_t block);
+
+/* Forgets dirty bytes of a block that have left the instances of its last writer. */
+void ssk_writeback_settle(ssk_caches_t *self, int32_t block);
+
+/* Makes what a worker has written, whose block others hold no more, dirty; returns the bytes that were not. */
 int64_t ssk_writeback_mark(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written);
-
-/* Adds dirty bytes to the entry that a slice has of a block, if it has one, as far as that has bytes. */
-void ssk_writeback_add(ssk_caches_t *self, int32_t slice, int32_t block, int64_t n_dirty);
-
-/* Makes dirty in the first level from which the block goes to memory what levels filled by evictions have given up. */
-void ssk_writeback_rescue(ssk_caches_t *self, int32_t worker, int32_t block);
 
 #endif
