@@ -314,7 +314,7 @@ static int64_t held_by(const ssk_problem_t *p, list_t *lists, int32_t worker, in
         else if (here > held)
             held = here;
     }
-    return held < p->block_bytes[block] ? held : p->block_bytes[block];
+    return held;
 }
 
 /* docs/semantics.md, "Segments", item 3: what has left the instances of its last writer is not dirty any more. */
@@ -336,8 +336,6 @@ static int64_t mark_dirty(const ssk_problem_t *p, list_t *lists, int32_t worker,
     int64_t most = once < held ? once : held;
     dirty[block].n_bytes = before > most ? before : most;
     dirty[block].worker = worker;
-    if (held == 0)
-        return written;
     return once > before ? once - before : 0;
 }
 

@@ -320,15 +320,14 @@ class Caches:
         return self._make_dirty(worker, block, n_bytes, written)
 
     def _make_dirty(self, worker: int, block: int, n_bytes: int, written: int) -> int:
-        """Make what has been written dirty; return what was not, or all if nobody holds it."""
+        """Make what has been written dirty; return what was not."""
         once = min(written, n_bytes, int(self._problem.block_bytes[block]))
         self._left.add(block)
         self._settle()
         _, before = self._dirty.get(block, ((), 0))
         own = tuple(self._problem.cache_instance[:, worker].tolist())
-        held = self._held(own, block)
-        self._dirty[block] = own, max(before, min(once, held))
-        return max(0, once - before) if held > 0 else written
+        self._dirty[block] = own, max(before, min(once, self._held(own, block)))
+        return max(0, once - before)
 
     def _settle(self) -> None:
         """Forget dirty bytes that have left the instances which their writer used."""
@@ -346,7 +345,7 @@ class Caches:
         for level, index in enumerate(own):
             here = self._content[level][index].resident(block)
             held = held + here if self._problem.cache_is_victim[level] else max(held, here)
-        return min(held, int(self._problem.block_bytes[block]))
+        return held
 
 
 def _empty(problem: Problem) -> list[list[Instance]]:

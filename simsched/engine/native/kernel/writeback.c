@@ -12,7 +12,7 @@ int64_t ssk_writeback_held(const ssk_caches_t *self, int32_t block)
         int64_t here = ssk_caches_held_by(self, level, instance[level], block, &is_there);
         held = is_victim(p, level) ? held + here : ssk_max(held, here);
     }
-    return ssk_min(held, p->block_bytes[block]);
+    return held;
 }
 
 void ssk_writeback_settle(ssk_caches_t *self, int32_t block)
@@ -29,9 +29,6 @@ int64_t ssk_writeback_mark(ssk_caches_t *self, int32_t worker, int32_t block, in
     int64_t before = self->dirty[block];
     for (int32_t level = 0; level < p->n_levels; level++)
         self->dirty_in[(size_t)block * (size_t)p->n_levels + (size_t)level] = own_instance(self, level, worker);
-    int64_t held = ssk_writeback_held(self, block);
-    self->dirty[block] = ssk_max(before, ssk_min(once, held));
-    if (held == 0)
-        return written;
+    self->dirty[block] = ssk_max(before, ssk_min(once, ssk_writeback_held(self, block)));
     return once > before ? once - before : 0;
 }
