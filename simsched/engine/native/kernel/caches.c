@@ -445,7 +445,7 @@ int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int6
 {
     const ssk_problem_t *p = self->problem;
     if (p->n_levels == 0)
-        return written;
+        return 0;
     for (int32_t entry = self->holder[block]; entry != self->end;) {
         int32_t following = self->entries[entry].following;
         if (!ssk_caches_uses(self, worker, self->entries[entry].slice))
