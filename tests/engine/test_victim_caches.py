@@ -11,6 +11,7 @@ from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Plan
+from simsched.trace.schema import Summary
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 
@@ -36,10 +37,14 @@ def level(
     return (name, n_bytes, 100e9, 0, share, 0.0, 0, 0.0, 1.0, effective, 1.0, by)
 
 
-def missing(
-    backend: str, levels: list[tuple[object, ...]], steps: list[Access], block_bytes: list[int]
-) -> list[int]:
-    """Return the bytes that each level lacks when one access follows the other."""
+def summary_of(
+    backend: str,
+    levels: list[tuple[object, ...]],
+    steps: list[Access],
+    block_bytes: list[int],
+    cores: int | None = None,
+) -> Summary:
+    """Return the counts when one access follows the other, on as many cores as have any."""
     n = len(steps)
     workers, blocks, read, written = (list(column) for column in zip(*steps, strict=True))
     graph = build_graph(
@@ -48,8 +53,15 @@ def missing(
         accessed=accesses(range(n), blocks, read, written, n),
         block_bytes=block_bytes,
     )
-    machine = make_machine(domains=1, cores_per_domain=max(workers) + 1, caches=levels)
-    summary = simulate(machine, Workload("chain", graph), Turns(workers), backend=backend).summary
+    machine = make_machine(domains=1, cores_per_domain=cores or max(workers) + 1, caches=levels)
+    return simulate(machine, Workload("chain", graph), Turns(workers), backend=backend).summary
+
+
+def missing(
+    backend: str, levels: list[tuple[object, ...]], steps: list[Access], block_bytes: list[int]
+) -> list[int]:
+    """Return the bytes that each level lacks when one access follows the other."""
+    summary = summary_of(backend, levels, steps, block_bytes)
     return [int(each) for each in summary.cache_missing_bytes.sum(axis=(0, 1))]
 
 

@@ -5,44 +5,34 @@ from __future__ import annotations
 import random
 from collections import OrderedDict
 
-import numpy as np
 import pytest
 
-from simsched.engine.run import simulate
-from simsched.machine.synthetic import make_machine
 from simsched.trace.schema import Summary
-from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import Workload
-from tests.engine.test_victim_caches import Access, Turns, level
+from tests.engine.test_victim_caches import Access, level, summary_of
 
 BLOCK = 1000  # bytes
 CORE = level("L1", 20 * BLOCK, 1, "misses")
 
 
-def summary_of(
-    backend: str, levels: list[tuple[object, ...]], steps: list[Access], **options: object
+def counted(
+    backend: str,
+    levels: list[tuple[object, ...]],
+    steps: list[Access],
+    block_bytes: int | list[int] = BLOCK,
+    cores: int = 2,
 ) -> Summary:
-    """Return the counts when one access follows the other."""
-    n = len(steps)
-    workers, blocks, read, written = (list(column) for column in zip(*steps, strict=True))
-    graph = build_graph(
-        np.zeros(n),
-        successors=adjacency(range(n - 1), range(1, n), n),
-        accessed=accesses(range(n), blocks, read, written, n),
-        block_bytes=[BLOCK] * (max(blocks) + 1),
-    )
-    machine = make_machine(domains=1, cores_per_domain=2, caches=levels, **options)  # type: ignore[arg-type]
-    return simulate(machine, Workload("chain", graph), Turns(workers), backend=backend).summary
+    """Return the counts of a chain of accesses: what moves has missed or is written back."""
+    if isinstance(block_bytes, int):
+        block_bytes = [block_bytes] * (1 + max(block for _, block, _, _ in steps))
+    found = summary_of(backend, levels, steps, block_bytes, cores)
+    hit = int(found.cache_hit_bytes.sum())
+    assert found.node_bytes.sum() == found.requested_bytes - hit + found.write_back_bytes
+    return found
 
 
 def moved(backend: str, levels: list[tuple[object, ...]], steps: list[Access]) -> int:
-    """Return the bytes between cores and memory, which missed or were written back."""
-    found = summary_of(backend, levels, steps)
-    total = int(found.node_bytes.sum())
-    assert (
-        total == found.requested_bytes - int(found.cache_hit_bytes.sum()) + found.write_back_bytes
-    )
-    return total
+    """Return the bytes between cores and memory."""
+    return int(counted(backend, levels, steps).node_bytes.sum())
 
 
 @pytest.mark.parametrize(
@@ -115,16 +105,9 @@ def test_a_sweep_in_place_is_written_back_unless_it_is_held(
 def test_a_block_that_only_outer_levels_have_room_for_is_written_back_once(
     backend: str, levels: list[tuple[str, int, int, str]], n_passes: int
 ) -> None:
-    machine = make_machine(domains=1, cores_per_domain=2, caches=[level(*each) for each in levels])
-    n, size = n_passes, 5 * BLOCK
-    graph = build_graph(
-        np.zeros(n),
-        successors=adjacency(range(n - 1), range(1, n), n),
-        accessed=accesses(range(n), [0] * n, size, size, n),
-        block_bytes=[size],
-    )
-    turns = Turns([0] * n)
-    summary = simulate(machine, Workload("chain", graph), turns, backend=backend).summary
+    size = 5 * BLOCK
+    steps = [(0, 0, size, size)] * n_passes
+    summary = counted(backend, [level(*each) for each in levels], steps, size)
     assert int(summary.node_bytes.sum()) == 2 * size
 
 
@@ -144,7 +127,7 @@ def test_a_copy_for_others_does_not_clean_what_the_writer_keeps(
     # back.
     levels = [level("L1", BLOCK, 1, "misses"), level("L2", 20 * BLOCK, 2, "evictions")]
     others = [(1, 0, BLOCK, 0), (0, 1, BLOCK, 0), (0, 0, BLOCK, 0), (0, 0, 0, BLOCK)]
-    found = summary_of(backend, levels, [(0, 0, 0, BLOCK), *others * n_rounds])
+    found = counted(backend, levels, [(0, 0, 0, BLOCK), *others * n_rounds])
     assert found.write_back_bytes == 0
 
 
@@ -167,27 +150,13 @@ def test_both_backends_write_back_alike(seed: int) -> None:
     draw = random.Random(seed)
     levels = random_levels(draw)
     sizes = [draw.choice([1, 7, 64, 1000, 2999, 5000]) for _ in range(8)]
-    n = 150
-    blocks = [draw.randrange(len(sizes)) for _ in range(n)]
-    of_block = [[0, 0, sizes[b], sizes[b], sizes[b] // 2, 3 * sizes[b]] for b in blocks]
-    read, written = ([draw.choice(each) for each in of_block] for _ in range(2))
-    graph = build_graph(
-        np.zeros(n),
-        successors=adjacency(range(n - 1), range(1, n), n),
-        accessed=accesses(range(n), blocks, read, written, n),
-        block_bytes=sizes,
-    )
-    machine = make_machine(domains=1, cores_per_domain=4, caches=levels)
-    turns = Turns([draw.randrange(4) for _ in range(n)])
-    runs = [
-        simulate(machine, Workload("chain", graph), turns, backend=each).summary
-        for each in ("simpy", "native")
-    ]
-    for found in runs:
-        moved_bytes = int(found.node_bytes.sum())
-        hit = int(found.cache_hit_bytes.sum())
-        assert moved_bytes == found.requested_bytes - hit + found.write_back_bytes
-        assert moved_bytes <= found.requested_bytes
+    steps = []
+    for _ in range(150):
+        block = draw.randrange(len(sizes))
+        amounts = [0, 0, sizes[block], sizes[block], sizes[block] // 2, 3 * sizes[block]]
+        steps.append((draw.randrange(4), block, draw.choice(amounts), draw.choice(amounts)))
+    runs = [counted(each, levels, steps, sizes, cores=4) for each in ("simpy", "native")]
+    assert runs[0].node_bytes.sum() <= runs[0].requested_bytes
     assert runs[0].makespan_ps == runs[1].makespan_ps
     assert runs[0].write_back_bytes == runs[1].write_back_bytes
 
@@ -214,6 +183,6 @@ def test_charged_early_it_is_what_evictions_would_write(backend: str, seed: int)
 
 
 def test_misses_are_those_of_fills(backend: str) -> None:
-    found = summary_of(backend, [CORE], [(0, 0, 1000, 0), (0, 0, 0, 1000), (0, 0, 1000, 1000)])
+    found = counted(backend, [CORE], [(0, 0, 1000, 0), (0, 0, 0, 1000), (0, 0, 1000, 1000)])
     assert int(found.cache_missing_bytes.sum()) == 1000
     assert found.write_back_bytes == 1000
