@@ -48,6 +48,24 @@ def moved(backend: str, levels: list[tuple[object, ...]], steps: list[Access]) -
         pytest.param([(0, 0, 3000, 2000)], 2000, id="in several passes"),
         pytest.param([(0, 0, 0, 1000), (1, 0, 0, 1000), (0, 0, 0, 1000)], 3000, id="by others"),
         pytest.param(
+            [(0, 0, 1000, 1000), (1, 0, 1000, 1000), (0, 0, 1000, 1000)],
+            4000,
+            id="taken over modified",
+        ),
+        pytest.param(
+            [(0, 0, 0, 400), (1, 0, 1000, 0), (1, 0, 0, 1000)], 2000, id="taken over in part"
+        ),
+        pytest.param(
+            [
+                (0, 0, 0, 1000),
+                (1, 0, 1000, 1000),
+                *[(1, other, 1000, 0) for other in range(1, 21)],
+                (1, 0, 1000, 1000),
+            ],
+            24000,
+            id="taken over, then evicted",
+        ),
+        pytest.param(
             [(0, 0, 0, 1000), (1, 0, 1000, 0), (0, 0, 0, 1000)], 2000, id="read by others"
         ),
     ],

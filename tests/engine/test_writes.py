@@ -10,17 +10,18 @@ from simsched.engine.run import simulate
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.workload.builder import accesses, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
+from tests.engine.test_victim_caches import Turns
 
 BACKENDS = ("simpy", "native")
 LATENCY_PS, WRITE_LATENCY_PS = 1_000, 5_000
 
 
-def slow_writes(**options: object) -> Machine:
+def slow_writes(cores: int = 1, **options: object) -> Machine:
     """Return one domain that reads 2 bytes per ns and writes 1 byte per ns."""
     machine = make_machine(
-        domains=1, cores_per_domain=1, local_latency_ps=LATENCY_PS, core_cap_bytes_per_s=2e9
+        domains=1, cores_per_domain=cores, local_latency_ps=LATENCY_PS, core_cap_bytes_per_s=2e9
     )
     path = replace(
         machine.paths[0][0],
@@ -67,6 +68,29 @@ def test_what_was_fetched_before_it_is_written_is_written_back_only(backend: str
     run = simulate(slow_writes(caches=cached), workload, policy, backend=backend)
     hits_ps = 4_000
     assert run.summary.makespan_ps == 2 * (2_000_000 + LATENCY_PS) + hits_ps
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("first_writes", "second"), [(True, "read"), (False, "written")])
+def test_what_another_core_has_modified_is_taken_over(
+    first_writes: bool, second: str, backend: str
+) -> None:
+    """An update of modified lines fetches them; that they are written back is paid already."""
+    levels = [("L1", 8000, 1e12, 0, 1)]
+    cached = make_machine(caches=levels, domains=1, cores_per_domain=2).caches
+    graph = build_graph(
+        [0.0, 0.0],
+        successors=adjacency([0], [1], 2),
+        accessed=accesses([0, 1], [0, 0], 4000, [4000 * first_writes, 4000], 2),
+        block_bytes=[4000],
+    )
+    run = simulate(
+        slow_writes(2, caches=cached), Workload("two", graph), Turns([0, 1]), backend=backend
+    )
+    hits_ps = 4_000 * (1 + first_writes)
+    once = {"read": 2_000_000 + LATENCY_PS, "written": 4_000_000 + WRITE_LATENCY_PS}
+    first = once["written" if first_writes else "read"]
+    assert run.summary.makespan_ps == first + once[second] + hits_ps
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -295,10 +295,10 @@ class Caches:
         return sum(content.resident(block) for i, content in instances if i != own)
 
     def write(self, worker: int, block: int, n_bytes: int, written: int) -> int:
-        """Note what a worker has written; return the bytes that are written to memory for it.
+        """Note what a worker has written; return how many of these bytes were dirty before.
 
-        These are the ones that were not dirty yet: that they will go to memory when the block
-        leaves is charged now. The block is dropped from instances that the worker does not use.
+        The block is dropped from instances that the worker does not use, and what was dirty there
+        is taken over.
         """
         self._shared.discard(block)
         inside = 0
@@ -320,14 +320,12 @@ class Caches:
         return self._make_dirty(worker, block, n_bytes, written)
 
     def _make_dirty(self, worker: int, block: int, n_bytes: int, written: int) -> int:
-        """Make what has been written dirty; return what was not."""
+        """Make what has been written dirty; return what of it was so before."""
         once = min(written, n_bytes, int(self._problem.block_bytes[block]))
-        self._left.add(block)
-        self._settle()
         _, before = self._dirty.get(block, ((), 0))
         own = tuple(self._problem.cache_instance[:, worker].tolist())
-        self._dirty[block] = own, max(before, min(once, self._held(own, block)))
-        return max(0, once - before)
+        self._dirty[block] = own, min(max(before, once), self._held(own, block))
+        return min(before, once)
 
     def _settle(self) -> None:
         """Forget dirty bytes that have left the instances which their writer used."""

@@ -90,7 +90,7 @@ static inline int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t 
 
 /*
  * Notes that the worker has written so many bytes of the block in an access to n_bytes: drops it from all instances that
- * the worker does not use. Returns the bytes that are to be written to memory for it: those that were not dirty yet.
+ * the worker does not use, and takes over what was dirty there. Returns how many of the bytes written were dirty before.
  */
 int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written);
 

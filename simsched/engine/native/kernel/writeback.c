@@ -25,10 +25,9 @@ int64_t ssk_writeback_mark(ssk_caches_t *self, int32_t worker, int32_t block, in
 {
     const ssk_problem_t *p = self->problem;
     int64_t footprint = ssk_min(n_bytes, p->block_bytes[block]), once = ssk_min(written, footprint);
-    ssk_writeback_settle(self, block);
     int64_t before = self->dirty[block];
     for (int32_t level = 0; level < p->n_levels; level++)
         self->dirty_in[(size_t)block * (size_t)p->n_levels + (size_t)level] = own_instance(self, level, worker);
-    self->dirty[block] = ssk_max(before, ssk_min(once, ssk_writeback_held(self, block)));
-    return once > before ? once - before : 0;
+    self->dirty[block] = ssk_min(ssk_max(before, once), ssk_writeback_held(self, block));
+    return ssk_min(before, once);
 }

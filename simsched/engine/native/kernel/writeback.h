@@ -17,7 +17,7 @@ int64_t ssk_writeback_held(const ssk_caches_t *self, int32_t block);
 /* Forgets dirty bytes of a block that have left the instances of its last writer. */
 void ssk_writeback_settle(ssk_caches_t *self, int32_t block);
 
-/* Makes what a worker has written, whose block others hold no more, dirty; returns the bytes that were not. */
+/* Makes what a worker has written, whose block others hold no more, dirty; returns the bytes that were so before. */
 int64_t ssk_writeback_mark(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written);
 
 #endif
