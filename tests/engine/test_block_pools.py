@@ -23,13 +23,14 @@ SIZE = 3000
 CLASS = 4096
 
 
-def chain(n: int, *, sequential: bool = False) -> TaskGraph:
+def chain(n: int, *, sequential: bool = False, sizes: list[int] | None = None) -> TaskGraph:
     """Return tasks 0 to n - 1 in a row; task i reads block i and writes block i + 1.
 
     The root n creates the first two tasks and task i task i + 2; a sequential program lets the root
     create all of them.
     """
     every = np.arange(n)
+    size = np.full(n + 1, SIZE) if sizes is None else np.array(sizes)
     creator = np.full(n, n) if sequential else np.append([n, n], every[:-2])
     detached = np.ones(n + 1, bool)
     detached[n] = False
@@ -40,11 +41,11 @@ def chain(n: int, *, sequential: bool = False) -> TaskGraph:
         accessed=accesses(
             np.repeat(every, 2),
             np.column_stack([every, every + 1]).ravel(),
-            np.tile([SIZE, 0], n),
-            np.tile([0, SIZE], n),
+            np.column_stack([size[:-1], np.zeros(n)]).ravel(),
+            np.column_stack([np.zeros(n), size[1:]]).ravel(),
             n + 1,
         ),
-        block_bytes=np.full(n + 1, SIZE),
+        block_bytes=size,
         detached=detached,
     )
 
@@ -273,3 +274,36 @@ def test_wrong_pools_are_named(changes: dict[str, Any], message: str) -> None:
         run("native", chain(4), Pinned(pools=given))
     with pytest.raises(PolicyError, match="block 0: found a home"):
         run("native", chain(4), Pinned(pools=pools(4, immediate=True), home=0))
+
+
+CACHED = [("L1", 100 * SIZE, 1e12, 0, 1)]
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+@pytest.mark.parametrize("n", [2, 9])
+def test_recycled_memory_is_still_cached(n: int, iterations: int, backend: str) -> None:
+    # Two pieces of memory take turns: the first is read, both are written, whatever is in them.
+    machine = make_machine(domains=2, cores_per_domain=1, caches=CACHED)
+    policy = Pinned(pools=pools(n, immediate=False))
+    summary = run(backend, chain(n), policy, machine=machine, iterations=iterations).summary
+    assert summary.recycled_blocks == (n + 1) * iterations - 2
+    assert summary.cache_missing_bytes.sum() == 2 * SIZE
+    assert summary.write_back_bytes == SIZE
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lacked"),
+    [
+        pytest.param([3000, 3000, 2500, 3000, 3000], 6000 + 500, id="smaller between"),
+        pytest.param([2500, 3000, 3000, 3000, 3000], 5500 + 500, id="smaller first"),
+        pytest.param([2500, 3000, 4000, 3500, 2500], 5500 + 1500 + 500, id="larger later"),
+    ],
+)
+def test_recycled_memory_is_cached_as_far_as_it_was_used(
+    sizes: list[int], lacked: int, backend: str
+) -> None:
+    machine = make_machine(domains=2, cores_per_domain=1, caches=CACHED)
+    policy = Pinned(pools=pools(len(sizes) - 1, immediate=False))
+    summary = run(backend, chain(len(sizes) - 1, sizes=sizes), policy, machine=machine).summary
+    assert summary.peak_bytes == 2 * CLASS
+    assert summary.cache_missing_bytes.sum() == lacked

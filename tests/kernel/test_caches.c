@@ -339,6 +339,32 @@ static int64_t mark_dirty(const ssk_problem_t *p, list_t *lists, int32_t worker,
     return once < before ? once : before;
 }
 
+/* "Block pools": a block gets the memory that another one, or nobody, has had. */
+static void give_memory(const ssk_problem_t *p, list_t *lists, int32_t before, int32_t block, dirty_t *dirty)
+{
+    for (int32_t level = 0; level < p->n_levels; level++) {
+        int32_t n = slices_of(p, level);
+        for (int32_t i = 0; i < n * p->n_cache_instances[level]; i++) {
+            list_t *list = slices_in(p, lists, level, 0) + i;
+            int64_t whole = p->block_bytes[block], most = whole * (i % n + 1) / n - whole * (i % n) / n;
+            take_out(list, block);
+            for (int32_t j = 0; j < list->n; j++) {
+                if (list->block[j] != before)
+                    continue;
+                list->block[j] = block;
+                if (list->n_bytes[j] > most && (list->n_bytes[j] = most) == 0)
+                    take_out(list, block);
+            }
+        }
+    }
+    dirty[block].n_bytes = 0;
+    if (before != SSK_NONE) {
+        dirty[block] = dirty[before];
+        dirty[before].n_bytes = 0;
+    }
+    settle(p, lists, dirty);
+}
+
 static void check_sums(const ssk_problem_t *p, const ssk_cache_counts_t *counts, int64_t hit_bytes, int64_t missing_bytes)
 {
     for (int32_t i = 0; i < p->n_domains * p->n_levels; i++) {
@@ -369,6 +395,18 @@ static void test_caches(uint64_t seed)
     CHECK(p->n_domains * p->n_levels <= 64 && p->n_levels <= 4);
     caches.counts = memset(counts, 0, sizeof(counts));
     for (int step = 0; step < 2000; step++) {
+        if (rng_chance(&s.rng, 0.1)) {
+            int32_t to = rng_below(&s.rng, p->n_blocks), from = rng_below(&s.rng, p->n_blocks + 1) - 1;
+            if (from != to) {
+                ssk_caches_rename(&caches, from, to);
+                give_memory(p, lists, from, to, dirty);
+                writer[to] = from == SSK_NONE ? SSK_NONE : writer[from];
+                shared[to] = from != SSK_NONE && shared[from];
+                if (from != SSK_NONE)
+                    writer[from] = SSK_NONE;
+                forget_evicted(p, lists, writer);
+            }
+        }
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
         int64_t wait = 0, expected_wait = 0, lacked = 0, passed = 0, again = 0;

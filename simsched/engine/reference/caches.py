@@ -47,6 +47,16 @@ class Lru:
         """Forget a block, if it is here."""
         self._bytes.pop(block, None)
 
+    def rename(self, before: int, block: int, most: int) -> None:
+        """Let at most so many bytes of a block be another one's."""
+        if before not in self._bytes:
+            return
+        self._bytes = OrderedDict(
+            (block if other == before else other, n_bytes) for other, n_bytes in self._bytes.items()
+        )
+        if self._bytes[block] > most:
+            self.keep(block, most)
+
 
 @dataclass(frozen=True)
 class Found:
@@ -145,6 +155,11 @@ class Instance:
         """Forget a block, if it is here."""
         for each in self._slices:
             each.drop(block)
+
+    def rename(self, before: int, block: int, block_bytes: int) -> None:
+        """Let what is here of a block be another one's."""
+        for each, part in zip(self._slices, self._parts(block_bytes), strict=True):
+            each.rename(before, block, part)
 
     def _parts(self, n_bytes: int) -> list[int]:
         n = len(self._slices)
@@ -326,6 +341,33 @@ class Caches:
         own = tuple(self._problem.cache_instance[:, worker].tolist())
         self._dirty[block] = own, min(max(before, once), self._held(own, block))
         return min(before, once)
+
+    def rename(self, before: int | None, block: int) -> None:
+        """Note that a block gets the memory that another one, or nobody, has had.
+
+        What was held of the block is dropped, what is held of the other one is the block's.
+        """
+        level = self._problem.transfer_level
+        for instances in self._content:
+            for content in instances:
+                content.drop(block)
+                if before is not None:
+                    content.rename(before, block, int(self._problem.block_bytes[block]))
+        self._writer.pop(block, None)
+        self._dirty.pop(block, None)
+        self._shared.discard(block)
+        if before is None:
+            return
+        if before in self._writer:
+            owner = self._writer.pop(before)
+            if block in self._content[level][owner]:
+                self._writer[block] = owner
+        if before in self._dirty:
+            own, n_bytes = self._dirty.pop(before)
+            self._dirty[block] = own, min(n_bytes, self._held(own, block))
+        if before in self._shared:
+            self._shared.remove(before)
+            self._shared.add(block)
 
     def _settle(self) -> None:
         """Forget dirty bytes that have left the instances which their writer used."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.problem import Problem
+from simsched.engine.reference.caches import Caches
 from simsched.engine.reference.record import Record
 from simsched.engine.replication import AT_ACCESSES
 from simsched.engine.room import no_room_message
@@ -13,17 +16,27 @@ from simsched.errors import ModelError
 from simsched.trace.schema import EventKind
 
 
+@dataclass(eq=False)
+class Spare:
+    """Memory in a pool: its node, and the block that has had it, as long as that has no other."""
+
+    node: int
+    block: int | None
+
+
 class Homes:
     """Where blocks are, what nodes hold, and what pools have to give."""
 
-    def __init__(self, problem: Problem, record: Record) -> None:
+    def __init__(self, problem: Problem, record: Record, caches: Caches) -> None:
         self._problem = problem
+        self._caches = caches
         self._record = record
         self._is_active = False  # whether tasks allocate and free
         self.node: NDArray[np.int32] = problem.home.copy()
         self.used_bytes = np.zeros(problem.n_nodes, np.int64)
-        # Nodes of the memory that waits in each pool, by (node of the pool, class); last is next.
-        self._spare: dict[tuple[int, int], list[int]] = {}
+        # Memory that waits in each pool, by (node of the pool, class); last is next.
+        self._spare: dict[tuple[int, int], list[Spare]] = {}
+        self._spare_of: dict[int, Spare] = {}  # by the block that has had it
         self.replicas = [[node for node in row if node >= 0] for row in problem.replica.tolist()]
         for block in np.flatnonzero(self.node >= 0).tolist():
             for node in (int(self.node[block]), *self.replicas[block]):
@@ -73,7 +86,8 @@ class Homes:
         domain = int(problem.worker_domain[worker])
         pools = problem.pooling
         found = None
-        if pools is not None and pools.size_class[block] >= 0 and not pools.is_fresh[block]:
+        is_pooled = pools is not None and bool(pools.size_class[block] >= 0)
+        if pools is not None and is_pooled and not pools.is_fresh[block]:
             found = self._recycle(block, self._near_node(worker))
         if found is None:
             order = problem.touch_order[domain].tolist()
@@ -82,6 +96,8 @@ class Homes:
                 size = int(problem.taken_bytes[block])
                 raise ModelError(no_room_message(problem, block, size, domain, self.used_bytes))
             self.take(found, block)
+            if is_pooled:
+                self._change_memory(block, None)
         self.node[block] = found
         self._record.event(now, EventKind.FIRST_TOUCH, worker, task, block, found)
 
@@ -110,7 +126,8 @@ class Homes:
             if home < 0:
                 continue
             pool = self._near_node(worker) if pools.is_untracked[block] else home
-            self._spare.setdefault((pool, int(pools.size_class[block])), []).append(home)
+            spare = self._spare_of[int(block)] = Spare(home, int(block))
+            self._spare.setdefault((pool, int(pools.size_class[block])), []).append(spare)
             self.node[block] = -1
             self._record.event(now, EventKind.FREE, worker, task, int(block), home)
 
@@ -125,4 +142,15 @@ class Homes:
         if not spare:
             return None
         self._record.recycled_blocks += 1
-        return spare.pop()
+        found = spare.pop()
+        self._change_memory(block, found.block)
+        return found.node
+
+    def _change_memory(self, block: int, before: int | None) -> None:
+        """Give a block memory that another one has had last, or nobody: caches hold that of it."""
+        if block in self._spare_of:
+            self._spare_of.pop(block).block = None
+        if before is not None:
+            self._spare_of.pop(before, None)
+        if before != block:
+            self._caches.rename(before, block)

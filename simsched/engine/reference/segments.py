@@ -114,7 +114,7 @@ class Memory:
         self._record = record
         self._caches = Caches(problem, record)
         self._memory_side = MemorySideCaches(problem)
-        self.homes = Homes(problem, record)
+        self.homes = Homes(problem, record, self._caches)
         self._balancing = Balancing(problem, record, self.homes)
         self.start_iteration(None, 0)
 

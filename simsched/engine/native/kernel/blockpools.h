@@ -2,9 +2,11 @@
  * Pools of memory for blocks: per memory node and size class a list of memory that has been freed.
  *
  * A pool gives out what was freed last. The node of an entry is that of its memory; it differs from the node of the pool
- * only for blocks whose node is not looked up when they are freed.
+ * only for blocks whose node is not looked up when they are freed. An entry also says which block has had its memory last,
+ * as long as that has no other: what caches hold of the block is of this memory.
  *
- * Invariants: every entry is in exactly one list, that of a pool or that of unused entries.
+ * Invariants: every entry is in exactly one list, that of a pool or that of unused entries; spare_of[b] is the entry in a
+ * pool that says block b.
  */
 #ifndef SSK_BLOCKPOOLS_H
 #define SSK_BLOCKPOOLS_H
@@ -15,26 +17,32 @@ enum { SSK_N_SIZE_CLASSES = 41 };
 
 typedef struct {
     int32_t node;
-    int32_t next; /* entry, or SSK_NONE */
+    int32_t block; /* that has had it, or SSK_NONE */
+    int32_t next;  /* entry, or SSK_NONE */
 } ssk_spare_t;
 
 typedef struct {
-    int32_t n_nodes;
+    int32_t n_nodes, n_blocks;
     int32_t *first;      /* n_nodes x SSK_N_SIZE_CLASSES: entry that is given out next, or SSK_NONE; NULL without pools */
     ssk_spare_t *entries;
+    int32_t *spare_of; /* per block: entry, or SSK_NONE */
     int32_t n_entries, unused; /* entries that were ever in use; first of the unused ones, or SSK_NONE */
     size_t capacity;
 } ssk_blockpools_t;
 
-int ssk_blockpools_alloc(ssk_blockpools_t *self, const ssk_allocator_t *allocator, int32_t n_nodes) SSK_CHECK_RESULT;
+int ssk_blockpools_alloc(ssk_blockpools_t *self, const ssk_allocator_t *allocator, int32_t n_nodes,
+                         int32_t n_blocks) SSK_CHECK_RESULT;
 void ssk_blockpools_free(ssk_blockpools_t *self, const ssk_allocator_t *allocator);
 
-/* Puts memory on `node` into the pool of node `pool`. */
+/* Puts the memory of a block, which is on `node`, into the pool of node `pool`. */
 int ssk_blockpools_put(ssk_blockpools_t *self, const ssk_allocator_t *allocator, int32_t pool, int32_t size_class,
-                       int32_t node) SSK_CHECK_RESULT;
+                       int32_t node, int32_t block) SSK_CHECK_RESULT;
 
-/* Takes memory out of a pool: its node, or SSK_NONE when the pool has none. */
-int32_t ssk_blockpools_take(ssk_blockpools_t *self, int32_t pool, int32_t size_class);
+/* Takes memory out of a pool: its node, or SSK_NONE when the pool has none; *block_ret is the block that it says. */
+int32_t ssk_blockpools_take(ssk_blockpools_t *self, int32_t pool, int32_t size_class, int32_t *block_ret);
+
+/* Notes that a block gets other memory than it has had: no entry says it any more. */
+void ssk_blockpools_forget(ssk_blockpools_t *self, int32_t block);
 
 /* Bytes on a node that wait in pools. O(everything). */
 int64_t ssk_blockpools_bytes_on(const ssk_blockpools_t *self, int32_t node);

@@ -200,6 +200,15 @@ void ssk_caches_drop(ssk_caches_t *self, int32_t entry)
     release_entry(self, entry);
 }
 
+void ssk_caches_shrink(ssk_caches_t *self, int32_t entry, int64_t n_bytes)
+{
+    ssk_cached_t *e = &self->entries[entry];
+    self->resident[e->slice] -= e->n_bytes - n_bytes;
+    e->n_bytes = n_bytes;
+    if (n_bytes == 0)
+        ssk_caches_drop(self, entry);
+}
+
 /* Drops an entry that no level takes in. */
 static void forget(ssk_caches_t *self, int32_t entry)
 {
@@ -459,6 +468,52 @@ int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int6
         forget_writer(self, block);
     }
     return ssk_writeback_mark(self, worker, block, n_bytes, written);
+}
+
+/* Bytes of a block that a slice has when its level has all of them. */
+static int64_t most_in(const ssk_caches_t *self, int32_t slice, int32_t block)
+{
+    int32_t level = self->problem->n_levels - 1;
+    while (slice < self->first_slice[level])
+        level--;
+    int32_t n = n_slices_of(self, level);
+    return part(self->problem->block_bytes[block], (slice - self->first_slice[level]) % n, n);
+}
+
+void ssk_caches_rename(ssk_caches_t *self, int32_t before, int32_t block)
+{
+    size_t n_levels = (size_t)self->problem->n_levels;
+    if (n_levels == 0)
+        return;
+    while (self->holder[block] != self->end)
+        ssk_caches_drop(self, self->holder[block]);
+    self->dirty[block] = 0;
+    if (before == SSK_NONE)
+        return;
+    for (int32_t entry = self->holder[before]; entry != self->end; entry = self->entries[entry].following) {
+        table_remove(self, entry);
+        self->entries[entry].block = block;
+        table_insert(self, entry);
+    }
+    self->holder[block] = self->holder[before];
+    self->holder[before] = self->end;
+    self->dirty[block] = self->dirty[before];
+    self->dirty[before] = 0;
+    memcpy(self->dirty_in + (size_t)block * n_levels, self->dirty_in + (size_t)before * n_levels,
+           n_levels * sizeof(*self->dirty_in));
+    if (self->writer != NULL) {
+        self->writer[block] = self->writer[before];
+        self->writer[before] = SSK_NONE;
+    }
+    if (self->shared != NULL)
+        self->shared[block] = self->shared[before];
+    for (int32_t entry = self->holder[block], following; entry != self->end; entry = following) {
+        following = self->entries[entry].following;
+        int64_t most = most_in(self, self->entries[entry].slice, block);
+        if (self->entries[entry].n_bytes > most)
+            ssk_caches_shrink(self, entry, most);
+    }
+    ssk_writeback_settle(self, block);
 }
 
 /* Checks the ring of a slice; *in_lists counts entries of all of them. */

@@ -94,4 +94,10 @@ static inline int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t 
  */
 int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written);
 
+/*
+ * Notes that a block gets the memory that `before` has had, or memory that no block has had (SSK_NONE). What was held of
+ * the block is dropped, what is held of `before` is the block's.
+ */
+void ssk_caches_rename(ssk_caches_t *self, int32_t before, int32_t block);
+
 #endif

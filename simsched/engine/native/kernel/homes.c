@@ -43,11 +43,22 @@ static int32_t near_node(const ssk_sim_t *sim, int32_t worker)
     return sim->problem.touch_order[sim->problem.worker_domain[worker] * sim->problem.n_allowed];
 }
 
+/* Gives a block of a pool memory that another block has had last, or nobody: caches hold that of it, and nothing else. */
+static void change_memory(ssk_sim_t *sim, int32_t block, int32_t before)
+{
+    ssk_blockpools_forget(&sim->blockpools, block);
+    if (before != block)
+        ssk_caches_rename(&sim->caches, before, block);
+}
+
 /* Takes freed memory for a block out of the pool of a node: its node, or SSK_NONE. */
 static int32_t recycle(ssk_sim_t *sim, int32_t block, int32_t pool)
 {
-    int32_t node = ssk_blockpools_take(&sim->blockpools, pool, sim->problem.pooling.size_class[block]);
-    sim->recycled_blocks += node != SSK_NONE;
+    int32_t before, node = ssk_blockpools_take(&sim->blockpools, pool, sim->problem.pooling.size_class[block], &before);
+    if (node != SSK_NONE) {
+        sim->recycled_blocks++;
+        change_memory(sim, block, before);
+    }
     return node;
 }
 
@@ -81,10 +92,14 @@ int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block)
     const ssk_problem_t *p = &sim->problem;
     const ssk_pooling_t *pools = &p->pooling;
     int32_t domain = p->worker_domain[worker], node = SSK_NONE;
-    if (pools->n_tasks > 0 && pools->size_class[block] >= 0 && !pools->is_fresh[block])
+    bool is_pooled = pools->n_tasks > 0 && pools->size_class[block] >= 0;
+    if (is_pooled && !pools->is_fresh[block])
         node = recycle(sim, block, near_node(sim, worker));
-    if (node == SSK_NONE)
+    if (node == SSK_NONE) {
         node = take_fresh(sim, domain, block);
+        if (is_pooled)
+            change_memory(sim, block, SSK_NONE);
+    }
     if (node == SSK_NONE) {
         sim->failure.block = block;
         sim->failure.bytes = p->taken_bytes[block];
@@ -120,7 +135,8 @@ int ssk_free_after(ssk_sim_t *sim, int32_t task, int32_t worker)
         if (home == SSK_NONE)
             continue;
         int32_t pool = pools->is_untracked[block] ? near_node(sim, worker) : home;
-        int status = ssk_blockpools_put(&sim->blockpools, &sim->allocator, pool, pools->size_class[block], home);
+        int status = ssk_blockpools_put(&sim->blockpools, &sim->allocator, pool, pools->size_class[block], home,
+                                        block);
         if (status != SSK_OK)
             return ssk_fail(sim, status);
         sim->home[block] = SSK_NONE;

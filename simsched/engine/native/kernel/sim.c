@@ -64,7 +64,7 @@ static int alloc_memory(ssk_sim_t *sim)
             if (p->replica[i] >= 0)
                 ssk_take_memory(sim, p->replica[i], block);
     }
-    return p->pooling.n_tasks > 0 ? ssk_blockpools_alloc(&sim->blockpools, &sim->allocator, p->n_nodes) : SSK_OK;
+    return p->pooling.n_tasks > 0 ? ssk_blockpools_alloc(&sim->blockpools, &sim->allocator, p->n_nodes, p->n_blocks) : SSK_OK;
 }
 
 static int alloc_parts(ssk_sim_t *sim)

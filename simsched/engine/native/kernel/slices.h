@@ -54,6 +54,9 @@ static inline void release_entry(ssk_caches_t *self, int32_t entry)
 /* Removes an entry from everything and frees it. */
 void ssk_caches_drop(ssk_caches_t *self, int32_t entry);
 
+/* Leaves n_bytes of what an entry has. */
+void ssk_caches_shrink(ssk_caches_t *self, int32_t entry, int64_t n_bytes);
+
 /* Makes an entry the most recent one of its slice. */
 void ssk_caches_make_newest(ssk_caches_t *self, int32_t entry);
 

@@ -1,16 +1,6 @@
 #include "victimcache.h"
 #include "writeback.h"
 
-/* Leaves n_bytes of what an entry has. */
-static void shrink(ssk_caches_t *self, int32_t entry, int64_t n_bytes)
-{
-    ssk_cached_t *e = &self->entries[entry];
-    self->resident[e->slice] -= e->n_bytes - n_bytes;
-    e->n_bytes = n_bytes;
-    if (n_bytes == 0)
-        ssk_caches_drop(self, entry);
-}
-
 /* Looks bytes up in a slice that is filled by evictions, and gives up what is found unless the block is shared. */
 static int64_t give(ssk_caches_t *self, int32_t slice, int32_t block, int64_t wanted)
 {
@@ -19,7 +9,7 @@ static int64_t give(ssk_caches_t *self, int32_t slice, int32_t block, int64_t wa
     if (found > 0 && self->shared[block])
         ssk_caches_make_newest(self, entry);
     else if (found > 0)
-        shrink(self, entry, self->entries[entry].n_bytes - found);
+        ssk_caches_shrink(self, entry, self->entries[entry].n_bytes - found);
     return found;
 }
 
@@ -149,7 +139,7 @@ void ssk_victimcache_keep_rest(ssk_caches_t *self, int32_t worker, int32_t block
             int32_t entry = ssk_caches_find(self, slice_of(self, level, instance) + i, block);
             int64_t rest = part(whole > inside ? whole - inside : 0, i, n);
             if (entry >= 0)
-                shrink(self, entry, ssk_min(self->entries[entry].n_bytes, rest));
+                ssk_caches_shrink(self, entry, ssk_min(self->entries[entry].n_bytes, rest));
         }
         inside = ssk_caches_held_by(self, level, instance, block, &is_there) + (is_filled_by_misses ? 0 : inside);
     }
