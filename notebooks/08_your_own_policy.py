@@ -171,7 +171,7 @@ axes = result.plot.waterfall("Homing")
 # Taking a task from another socket costs its locality; leaving it may cost idle time. Which is
 # worse depends on how even the load is. So sweep the parameter on two machines, one whose cores are
 # all alike, and one whose sockets have different clocks, with an irregular spawn tree that computes
-# a third longer per element than before.
+# 30 % longer per element than before.
 
 # %%
 machines = {"all sockets at 2.5 GHz": machine, "2.5, 1.8, 1.3, 0.8 GHz": "a_4_4_4_4"}
