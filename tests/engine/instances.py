@@ -74,6 +74,7 @@ def random_machine(seed: int) -> Machine:
     # A generator of its own: the other choices stay what they were.
     more = np.random.default_rng([seed, 1])
     passing = int(more.integers(-1, 2))
+    filled = 1 if passing != 1 and np.random.default_rng([seed, 2]).integers(3) == 0 else None
     caches = [
         (
             *level,
@@ -81,7 +82,7 @@ def random_machine(seed: int) -> Machine:
             float(more.choice([1.0, 0.3])),
             tuple(int(level[1] * part) for part in SLICES[int(more.integers(len(SLICES)))]),
             1.0,
-            "misses",
+            "misses" if i != filled else "evictions",
             float(more.choice([0.0, 7e9])) if i == passing else 0.0,
         )
         for i, level in enumerate(caches)

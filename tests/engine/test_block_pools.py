@@ -12,7 +12,7 @@ from benchmarks.policies import CentralQueue
 from simsched.engine.run import Run, simulate
 from simsched.errors import ModelError, PolicyError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Placement, Plan, Pool, PoolGroup, View
+from simsched.policy.base import AcquireStep, Placement, Plan, Pool, PoolGroup, Update, View
 from simsched.policy.blocks import BlockPools, size_classes
 from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
@@ -307,3 +307,71 @@ def test_recycled_memory_is_cached_as_far_as_it_was_used(
     summary = run(backend, chain(len(sizes) - 1, sizes=sizes), policy, machine=machine).summary
     assert summary.peak_bytes == 2 * CLASS
     assert summary.cache_missing_bytes.sum() == lacked
+
+
+def test_memory_that_is_allocated_at_a_creation_is_still_cached(backend: str) -> None:
+    # Three pieces: task i creates i + 2, with its block, before its own block is free.
+    n = 8
+    machine = make_machine(domains=2, cores_per_domain=1, caches=CACHED)
+    policy = Pinned(pools=pools(n, immediate=True))
+    summary = run(backend, chain(n), policy, machine=machine).summary
+    assert summary.peak_bytes == 3 * CLASS
+    assert summary.cache_missing_bytes.sum() == 3 * SIZE
+
+
+def fan(n: int) -> TaskGraph:
+    """Return tasks that write a block each, and a last one that reads all."""
+    every = np.arange(n)
+    return build_graph(
+        np.zeros(n + 1),
+        successors=adjacency(every, np.full(n, n), n + 1),
+        accessed=accesses(
+            np.append(every, np.full(n, n)),
+            np.tile(every, 2),
+            np.repeat([0, SIZE], n),
+            np.repeat([SIZE, 0], n),
+            n + 1,
+        ),
+        block_bytes=np.full(n, SIZE),
+    )
+
+
+def freed_at_the_end(n: int) -> BlockPools:
+    """Return pools for a fan whose last task frees everything."""
+    none = np.full(n, -1, np.int32)
+    return BlockPools(size_classes(np.full(n, SIZE)), none, np.full(n, n, np.int32))
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 4])
+def test_blocks_that_change_their_memory_find_all_of_it_cached(
+    iterations: int, backend: str
+) -> None:
+    # The pool gives out last what was freed first: in the second iteration the order is reversed.
+    n = 10
+    machine = make_machine(domains=2, cores_per_domain=1, caches=CACHED)
+    policy = Pinned(pools=freed_at_the_end(n))
+    summary = run(backend, fan(n), policy, machine=machine, iterations=iterations).summary
+    assert summary.peak_bytes == n * CLASS
+    assert summary.recycled_blocks == n * (iterations - 1)
+    assert summary.cache_missing_bytes.sum() == n * SIZE
+    assert summary.write_back_bytes == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moving(Pinned):
+    """Every task of an iteration on one worker, on each in turn."""
+
+    def on_iteration(self, view: View, state: Any, counters: Any) -> Update:
+        graph = view.workload.graph
+        plan = self.plan(view, state, graph)
+        turn = np.full(graph.n_tasks, counters.iteration % 2, np.int32)
+        return Update(replace(plan, instance_of=turn))
+
+
+def test_memory_of_the_system_is_not_cached(backend: str) -> None:
+    # The other worker's pool is empty: its block is that of before, but the memory is not.
+    machine = make_machine(domains=2, cores_per_domain=1, caches=[("L1", 100 * SIZE, 1e12, 0, 2)])
+    policy = Moving(pools=freed_at_the_end(1))
+    result = run(backend, fan(1), policy, machine=machine, iterations=2)
+    assert result.summary.node_peak_bytes.tolist() == [CLASS, CLASS]
+    assert result.summary.cache_missing_bytes.sum() == 2 * SIZE

@@ -86,6 +86,27 @@ def test_dirty_bytes_stay_in_a_level_that_both_writers_use(backend: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param([(1, 0, 0, 1000)], 0, id="written"),
+        pytest.param([(1, 0, 1000, 0), (1, 0, 0, 1000)], 0, id="read, then written"),
+        pytest.param(
+            [(1, 0, 1000, 1000), (1, 2, 1000, 0), (0, 0, 1000, 1000)], 1000, id="in turns"
+        ),
+        pytest.param([(1, 2, 1000, 0), (1, 0, 0, 1000)], 1000, id="after another read"),
+    ],
+)
+def test_what_a_common_victim_cache_gives_to_another_core_stays_dirty(
+    backend: str, steps: list[Access], expected: int
+) -> None:
+    # Worker 0 writes block 0, and reads another one, so that it falls into the common level.
+    levels = [level("L1", BLOCK, 1, "misses"), level("L2", 20 * BLOCK, 2, "evictions")]
+    found = counted(backend, levels, [(0, 0, 0, BLOCK), (0, 1, BLOCK, 0), *steps])
+    assert found.write_back_bytes == 0
+    assert found.node_bytes.sum() == 2 * BLOCK + expected
+
+
+@pytest.mark.parametrize(
     ("levels", "n_blocks"),
     [
         pytest.param([CORE], 20, id="one"),

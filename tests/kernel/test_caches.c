@@ -238,6 +238,14 @@ static int64_t upgrade(const ssk_problem_t *p, int32_t block, int64_t n_bytes, i
     return p->transfer_latency_ps + ssk_ceil_ps((double)upgraded / p->upgrade_rate);
 }
 
+static bool has_victims(const ssk_problem_t *p)
+{
+    bool found = false;
+    for (int32_t level = 0; level < p->n_levels && p->cache_is_victim != NULL; level++)
+        found |= p->cache_is_victim[level];
+    return found;
+}
+
 /* Tells whether an instance that the worker does not use has an entry of a block; *is_held: whether any has. */
 static bool is_elsewhere(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block, bool *is_held)
 {
@@ -314,7 +322,7 @@ static int64_t held_by(const ssk_problem_t *p, list_t *lists, int32_t worker, in
         else if (here > held)
             held = here;
     }
-    return held;
+    return held < p->block_bytes[block] ? held : p->block_bytes[block];
 }
 
 /* docs/semantics.md, "Segments", item 3: what has left the instances of its last writer is not dirty any more. */
@@ -339,29 +347,41 @@ static int64_t mark_dirty(const ssk_problem_t *p, list_t *lists, int32_t worker,
     return once < before ? once : before;
 }
 
-/* "Block pools": a block gets the memory that another one, or nobody, has had. */
-static void give_memory(const ssk_problem_t *p, list_t *lists, int32_t before, int32_t block, dirty_t *dirty)
+/* "Block pools": what a list has of two blocks is the other one's, a part of that at most. */
+static void exchange_in(list_t *list, int32_t a, int32_t b, int64_t part_of_a, int64_t part_of_b)
+{
+    for (int32_t i = 0; i < list->n; i++)
+        list->block[i] = list->block[i] == a ? b : list->block[i] == b ? a : list->block[i];
+    for (int32_t i = list->n - 1; i >= 0; i--) {
+        int32_t block = list->block[i];
+        int64_t most = block == a ? part_of_a : block == b ? part_of_b : list->n_bytes[i];
+        if (list->n_bytes[i] > most && (list->n_bytes[i] = most) == 0)
+            take_out(list, block);
+    }
+}
+
+/* Blocks change their memory, or a block gets memory that nobody has had (`other` SSK_NONE). */
+static void change_memory(const ssk_problem_t *p, list_t *lists, int32_t block, int32_t other, dirty_t *dirty)
 {
     for (int32_t level = 0; level < p->n_levels; level++) {
         int32_t n = slices_of(p, level);
         for (int32_t i = 0; i < n * p->n_cache_instances[level]; i++) {
             list_t *list = slices_in(p, lists, level, 0) + i;
-            int64_t whole = p->block_bytes[block], most = whole * (i % n + 1) / n - whole * (i % n) / n;
-            take_out(list, block);
-            for (int32_t j = 0; j < list->n; j++) {
-                if (list->block[j] != before)
-                    continue;
-                list->block[j] = block;
-                if (list->n_bytes[j] > most && (list->n_bytes[j] = most) == 0)
-                    take_out(list, block);
+            int64_t parts[2] = {0, 0};
+            for (int32_t k = 0; k < 2 && other != SSK_NONE; k++) {
+                int64_t whole = p->block_bytes[k == 0 ? block : other];
+                parts[k] = whole * (i % n + 1) / n - whole * (i % n) / n;
             }
+            if (other == SSK_NONE)
+                take_out(list, block);
+            else
+                exchange_in(list, block, other, parts[0], parts[1]);
         }
     }
-    dirty[block].n_bytes = 0;
-    if (before != SSK_NONE) {
-        dirty[block] = dirty[before];
-        dirty[before].n_bytes = 0;
-    }
+    dirty_t before = dirty[block];
+    dirty[block] = other == SSK_NONE ? (dirty_t){0, 0} : dirty[other];
+    if (other != SSK_NONE)
+        dirty[other] = before;
     settle(p, lists, dirty);
 }
 
@@ -374,6 +394,40 @@ static void check_sums(const ssk_problem_t *p, const ssk_cache_counts_t *counts,
     CHECK(hit_bytes == 0 && missing_bytes == 0);
 }
 
+/* Two blocks drawn change their memory, or one gets fresh memory, here and there. */
+static void exchange_some(scenario_t *s, ssk_caches_t *caches, list_t *lists, dirty_t *dirty, int32_t *writer,
+                          bool *shared)
+{
+    const ssk_problem_t *p = &s->problem;
+    int32_t block = rng_below(&s->rng, p->n_blocks), other = rng_below(&s->rng, p->n_blocks + 1) - 1;
+    if (other == block)
+        return;
+    if (other == SSK_NONE) {
+        ssk_caches_forget(caches, block);
+        writer[block] = SSK_NONE;
+    } else {
+        int32_t was_writer = writer[block];
+        bool was_shared = shared[block];
+        ssk_caches_exchange(caches, other, block);
+        writer[block] = writer[other];
+        writer[other] = was_writer;
+        shared[block] = shared[other];
+        shared[other] = was_shared;
+    }
+    change_memory(p, lists, block, other, dirty);
+    forget_evicted(p, lists, writer);
+}
+
+/* "Victim caches": whether a block is shared before an access, and where its dirty bytes are if not. */
+static void note_sharing(const ssk_problem_t *p, list_t *lists, int32_t worker, int32_t block, bool *shared,
+                         dirty_t *dirty)
+{
+    bool is_held, is_there = is_elsewhere(p, lists, worker, block, &is_held);
+    shared[block] = is_there || (shared[block] && is_held);
+    if (has_victims(p) && !shared[block])
+        dirty[block].worker = worker;
+}
+
 static void test_caches(uint64_t seed)
 {
     static const int64_t SIZES[] = {0, 64, 300, 1000, 4000, 13000};
@@ -383,7 +437,7 @@ static void test_caches(uint64_t seed)
     static list_t lists[MAX_SLICES];
     dirty_t dirty[MAX_BLOCKS] = {{0, 0}};
     int32_t writer[16];
-    bool shared[16] = {false}, is_held;
+    bool shared[16] = {false};
     static before_t inner;
     ssk_cache_counts_t counts[64];
     int64_t group_sum[4] = {0}, group[4] = {0}, missing_sum = 0, hit_sum = 0;
@@ -395,18 +449,8 @@ static void test_caches(uint64_t seed)
     CHECK(p->n_domains * p->n_levels <= 64 && p->n_levels <= 4);
     caches.counts = memset(counts, 0, sizeof(counts));
     for (int step = 0; step < 2000; step++) {
-        if (rng_chance(&s.rng, 0.1)) {
-            int32_t to = rng_below(&s.rng, p->n_blocks), from = rng_below(&s.rng, p->n_blocks + 1) - 1;
-            if (from != to) {
-                ssk_caches_rename(&caches, from, to);
-                give_memory(p, lists, from, to, dirty);
-                writer[to] = from == SSK_NONE ? SSK_NONE : writer[from];
-                shared[to] = from != SSK_NONE && shared[from];
-                if (from != SSK_NONE)
-                    writer[from] = SSK_NONE;
-                forget_evicted(p, lists, writer);
-            }
-        }
+        if (rng_chance(&s.rng, 0.1))
+            exchange_some(&s, &caches, lists, dirty, writer, shared);
         int32_t worker = rng_below(&s.rng, p->n_workers), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_pick(&s.rng, SIZES, 6), want = n_bytes, tail = 0, expected_tail = 0, missing;
         int64_t wait = 0, expected_wait = 0, lacked = 0, passed = 0, again = 0;
@@ -416,7 +460,7 @@ static void test_caches(uint64_t seed)
         CHECK(ssk_caches_access(&caches, worker, block, n_bytes, written, exposure, step % 2 ? group : NULL, &missing,
                                 &tail, &wait) == SSK_OK);
         int64_t there_too = elsewhere(p, lists, worker, block);
-        shared[block] = is_elsewhere(p, lists, worker, block, &is_held) || (shared[block] && is_held);
+        note_sharing(p, lists, worker, block, shared, dirty);
         memset(&inner, 0, sizeof(inner));
         if (writes)
             again = ssk_caches_write(&caches, worker, block, n_bytes, written);

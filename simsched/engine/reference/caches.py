@@ -47,15 +47,15 @@ class Lru:
         """Forget a block, if it is here."""
         self._bytes.pop(block, None)
 
-    def rename(self, before: int, block: int, most: int) -> None:
-        """Let at most so many bytes of a block be another one's."""
-        if before not in self._bytes:
-            return
+    def exchange(self, most: dict[int, tuple[int, int]]) -> None:
+        """Give blocks another name and at most so many bytes, which are `most` of each."""
         self._bytes = OrderedDict(
-            (block if other == before else other, n_bytes) for other, n_bytes in self._bytes.items()
+            (most[block][0] if block in most else block, n_bytes)
+            for block, n_bytes in self._bytes.items()
         )
-        if self._bytes[block] > most:
-            self.keep(block, most)
+        for block, n_bytes in most.values():
+            if self.resident(block) > n_bytes:
+                self.keep(block, n_bytes)
 
 
 @dataclass(frozen=True)
@@ -156,10 +156,12 @@ class Instance:
         for each in self._slices:
             each.drop(block)
 
-    def rename(self, before: int, block: int, block_bytes: int) -> None:
-        """Let what is here of a block be another one's."""
-        for each, part in zip(self._slices, self._parts(block_bytes), strict=True):
-            each.rename(before, block, part)
+    def exchange(self, a: int, b: int, a_bytes: int, b_bytes: int) -> None:
+        """Let what is here of two blocks be the other one's, of the sizes given."""
+        parts = zip(self._slices, self._parts(a_bytes), self._parts(b_bytes), strict=True)
+        for each, part_of_a, part_of_b in parts:
+            if a in each or b in each:
+                each.exchange({a: (b, part_of_b), b: (a, part_of_a)})
 
     def _parts(self, n_bytes: int) -> list[int]:
         n = len(self._slices)
@@ -278,7 +280,10 @@ class Caches:
         return found
 
     def _note_sharing(self, worker: int, block: int) -> None:
-        """Note that a block is shared if an instance holds it that the worker does not use."""
+        """Note that a block is shared if an instance holds it that the worker does not use.
+
+        If it is not, only its instances hold what is dirty.
+        """
         own = self._problem.cache_instance[:, worker].tolist()
         holders = [
             index == own[level]
@@ -290,6 +295,9 @@ class Caches:
             self._shared.discard(block)
         elif not all(holders):
             self._shared.add(block)
+        if block not in self._shared and block in self._dirty:
+            own = tuple(self._problem.cache_instance[:, worker].tolist())
+            self._dirty[block] = own, self._dirty[block][1]
 
     def _transfer(self, level: int, worker: int, block: int, missing: int) -> int:
         """Return the bytes that come from another instance, which has written them."""
@@ -342,32 +350,30 @@ class Caches:
         self._dirty[block] = own, min(max(before, once), self._held(own, block))
         return min(before, once)
 
-    def rename(self, before: int | None, block: int) -> None:
-        """Note that a block gets the memory that another one, or nobody, has had.
+    def exchange(self, a: int, b: int) -> None:
+        """Note that two blocks change their memory: what is held of one is the other's."""
+        level, sizes = self._problem.transfer_level, self._problem.block_bytes
+        for instances in self._content:
+            for content in instances:
+                content.exchange(a, b, int(sizes[a]), int(sizes[b]))
+        self._shared = {{a: b, b: a}.get(block, block) for block in self._shared}
+        writers = {a: self._writer.pop(b, None), b: self._writer.pop(a, None)}
+        dirty = {a: self._dirty.pop(b, None), b: self._dirty.pop(a, None)}
+        for block in (a, b):
+            owner, known = writers[block], dirty[block]
+            if owner is not None and block in self._content[level][owner]:
+                self._writer[block] = owner
+            if known is not None:
+                self._dirty[block] = known[0], min(known[1], self._held(known[0], block))
 
-        What was held of the block is dropped, what is held of the other one is the block's.
-        """
-        level = self._problem.transfer_level
+    def forget(self, block: int) -> None:
+        """Note that a block gets memory that no block has had."""
         for instances in self._content:
             for content in instances:
                 content.drop(block)
-                if before is not None:
-                    content.rename(before, block, int(self._problem.block_bytes[block]))
         self._writer.pop(block, None)
         self._dirty.pop(block, None)
         self._shared.discard(block)
-        if before is None:
-            return
-        if before in self._writer:
-            owner = self._writer.pop(before)
-            if block in self._content[level][owner]:
-                self._writer[block] = owner
-        if before in self._dirty:
-            own, n_bytes = self._dirty.pop(before)
-            self._dirty[block] = own, min(n_bytes, self._held(own, block))
-        if before in self._shared:
-            self._shared.remove(before)
-            self._shared.add(block)
 
     def _settle(self) -> None:
         """Forget dirty bytes that have left the instances which their writer used."""
@@ -385,7 +391,7 @@ class Caches:
         for level, index in enumerate(own):
             here = self._content[level][index].resident(block)
             held = held + here if self._problem.cache_is_victim[level] else max(held, here)
-        return held
+        return min(held, int(self._problem.block_bytes[block]))
 
 
 def _empty(problem: Problem) -> list[list[Instance]]:

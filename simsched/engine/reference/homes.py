@@ -147,10 +147,20 @@ class Homes:
         return found.node
 
     def _change_memory(self, block: int, before: int | None) -> None:
-        """Give a block memory that another one has had last, or nobody: caches hold that of it."""
-        if block in self._spare_of:
-            self._spare_of.pop(block).block = None
+        """Give a block memory that another one has had last, or nobody: caches hold that of it.
+
+        If memory that it has had itself still waits, the other block's name goes there.
+        """
         if before is not None:
-            self._spare_of.pop(before, None)
-        if before != block:
-            self._caches.rename(before, block)
+            del self._spare_of[before]
+        if before == block:
+            return
+        own = self._spare_of.pop(block, None)
+        if own is not None:
+            own.block = before
+            if before is not None:
+                self._spare_of[before] = own
+        if before is None:
+            self._caches.forget(block)
+        else:
+            self._caches.exchange(block, before)

@@ -158,10 +158,10 @@ class Memory:
         tail += stall_ps
         if wait_ps > 0:
             segment.ops_left += wait_ps * segment.rate
-        moved, again, writes_apart = missing, 0, self._writes_apart(domain, node)
+        moved, dirtied, writes_apart = missing, 0, self._writes_apart(domain, node)
         if written > 0:
-            again = self._caches.write(worker, block, n_bytes, written)
-            dirtied = min(written, int(problem.block_bytes[block])) - again
+            dirtied = min(written, int(problem.block_bytes[block]))
+            dirtied -= self._caches.write(worker, block, n_bytes, written)
             paid = missing - min(missing, n_bytes - written)
             if writes_apart:  # their path is that of lines that are fetched and written back
                 paid = min(missing, written)
@@ -171,7 +171,8 @@ class Memory:
         if moved > 0 and problem.node_slots[node] > 0:
             hit = self._memory_side.access(node, block, moved)
         behind = moved - hit
-        apart = min(behind, missing, written - again) if writes_apart else 0
+        passing = max(0, missing - min(n_bytes, int(problem.block_bytes[block])))
+        apart = min(behind, missing, written, dirtied + passing) if writes_apart else 0
         segment.flows = [
             (node, way, size)
             for way, size in ((HIT, hit), (READ, behind - apart), (WRITE, apart))

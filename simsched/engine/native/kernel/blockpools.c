@@ -55,18 +55,22 @@ int32_t ssk_blockpools_take(ssk_blockpools_t *self, int32_t pool, int32_t size_c
         return SSK_NONE;
     *block_ret = self->entries[entry].block;
     if (*block_ret != SSK_NONE)
-        ssk_blockpools_forget(self, *block_ret);
+        self->spare_of[*block_ret] = SSK_NONE;
     *first = self->entries[entry].next;
     self->entries[entry].next = self->unused;
     self->unused = entry;
     return self->entries[entry].node;
 }
 
-void ssk_blockpools_forget(ssk_blockpools_t *self, int32_t block)
+void ssk_blockpools_name(ssk_blockpools_t *self, int32_t block, int32_t other)
 {
-    if (self->spare_of[block] != SSK_NONE)
-        self->entries[self->spare_of[block]].block = SSK_NONE;
+    int32_t entry = self->spare_of[block];
+    if (entry == SSK_NONE)
+        return;
     self->spare_of[block] = SSK_NONE;
+    self->entries[entry].block = other;
+    if (other != SSK_NONE)
+        self->spare_of[other] = entry;
 }
 
 int64_t ssk_blockpools_bytes_on(const ssk_blockpools_t *self, int32_t node)
@@ -81,17 +85,21 @@ int64_t ssk_blockpools_bytes_on(const ssk_blockpools_t *self, int32_t node)
 
 int ssk_blockpools_verify(const ssk_blockpools_t *self)
 {
-    int32_t n_found = 0;
+    int32_t n_found = 0, n_named = 0;
     if (self->first == NULL)
         return SSK_OK;
     for (int32_t list = -1; list < self->n_nodes * SSK_N_SIZE_CLASSES; list++)
         for (int32_t entry = list < 0 ? self->unused : self->first[list]; entry != SSK_NONE;
              entry = self->entries[entry].next)
-            if (entry < 0 || entry >= self->n_entries || ++n_found > self->n_entries ||
-                (list >= 0 && self->entries[entry].block != SSK_NONE && self->spare_of[self->entries[entry].block] != entry))
+        {
+            if (entry < 0 || entry >= self->n_entries || ++n_found > self->n_entries)
                 return SSK_ERR_INVARIANT;
+            int32_t block = list < 0 ? SSK_NONE : self->entries[entry].block;
+            if (block != SSK_NONE && self->spare_of[block] != entry)
+                return SSK_ERR_INVARIANT;
+            n_named += block != SSK_NONE;
+        }
     for (int32_t block = 0; block < self->n_blocks; block++)
-        if (self->spare_of[block] != SSK_NONE && self->entries[self->spare_of[block]].block != block)
-            return SSK_ERR_INVARIANT;
-    return n_found == self->n_entries ? SSK_OK : SSK_ERR_INVARIANT;
+        n_named -= self->spare_of[block] != SSK_NONE;
+    return n_found == self->n_entries && n_named == 0 ? SSK_OK : SSK_ERR_INVARIANT;
 }

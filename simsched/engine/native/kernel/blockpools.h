@@ -41,8 +41,8 @@ int ssk_blockpools_put(ssk_blockpools_t *self, const ssk_allocator_t *allocator,
 /* Takes memory out of a pool: its node, or SSK_NONE when the pool has none; *block_ret is the block that it says. */
 int32_t ssk_blockpools_take(ssk_blockpools_t *self, int32_t pool, int32_t size_class, int32_t *block_ret);
 
-/* Notes that a block gets other memory than it has had: no entry says it any more. */
-void ssk_blockpools_forget(ssk_blockpools_t *self, int32_t block);
+/* Lets the entry that says a block, if there is one, say another one, or none (SSK_NONE), that no entry says. */
+void ssk_blockpools_name(ssk_blockpools_t *self, int32_t block, int32_t other);
 
 /* Bytes on a node that wait in pools. O(everything). */
 int64_t ssk_blockpools_bytes_on(const ssk_blockpools_t *self, int32_t node);

@@ -480,33 +480,21 @@ static int64_t most_in(const ssk_caches_t *self, int32_t slice, int32_t block)
     return part(self->problem->block_bytes[block], (slice - self->first_slice[level]) % n, n);
 }
 
-void ssk_caches_rename(ssk_caches_t *self, int32_t before, int32_t block)
+/* Takes the entries of a block out of the table, gives them another one's name, and puts them back if that is wanted. */
+static void name_entries(ssk_caches_t *self, int32_t first, int32_t block, bool is_in_table)
 {
-    size_t n_levels = (size_t)self->problem->n_levels;
-    if (n_levels == 0)
-        return;
-    while (self->holder[block] != self->end)
-        ssk_caches_drop(self, self->holder[block]);
-    self->dirty[block] = 0;
-    if (before == SSK_NONE)
-        return;
-    for (int32_t entry = self->holder[before]; entry != self->end; entry = self->entries[entry].following) {
-        table_remove(self, entry);
+    for (int32_t entry = first; entry != self->end; entry = self->entries[entry].following) {
+        if (is_in_table)
+            table_remove(self, entry);
         self->entries[entry].block = block;
-        table_insert(self, entry);
+        if (!is_in_table)
+            table_insert(self, entry);
     }
-    self->holder[block] = self->holder[before];
-    self->holder[before] = self->end;
-    self->dirty[block] = self->dirty[before];
-    self->dirty[before] = 0;
-    memcpy(self->dirty_in + (size_t)block * n_levels, self->dirty_in + (size_t)before * n_levels,
-           n_levels * sizeof(*self->dirty_in));
-    if (self->writer != NULL) {
-        self->writer[block] = self->writer[before];
-        self->writer[before] = SSK_NONE;
-    }
-    if (self->shared != NULL)
-        self->shared[block] = self->shared[before];
+}
+
+/* Leaves at most the block's own bytes of what its entries have. */
+static void fit(ssk_caches_t *self, int32_t block)
+{
     for (int32_t entry = self->holder[block], following; entry != self->end; entry = following) {
         following = self->entries[entry].following;
         int64_t most = most_in(self, self->entries[entry].slice, block);
@@ -514,6 +502,48 @@ void ssk_caches_rename(ssk_caches_t *self, int32_t before, int32_t block)
             ssk_caches_shrink(self, entry, most);
     }
     ssk_writeback_settle(self, block);
+}
+
+static void swap_numbers(int32_t *values, size_t a, size_t b)
+{
+    int32_t value = values[a];
+    values[a] = values[b];
+    values[b] = value;
+}
+
+void ssk_caches_exchange(ssk_caches_t *self, int32_t a, int32_t b)
+{
+    size_t n_levels = (size_t)self->problem->n_levels, i = (size_t)a, j = (size_t)b;
+    if (n_levels == 0)
+        return;
+    name_entries(self, self->holder[a], b, true);
+    name_entries(self, self->holder[b], a, true);
+    swap_numbers(self->holder, i, j);
+    name_entries(self, self->holder[a], a, false);
+    name_entries(self, self->holder[b], b, false);
+    for (size_t level = 0; level < n_levels; level++)
+        swap_numbers(self->dirty_in, i * n_levels + level, j * n_levels + level);
+    int64_t dirty = self->dirty[a];
+    self->dirty[a] = self->dirty[b];
+    self->dirty[b] = dirty;
+    if (self->writer != NULL)
+        swap_numbers(self->writer, i, j);
+    if (self->shared != NULL) {
+        uint8_t shared = self->shared[a];
+        self->shared[a] = self->shared[b];
+        self->shared[b] = shared;
+    }
+    fit(self, a);
+    fit(self, b);
+}
+
+void ssk_caches_forget(ssk_caches_t *self, int32_t block)
+{
+    if (self->problem->n_levels == 0)
+        return;
+    while (self->holder[block] != self->end)
+        ssk_caches_drop(self, self->holder[block]);
+    self->dirty[block] = 0;
 }
 
 /* Checks the ring of a slice; *in_lists counts entries of all of them. */

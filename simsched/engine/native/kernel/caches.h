@@ -94,10 +94,10 @@ static inline int ssk_caches_access(ssk_caches_t *self, int32_t worker, int32_t 
  */
 int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written);
 
-/*
- * Notes that a block gets the memory that `before` has had, or memory that no block has had (SSK_NONE). What was held of
- * the block is dropped, what is held of `before` is the block's.
- */
-void ssk_caches_rename(ssk_caches_t *self, int32_t before, int32_t block);
+/* Notes that two blocks change their memory: what is held of one is the other's, as far as that has so many bytes. */
+void ssk_caches_exchange(ssk_caches_t *self, int32_t a, int32_t b);
+
+/* Notes that a block gets memory that no block has had: drops what is held of it. */
+void ssk_caches_forget(ssk_caches_t *self, int32_t block);
 
 #endif

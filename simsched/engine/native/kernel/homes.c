@@ -43,12 +43,19 @@ static int32_t near_node(const ssk_sim_t *sim, int32_t worker)
     return sim->problem.touch_order[sim->problem.worker_domain[worker] * sim->problem.n_allowed];
 }
 
-/* Gives a block of a pool memory that another block has had last, or nobody: caches hold that of it, and nothing else. */
+/*
+ * Gives a block of a pool memory that another block has had last, or nobody (SSK_NONE): caches hold that of it. If memory
+ * that it has had itself still waits, the other block's name goes there.
+ */
 static void change_memory(ssk_sim_t *sim, int32_t block, int32_t before)
 {
-    ssk_blockpools_forget(&sim->blockpools, block);
-    if (before != block)
-        ssk_caches_rename(&sim->caches, before, block);
+    if (before == block)
+        return;
+    ssk_blockpools_name(&sim->blockpools, block, before);
+    if (before != SSK_NONE)
+        ssk_caches_exchange(&sim->caches, block, before);
+    else
+        ssk_caches_forget(&sim->caches, block);
 }
 
 /* Takes freed memory for a block out of the pool of a node: its node, or SSK_NONE. */
@@ -97,7 +104,7 @@ int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block)
         node = recycle(sim, block, near_node(sim, worker));
     if (node == SSK_NONE) {
         node = take_fresh(sim, domain, block);
-        if (is_pooled)
+        if (is_pooled && node != SSK_NONE)
             change_memory(sim, block, SSK_NONE);
     }
     if (node == SSK_NONE) {

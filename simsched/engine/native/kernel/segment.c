@@ -116,16 +116,22 @@ static bool writes_apart(const ssk_sim_t *sim, int32_t worker)
 }
 
 /*
- * The bytes that are written back beyond the `missing` ones of an access, of whose written bytes `again` were dirty
- * before: what is read and then written moves twice. A path of writes is that of lines which are fetched, modified and
- * written back.
+ * The bytes that are written back beyond the `missing` ones of an access, of whose bytes `dirtied` were not dirty: what is
+ * read and then written moves twice. A path of writes is that of lines which are fetched, modified and written back.
  */
-static int64_t written_back(const ssk_sim_t *sim, int32_t worker, int32_t block, int64_t missing, int64_t read,
-                            int64_t written, int64_t again)
+static int64_t written_back(const ssk_sim_t *sim, int32_t worker, int64_t missing, int64_t read, int64_t written,
+                            int64_t dirtied)
 {
-    int64_t dirtied = ssk_min(written, sim->problem.block_bytes[block]) - again;
     int64_t paid = writes_apart(sim, worker) ? ssk_min(missing, written) : missing - ssk_min(missing, read);
     return dirtied > paid ? dirtied - paid : 0;
+}
+
+/* The missing bytes that take the path of writes: those that become dirty, and what passes the caches again. */
+static int64_t modified(const ssk_sim_t *sim, int32_t worker, int64_t missing, int64_t footprint, int64_t written,
+                        int64_t dirtied)
+{
+    int64_t fresh = dirtied + ssk_max(0, missing - footprint);
+    return writes_apart(sim, worker) ? ssk_min(missing, ssk_min(written, fresh)) : 0;
 }
 
 /* Resolves an access: first touch, caches, flows, counting. */
@@ -135,7 +141,8 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     const ssk_graph_t *graph = &sim->graph;
     int32_t block = graph->access_block[access];
     int64_t written = graph->written_bytes[access], n_bytes = graph->read_bytes[access] + written;
-    int64_t missing, moved, again = 0, hit = 0, wait = 0, *missing_of_group = NULL;
+    int64_t whole = sim->problem.block_bytes[block];
+    int64_t missing, moved, dirtied = 0, hit = 0, wait = 0, *missing_of_group = NULL;
     int32_t group = sim->plan.counter_group[w->task];
     bool is_first = ssk_wants_home(sim, block, written);
     int status = is_first ? ssk_touch_first(sim, worker, block) : SSK_OK;
@@ -164,14 +171,14 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
         w->ops_left += (double)wait * w->rate;
     moved = missing;
     if (written > 0) {
-        again = ssk_caches_write(&sim->caches, worker, block, n_bytes, written);
-        moved = missing + written_back(sim, worker, block, missing, n_bytes - written, written, again);
+        dirtied = ssk_min(written, whole) - ssk_caches_write(&sim->caches, worker, block, n_bytes, written);
+        moved = missing + written_back(sim, worker, missing, n_bytes - written, written, dirtied);
         sim->write_back_bytes += moved - missing;
     }
     if (moved > 0 && sim->problem.node_slots[w->node] > 0)
         hit = ssk_sidecache_access(&sim->sidecache, w->node, block, moved);
     sim->memory_side_hit_bytes += hit;
-    int64_t apart = writes_apart(sim, worker) ? ssk_min(moved - hit, ssk_min(missing, written - again)) : 0;
+    int64_t apart = ssk_min(moved - hit, modified(sim, worker, missing, ssk_min(n_bytes, whole), written, dirtied));
     add_flow(sim, worker, SSK_WAY_HIT, hit);
     add_flow(sim, worker, SSK_WAY_READ, moved - hit - apart);
     add_flow(sim, worker, SSK_WAY_WRITE, apart);

@@ -126,6 +126,8 @@ void ssk_victimcache_note_sharing(ssk_caches_t *self, int32_t worker, int32_t bl
         self->shared[block] = 0;
     for (int32_t e = self->holder[block]; e != self->end && !self->shared[block]; e = self->entries[e].following)
         self->shared[block] = !ssk_caches_uses(self, worker, self->entries[e].slice);
+    if (!self->shared[block])
+        ssk_writeback_hand_over(self, worker, block);
 }
 
 void ssk_victimcache_keep_rest(ssk_caches_t *self, int32_t worker, int32_t block)

@@ -12,7 +12,7 @@
 
 #include "slices.h"
 
-/* Notes before an access of a worker whether the block is shared. */
+/* Notes before an access of a worker whether the block is shared; if not, only its instances hold what is dirty. */
 void ssk_victimcache_note_sharing(ssk_caches_t *self, int32_t worker, int32_t block);
 
 /* Looks an access up in an instance of any level of such a machine, as look_up in caches.c does in other machines. */

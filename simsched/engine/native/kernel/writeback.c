@@ -12,7 +12,13 @@ int64_t ssk_writeback_held(const ssk_caches_t *self, int32_t block)
         int64_t here = ssk_caches_held_by(self, level, instance[level], block, &is_there);
         held = is_victim(p, level) ? held + here : ssk_max(held, here);
     }
-    return held;
+    return ssk_min(held, p->block_bytes[block]);
+}
+
+void ssk_writeback_hand_over(ssk_caches_t *self, int32_t worker, int32_t block)
+{
+    for (int32_t level = 0; level < self->problem->n_levels; level++)
+        self->dirty_in[(size_t)block * (size_t)self->problem->n_levels + (size_t)level] = own_instance(self, level, worker);
 }
 
 void ssk_writeback_settle(ssk_caches_t *self, int32_t block)
@@ -26,8 +32,7 @@ int64_t ssk_writeback_mark(ssk_caches_t *self, int32_t worker, int32_t block, in
     const ssk_problem_t *p = self->problem;
     int64_t footprint = ssk_min(n_bytes, p->block_bytes[block]), once = ssk_min(written, footprint);
     int64_t before = self->dirty[block];
-    for (int32_t level = 0; level < p->n_levels; level++)
-        self->dirty_in[(size_t)block * (size_t)p->n_levels + (size_t)level] = own_instance(self, level, worker);
+    ssk_writeback_hand_over(self, worker, block);
     self->dirty[block] = ssk_min(ssk_max(before, once), ssk_writeback_held(self, block));
     return ssk_min(before, once);
 }

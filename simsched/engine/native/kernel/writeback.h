@@ -14,6 +14,9 @@
 /* Bytes of a block in the instances that its last writer used: levels filled by misses hold the same part as inner ones. */
 int64_t ssk_writeback_held(const ssk_caches_t *self, int32_t block);
 
+/* Makes the instances that a worker uses those in which a block is dirty. */
+void ssk_writeback_hand_over(ssk_caches_t *self, int32_t worker, int32_t block);
+
 /* Forgets dirty bytes of a block that have left the instances of its last writer. */
 void ssk_writeback_settle(ssk_caches_t *self, int32_t block);
 
