@@ -72,8 +72,9 @@ def test_what_was_fetched_before_it_is_written_is_written_back_only(backend: str
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("first_writes", "second"), [(True, "read"), (False, "written")])
+@pytest.mark.parametrize("n_passes", [1, 2])
 def test_what_another_core_has_modified_is_taken_over(
-    first_writes: bool, second: str, backend: str
+    n_passes: int, first_writes: bool, second: str, backend: str
 ) -> None:
     """An update of modified lines fetches them; that they are written back is paid already."""
     levels = [("L1", 8000, 1e12, 0, 1)]
@@ -81,13 +82,13 @@ def test_what_another_core_has_modified_is_taken_over(
     graph = build_graph(
         [0.0, 0.0],
         successors=adjacency([0], [1], 2),
-        accessed=accesses([0, 1], [0, 0], 4000, [4000 * first_writes, 4000], 2),
+        accessed=accesses([0, 1], [0, 0], 4000, [4000 * first_writes, 4000 * n_passes], 2),
         block_bytes=[4000],
     )
     run = simulate(
         slow_writes(2, caches=cached), Workload("two", graph), Turns([0, 1]), backend=backend
     )
-    hits_ps = 4_000 * (1 + first_writes)
+    hits_ps = 4_000 * (n_passes + first_writes)
     once = {"read": 2_000_000 + LATENCY_PS, "written": 4_000_000 + WRITE_LATENCY_PS}
     first = once["written" if first_writes else "read"]
     assert run.summary.makespan_ps == first + once[second] + hits_ps
