@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from simsched.trace.metrics import run_metrics
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload
+from tests.engine.test_write_backs import random_levels
 
 SIZE = 3000
 CLASS = 4096
@@ -375,3 +377,38 @@ def test_memory_of_the_system_is_not_cached(backend: str) -> None:
     result = run(backend, fan(1), policy, machine=machine, iterations=2)
     assert result.summary.node_peak_bytes.tolist() == [CLASS, CLASS]
     assert result.summary.cache_missing_bytes.sum() == 2 * SIZE
+
+
+def random_lives(draw: random.Random, n: int) -> tuple[TaskGraph, BlockPools]:
+    """Return tasks in a row, each with a block that it writes and some of the next ones read."""
+    steps, free_at = [], []
+    sizes = [draw.choice([2100, 2500, 3000, 3500, 4096]) for _ in range(n)]
+    for block in range(n):
+        readers = [block + k for k in range(1, 4) if block + k < n and draw.random() < 0.6]
+        written = draw.choice([sizes[block], sizes[block] // 2, 2 * sizes[block]])
+        steps += [(block, block, 0, written)]
+        steps += [(task, block, sizes[block], draw.choice([0, 0, 700])) for task in readers]
+        free_at.append(max(readers, default=block))
+    task, block, read, written = (list(column) for column in zip(*sorted(steps), strict=True))
+    graph = build_graph(
+        np.zeros(n),
+        successors=adjacency(range(n - 1), range(1, n), n),
+        accessed=accesses(task, block, read, written, n),
+        block_bytes=sizes,
+    )
+    none = np.full(n, -1, np.int32)
+    return graph, BlockPools(size_classes(np.array(sizes)), none, np.array(free_at, np.int32))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_both_backends_recycle_alike(seed: int) -> None:
+    draw = random.Random(seed)
+    n = 60
+    graph, given = random_lives(draw, n)
+    machine = make_machine(domains=2, cores_per_domain=2, caches=random_levels(draw))
+    policy = Pinned(pools=given, workers=[draw.randrange(4) for _ in range(n)])
+    runs = [run(each, graph, policy, machine=machine, iterations=3) for each in ("simpy", "native")]
+    one, other = (each.summary for each in runs)
+    assert one.makespan_ps == other.makespan_ps
+    assert one.write_back_bytes == other.write_back_bytes
+    assert one.cache_missing_bytes.tolist() == other.cache_missing_bytes.tolist()
