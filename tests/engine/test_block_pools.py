@@ -322,11 +322,11 @@ def test_memory_that_is_allocated_at_a_creation_is_still_cached(backend: str) ->
 
 
 def fan(n: int) -> TaskGraph:
-    """Return tasks that write a block each, and a last one that reads all."""
+    """Return tasks in a row that write a block each, and a last one that reads all."""
     every = np.arange(n)
     return build_graph(
         np.zeros(n + 1),
-        successors=adjacency(every, np.full(n, n), n + 1),
+        successors=adjacency(every, every + 1, n + 1),
         accessed=accesses(
             np.append(every, np.full(n, n)),
             np.tile(every, 2),
