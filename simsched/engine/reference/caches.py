@@ -47,15 +47,15 @@ class Lru:
         """Forget a block, if it is here."""
         self._bytes.pop(block, None)
 
-    def exchange(self, most: dict[int, tuple[int, int]]) -> None:
-        """Give blocks another name and at most so many bytes, which are `most` of each."""
+    def exchange(self, names: dict[int, tuple[int, int]]) -> None:
+        """Give blocks other names: by the old one, the new one and how many bytes it keeps."""
         self._bytes = OrderedDict(
-            (most[block][0] if block in most else block, n_bytes)
+            (names[block][0] if block in names else block, n_bytes)
             for block, n_bytes in self._bytes.items()
         )
-        for block, n_bytes in most.values():
-            if self.resident(block) > n_bytes:
-                self.keep(block, n_bytes)
+        for block, most in names.values():
+            if self.resident(block) > most:
+                self.keep(block, most)
 
 
 @dataclass(frozen=True)
