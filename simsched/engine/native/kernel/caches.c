@@ -576,7 +576,7 @@ int ssk_caches_verify(const ssk_caches_t *self)
         bool is_there = true;
         if (self->writer != NULL && self->writer[block] != SSK_NONE)
             ssk_caches_held_by(self, p->transfer_level, self->writer[block], block, &is_there);
-        if (!is_there || self->dirty[block] < 0 || self->dirty[block] > ssk_writeback_held(self, block))
+        if (!is_there || self->dirty[block] < 0 || self->dirty[block] > ssk_writeback_held(self, block, self->dirty[block]))
             return SSK_ERR_INVARIANT;
         for (int32_t e = self->holder[block]; e != self->end; e = self->entries[e].following)
             if (self->entries[e].block != block || ++in_blocks > self->n_live)

@@ -11,8 +11,8 @@
 
 #include "slices.h"
 
-/* Bytes of a block in the instances that its last writer used: levels filled by misses hold the same part as inner ones. */
-int64_t ssk_writeback_held(const ssk_caches_t *self, int32_t block);
+/* Bytes, up to some, of a block in the instances that its last writer used: levels filled by misses hold what inner ones do. */
+int64_t ssk_writeback_held(const ssk_caches_t *self, int32_t block, int64_t most);
 
 /* Makes the instances that a worker uses those in which a block is dirty. */
 void ssk_writeback_hand_over(ssk_caches_t *self, int32_t worker, int32_t block);
