@@ -480,15 +480,17 @@ static int64_t most_in(const ssk_caches_t *self, int32_t slice, int32_t block)
     return part(self->problem->block_bytes[block], (slice - self->first_slice[level]) % n, n);
 }
 
-/* Takes the entries of a block out of the table, gives them another one's name, and puts them back if that is wanted. */
-static void name_entries(ssk_caches_t *self, int32_t first, int32_t block, bool is_in_table)
+static void take_out_of_table(ssk_caches_t *self, int32_t first)
+{
+    for (int32_t entry = first; entry != self->end; entry = self->entries[entry].following)
+        table_remove(self, entry);
+}
+
+static void put_into_table(ssk_caches_t *self, int32_t first, int32_t block)
 {
     for (int32_t entry = first; entry != self->end; entry = self->entries[entry].following) {
-        if (is_in_table)
-            table_remove(self, entry);
         self->entries[entry].block = block;
-        if (!is_in_table)
-            table_insert(self, entry);
+        table_insert(self, entry);
     }
 }
 
@@ -516,11 +518,11 @@ void ssk_caches_exchange(ssk_caches_t *self, int32_t a, int32_t b)
     size_t n_levels = (size_t)self->problem->n_levels, i = (size_t)a, j = (size_t)b;
     if (n_levels == 0)
         return;
-    name_entries(self, self->holder[a], b, true);
-    name_entries(self, self->holder[b], a, true);
+    take_out_of_table(self, self->holder[a]);
+    take_out_of_table(self, self->holder[b]);
     swap_numbers(self->holder, i, j);
-    name_entries(self, self->holder[a], a, false);
-    name_entries(self, self->holder[b], b, false);
+    put_into_table(self, self->holder[a], a);
+    put_into_table(self, self->holder[b], b);
     for (size_t level = 0; level < n_levels; level++)
         swap_numbers(self->dirty_in, i * n_levels + level, j * n_levels + level);
     int64_t dirty = self->dirty[a];
