@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -20,7 +20,7 @@ from threading import get_ident, local
 from types import ModuleType
 from typing import Any, TypeVar
 
-from simsched.errors import ConfigurationError
+from simsched.errors import ConfigurationError, unknown_name
 from simsched.imports import user_imports
 from simsched.limits import POLICY_FILES, policy_files_allowed
 
@@ -69,6 +69,40 @@ def split_file_spec(spec: str) -> tuple[Path, str]:
     """
     path, name = (spec, "") if spec.endswith(".py") else spec.rsplit(":", 1)
     return Path(path).expanduser(), name
+
+
+def name_in_file(
+    spec: str, what: str, offered: Collection[str], accepted: str, *, also: str = ""
+) -> str:
+    """Return which of the things that a file offers is meant.
+
+    Parameters
+    ----------
+    spec : str
+        See :func:`is_file_spec`. Without a name, the file must offer one thing only.
+    what : str
+        Kind of thing that is looked for, for messages.
+    offered : collection of str
+        Names of those that the file has.
+    accepted : str
+        What would be one, for messages.
+    also : str
+        What else a name may stand for, for messages: ``" class or preset"``.
+
+    Raises
+    ------
+    ConfigurationError
+        When the file offers none, or several and the spec names none, or not the one named.
+    """
+    path, name = split_file_spec(spec)
+    if not offered:
+        raise ConfigurationError(f"{path.resolve()}: found no {what}, accepted {accepted}")
+    if not name and len(offered) > 1:
+        one = f"{path.name}:NAME with {sorted(offered)}"
+        raise ConfigurationError(f"{path.resolve()}: found more than one {what}, accepted {one}")
+    if name and name not in offered:
+        raise ConfigurationError(f"{path.resolve()}: {unknown_name(what + also, name, offered)}")
+    return name or next(iter(offered))
 
 
 def load_user_file(what: str, spec: str) -> ModuleType:

@@ -32,9 +32,9 @@ from simsched.policy.subgraphs import preorder
 from simsched.user_code import (
     is_file_spec,
     load_user_file,
+    name_in_file,
     names_for,
     names_known_to,
-    split_file_spec,
 )
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -90,17 +90,9 @@ def placement_rule(name: str, policy: type[Policy] = Policy) -> PlacementRule:
 
 def _rule_of_file(spec: str) -> PlacementRule:
     """Return the placement of a file."""
-    module, (path, name) = load_user_file("placement", spec), split_file_spec(spec)
-    found = names_for("placements", vars(module), _rules)
-    if not found:
-        accepted = 'a function below @simsched.policy.placement.placement("NAME")'
-        raise ConfigurationError(f"{path.resolve()}: found no placement, accepted {accepted}")
-    if not name and len(found) > 1:
-        accepted = f"{path.name}:NAME with {sorted(found)}"
-        raise ConfigurationError(f"{path.resolve()}: found several placements, accepted {accepted}")
-    if name and name not in found:
-        raise ConfigurationError(f"{path.resolve()}: {unknown_name('placement', name, found)}")
-    return found[name or next(iter(found))]
+    found = names_for("placements", vars(load_user_file("placement", spec)), _rules)
+    accepted = 'a function below @simsched.policy.placement.placement("NAME")'
+    return found[name_in_file(spec, "placement", found, accepted)]
 
 
 def list_placements() -> dict[str, str]:

@@ -35,6 +35,7 @@ from simsched.user_code import (
     USER_MODULE,
     is_file_spec,
     load_user_file,
+    name_in_file,
     names_for,
     split_file_spec,
 )
@@ -205,22 +206,14 @@ def policy_info(name: str) -> PolicyInfo:
 
 def _info_of_file(spec: str) -> PolicyInfo:
     """Return what is known about a policy or preset of a file."""
-    module, (path, name) = load_user_file("policy", spec), split_file_spec(spec)
+    module = load_user_file("policy", spec)
     classes, named = policy_classes(module), names_for("policies", vars(module), _known)
-    offered = sorted(classes or named)
-    if not offered:
-        accepted = "accepted a class derived from simsched.policy.Policy, or a preset"
-        raise ConfigurationError(f"{path.resolve()}: found no policy, {accepted}")
-    if not name and len(offered) > 1:
-        accepted = f"{path.name}:NAME with {offered}"
-        raise ConfigurationError(f"{path.resolve()}: found several policies, accepted {accepted}")
-    name = name or offered[0]
+    offered = [*classes, *named] if split_file_spec(spec)[1] else list(classes or named)
+    accepted = "a class derived from simsched.policy.Policy, or a preset"
+    name = name_in_file(spec, "policy", offered, accepted, also=" class or preset")
     if name in named:
         return replace(named[name], name=spec, family="")
-    cls = classes.get(name)
-    if cls is None:
-        what = unknown_name("policy class or preset", name, [*classes, *named])
-        raise ConfigurationError(f"{path.resolve()}: {what}")
+    cls = classes[name]
     doc = cls.__doc__ or ""
     about = _first_sentence(doc), _section(doc, "References"), spec
     return PolicyInfo(spec, cls, {}, "", *about)

@@ -37,9 +37,9 @@ from simsched.units import parse_size
 from simsched.user_code import (
     is_file_spec,
     load_user_file,
+    name_in_file,
     names_for,
     offering_packages,
-    split_file_spec,
 )
 from simsched.workload.graph import Workload
 
@@ -337,19 +337,9 @@ def find_workload(name: str) -> WorkloadGenerator:
 
 def _of_file(spec: str) -> WorkloadGenerator:
     """Return the generator of a file."""
-    module, (path, name) = load_user_file("workload", spec), split_file_spec(spec)
-    found = names_for("generators", vars(module), _registered)
-    if not found:
-        raise ConfigurationError(
-            f"{path.resolve()}: found no workload, accepted a function below "
-            '@simsched.workload.registry.generator("NAME")'
-        )
-    if not name and len(found) > 1:
-        accepted = f"{path.name}:NAME with {sorted(found)}"
-        raise ConfigurationError(f"{path.resolve()}: found several workloads, accepted {accepted}")
-    if name and name not in found:
-        raise ConfigurationError(f"{path.resolve()}: {unknown_name('workload', name, found)}")
-    return found[name or next(iter(found))]
+    found = names_for("generators", vars(load_user_file("workload", spec)), _registered)
+    accepted = 'a function below @simsched.workload.registry.generator("NAME")'
+    return found[name_in_file(spec, "workload", found, accepted)]
 
 
 def is_found_anywhere(name: str) -> bool:

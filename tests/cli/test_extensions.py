@@ -92,7 +92,7 @@ def test_a_workload_in_a_file_is_shown_run_and_exported(simsched: Any, tmp_path:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("pair.py", PAIR, "found several workloads, accepted pair.py:NAME with ['test_many', 'te"),
+        ("pair.py", PAIR, "found more than one workload, accepted pair.py:NAME with ['test_many'"),
         ("pair.py:test_on", PAIR, "unknown workload 'test_on'; did you mean 'test_one'?"),
         ("pair.py", "x = 1\n", "found no workload, accepted a function below @simsched."),
         ("pair.py", "x = y\n", "pair.py, line 1: NameError: name 'y' is not defined"),

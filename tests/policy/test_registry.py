@@ -279,7 +279,7 @@ class TestFiles:
             (
                 MINE + MINE.replace("Mine", "Other"),
                 "",
-                r"several policies, accepted .*'Mine', 'Other'",
+                r"more than one policy, accepted .*'Mine', 'Other'",
             ),
             ("x = 1\ny = (", "", "line 2: SyntaxError"),
             ("x = 1\n\nz = y", "", "line 3: NameError: name 'y'"),

@@ -156,7 +156,7 @@ def test_a_placement_in_a_file_is_named_by_its_path(tmp_path: Path) -> None:
     with file.open("a") as more:
         more.write("\nplacement('test_other')(near)\n")
     with pytest.raises(
-        ConfigurationError, match=r"several placements, accepted mine\.py:NAME with"
+        ConfigurationError, match=r"more than one placement, accepted mine\.py:NAME with"
     ):
         make_policy("cilk", {"placement": str(file)})
     file.write_text("")
