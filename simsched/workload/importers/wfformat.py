@@ -115,7 +115,7 @@ def import_wfformat(
     instance = (_read_split if split else _read_joint)(top, version, size_unit)
     if not instance.tasks:
         raise GraphError(f"{path}: found no tasks, accepted at least one")
-    speed, speed_source = _speed(instance, reference_speed)
+    speed, speed_source = _speed(path, instance, reference_speed)
     pairs, edge_counts = _edges(instance, ids_first=split)
     used, accessed, file_counts = _accesses(instance)
     class_of, class_names = _classes(instance.tasks)
@@ -284,12 +284,13 @@ def _speeds(parent: Value, key: str) -> list[float]:
     return [speed.number() * 1e6 for speed in stated if speed is not None and speed.number() > 0]
 
 
-def _speed(instance: _Instance, given: float | None) -> tuple[float, str]:
+def _speed(path: Path, instance: _Instance, given: float | None) -> tuple[float, str]:
     """Return operations per second and where the number comes from."""
     if given is not None:
-        speed = number(given, "reference_speed")
+        where = f"{path}: option reference_speed"
+        speed = number(given, where)
         if speed == 0:
-            raise ConfigurationError("reference_speed: found 0, accepted more than 0 ops/s")
+            raise ConfigurationError(f"{where}: found 0, accepted more than 0 ops/s")
         return speed, "option"
     if instance.speeds_hz:
         found = len(instance.speeds_hz)
