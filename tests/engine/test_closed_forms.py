@@ -214,6 +214,20 @@ def test_memory_side_cache_is_direct_mapped(backend: str) -> None:
     assert 0 <= run.summary.makespan_ps - round((miss + hit) * PS) <= 4
 
 
+def test_memory_side_cache_loads_what_is_touched(backend: str) -> None:
+    side = MemorySideCache(8000, 1000, 100e9, 0, 0, "contiguous")
+    # 1500 bytes take two granules of the block's five; then two of five, then the only one hit.
+    graph = build_graph(
+        np.zeros(3),
+        successors=adjacency([0, 1], [1, 2], 3),
+        accessed=accesses(range(3), [0, 0, 0], [1500, 5000, 1000], 0, 3),
+        block_bytes=[5000],
+    )
+    machine = one_domain(1, memory_side_cache=side)
+    run = simulate(machine, Workload("w", graph), CentralQueue(), backend=backend)
+    assert run.summary.memory_side_hit_bytes == 2000 + 1000
+
+
 def test_runtime_costs_add_up_on_one_worker(backend: str) -> None:
     costs = RuntimeCosts(
         spawn_child_first_ps=7, spawn_parent_first_ps=100, pop_ps=1000, push_ps=5, barrier_ps=10**6

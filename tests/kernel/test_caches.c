@@ -522,12 +522,16 @@ static void test_memory_side_cache(uint64_t seed)
     for (int step = 0; step < 500 && p->node_slots[0] > 0; step++) {
         int32_t node = rng_below(&s.rng, p->n_nodes), block = rng_below(&s.rng, p->n_blocks);
         int64_t n_bytes = rng_below(&s.rng, 100000), granules = p->granule_ptr[block + 1] - p->granule_ptr[block], hits = 0;
-        for (int64_t i = p->granule_ptr[block]; i < p->granule_ptr[block + 1]; i++) {
+        int64_t whole = p->block_bytes[block], touched = 0;
+        if (whole == 0)
+            continue;
+        int64_t footprint = 1 + rng_below(&s.rng, whole), per_granule = (whole + granules - 1) / granules;
+        for (int64_t i = p->granule_ptr[block]; touched * per_granule < footprint; i++, touched++) {
             int64_t *place = &tag[node][p->granule_frame[i] % p->node_slots[node]];
             hits += *place == p->granule_frame[i];
             *place = p->granule_frame[i];
         }
-        CHECK(ssk_sidecache_access(&cache, node, block, n_bytes) == (granules > 0 ? n_bytes * hits / granules : 0));
+        CHECK(ssk_sidecache_access(&cache, node, block, footprint, n_bytes) == n_bytes * hits / touched);
         CHECK(ssk_sidecache_verify(&cache) == SSK_OK);
     }
     ssk_sidecache_free(&cache, &allocator);

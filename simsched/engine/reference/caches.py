@@ -412,14 +412,21 @@ class MemorySideCaches:
         self._problem = problem
         self._frame_in_slot: list[dict[int, int]] = [{} for _ in range(problem.n_nodes)]
 
-    def access(self, node: int, block: int, n_bytes: int) -> int:
-        """Return the bytes that hit; afterwards all granules of the block are resident."""
+    def access(self, node: int, block: int, footprint: int, n_bytes: int) -> int:
+        """Return how many of `n_bytes` hit; what is touched is resident afterwards.
+
+        That is as many granules of the block, from its first one on, as `footprint` bytes take.
+        """
         slots = int(self._problem.node_slots[node])
-        span = self._problem.granule_ptr[block], self._problem.granule_ptr[block + 1]
-        frames = self._problem.granule_frame[span[0] : span[1]].tolist()
+        first, end = (int(self._problem.granule_ptr[b]) for b in (block, block + 1))
+        if first == end:
+            return 0
+        per_granule = -(-int(self._problem.block_bytes[block]) // (end - first))
+        touched = -(-footprint // per_granule)
+        frames = self._problem.granule_frame[first : first + touched].tolist()
         hits = 0
         for frame in frames:
             if self._frame_in_slot[node].get(frame % slots) == frame:
                 hits += 1
             self._frame_in_slot[node][frame % slots] = frame
-        return n_bytes * hits // len(frames) if frames else 0
+        return n_bytes * hits // len(frames)

@@ -169,7 +169,8 @@ class Memory:
             self._record.write_back_bytes += moved - missing
         hit = 0
         if moved > 0 and problem.node_slots[node] > 0:
-            hit = self._memory_side.access(node, block, moved)
+            footprint = min(n_bytes, int(problem.block_bytes[block]))
+            hit = self._memory_side.access(node, block, footprint, moved)
         behind = moved - hit
         passing = max(0, missing - min(n_bytes, int(problem.block_bytes[block])))
         apart = min(behind, missing, written, dirtied + passing) if writes_apart else 0

@@ -176,7 +176,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
         sim->write_back_bytes += moved - missing;
     }
     if (moved > 0 && sim->problem.node_slots[w->node] > 0)
-        hit = ssk_sidecache_access(&sim->sidecache, w->node, block, moved);
+        hit = ssk_sidecache_access(&sim->sidecache, w->node, block, ssk_min(n_bytes, whole), moved);
     sim->memory_side_hit_bytes += hit;
     int64_t apart = ssk_min(moved - hit, modified(sim, worker, missing, ssk_min(n_bytes, whole), written, dirtied));
     add_flow(sim, worker, SSK_WAY_HIT, hit);

@@ -26,7 +26,7 @@ void ssk_sidecache_free(ssk_sidecache_t *self, const ssk_allocator_t *allocator)
     self->tag = NULL;
 }
 
-int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block, int64_t n_bytes)
+int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block, int64_t footprint, int64_t n_bytes)
 {
     const ssk_problem_t *p = self->problem;
     int64_t first = p->granule_ptr[block], granules = p->granule_ptr[block + 1] - first;
@@ -34,14 +34,17 @@ int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block,
     int64_t *tag = self->tag[node];
     if (granules == 0)
         return 0;
-    for (int64_t i = 0; i < granules; i++) {
+    /* both numerators are at least 1 */
+    int64_t per_granule = (p->block_bytes[block] - 1) / granules + 1;
+    int64_t touched = (footprint - 1) / per_granule + 1;
+    for (int64_t i = 0; i < touched; i++) {
         int64_t frame = p->granule_frame[first + i];
         int64_t *place = &tag[frame % slots];
         hits += *place == frame;
         *place = frame;
     }
-    /* n_bytes * hits // granules without overflow */
-    return n_bytes / granules * hits + n_bytes % granules * hits / granules;
+    /* n_bytes * hits // touched without overflow */
+    return n_bytes / touched * hits + n_bytes % touched * hits / touched;
 }
 
 int ssk_sidecache_verify(const ssk_sidecache_t *self)
