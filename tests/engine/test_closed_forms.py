@@ -197,6 +197,22 @@ def test_written_blocks_come_from_the_writers_cache(backend: str, ops: float) ->
     assert run.summary.makespan_ps == 4 * 400_000
 
 
+@pytest.mark.parametrize(("passing", "missing"), [(3000, 1250 + 3000), (7000, 1250 + 7000 + 1250)])
+def test_what_passes_through_a_cache_displaces_the_rest(
+    backend: str, passing: int, missing: int
+) -> None:
+    # A cache of 5000 bytes keeps 1250 beside 3000, but not while 7000 pass through it.
+    graph = build_graph(
+        np.zeros(3),
+        successors=adjacency([0, 1], [1, 2], 3),
+        accessed=accesses(range(3), [0, 1, 0], [1250, passing, 1250], 0, 3),
+        block_bytes=[1250, 7000],
+    )
+    machine = one_domain(1, caches=[("L1", 5000, 100e9, 0, 1)])
+    run = simulate(machine, Workload("w", graph), CentralQueue(), backend=backend)
+    assert run.summary.cache_missing_bytes.sum() == missing
+
+
 def test_memory_side_cache_is_direct_mapped(backend: str) -> None:
     side = MemorySideCache(8000, 1000, 100e9, 0, 0, "contiguous")  # 8 slots
     # Blocks 0 and 1 of 5 granules each overlap in two slots.
@@ -226,6 +242,22 @@ def test_memory_side_cache_loads_what_is_touched(backend: str) -> None:
     machine = one_domain(1, memory_side_cache=side)
     run = simulate(machine, Workload("w", graph), CentralQueue(), backend=backend)
     assert run.summary.memory_side_hit_bytes == 2000 + 1000
+
+
+def test_memory_side_cache_loads_what_comes_from_memory(backend: str) -> None:
+    side = MemorySideCache(8000, 1000, 100e9, 0, 0, "contiguous")
+    # The cache has 3000 bytes of four granules, so that only the last granule is fetched; block 1
+    # sweeps the cache out, and what it has loaded of block 0 is found then.
+    graph = build_graph(
+        np.zeros(4),
+        successors=adjacency([0, 1, 2], [1, 2, 3], 4),
+        accessed=accesses(range(4), [0, 0, 1, 0], [3000, 4000, 5000, 4000], 0, 4),
+        block_bytes=[4000, 5000],
+    )
+    machine = one_domain(1, caches=[("L1", 4000, 100e9, 0, 1)], memory_side_cache=side)
+    run = simulate(machine, Workload("w", graph), CentralQueue(), backend=backend)
+    # Granules 4 to 8 of block 1: one of them has displaced the first of block 0.
+    assert run.summary.memory_side_hit_bytes == 3000
 
 
 def test_runtime_costs_add_up_on_one_worker(backend: str) -> None:

@@ -66,7 +66,21 @@ static int64_t look_up_slice(list_t *list, int64_t capacity, int32_t block, int6
     return footprint - (footprint < resident ? footprint : resident);
 }
 
-/* The same for an instance of a level. */
+/* What more bytes of a block than there is room for leave of a list: its own entry. */
+static void displace(list_t *list, int32_t block, dropped_t *dropped)
+{
+    int64_t own = bytes_of(list, 1, block);
+    for (int32_t i = 0; i < list->n; i++)
+        if (list->block[i] != block) {
+            dropped->block[dropped->n] = list->block[i];
+            dropped->n_bytes[dropped->n++] = list->n_bytes[i];
+        }
+    list->n = own >= 0;
+    list->block[0] = block;
+    list->n_bytes[0] = own;
+}
+
+/* A look-up in an instance of a level. */
 static int64_t look_up(list_t *lists, const int64_t *capacity, int32_t n, int32_t block, int64_t whole, int64_t want,
                        before_t *before)
 {
@@ -78,6 +92,7 @@ static int64_t look_up(list_t *lists, const int64_t *capacity, int32_t n, int32_
             missing += asked * (i + 1) / n - asked * i / n;
             before->fresh += footprint;
             before->passing += footprint;
+            displace(&lists[i], block, &before->dropped);
         } else {
             int64_t lacks = look_up_slice(&lists[i], capacity[i], block, footprint, &before->dropped);
             missing += lacks;
@@ -113,7 +128,9 @@ static void put(list_t *lists, const int64_t *capacity, int32_t n, int32_t block
         int64_t share = n_bytes * (i + 1) / n - n_bytes * i / n, all = whole * (i + 1) / n - whole * i / n;
         int64_t held = bytes_of(&lists[i], 1, block), sum = share + (held > 0 ? held : 0);
         sum = sum < all ? sum : all;
-        if (share > 0 && share <= capacity[i])
+        if (share > capacity[i])
+            displace(&lists[i], block, dropped);
+        else if (share > 0)
             look_up_slice(&lists[i], capacity[i], block, sum < capacity[i] ? sum : capacity[i], dropped);
     }
 }
@@ -525,13 +542,18 @@ static void test_memory_side_cache(uint64_t seed)
         int64_t whole = p->block_bytes[block], touched = 0;
         if (whole == 0)
             continue;
-        int64_t footprint = 1 + rng_below(&s.rng, whole), per_granule = (whole + granules - 1) / granules;
-        for (int64_t i = p->granule_ptr[block]; touched * per_granule < footprint; i++, touched++) {
+        int64_t end = 1 + rng_below(&s.rng, (int32_t)whole), begin = rng_below(&s.rng, (int32_t)end);
+        int64_t size = (whole + granules - 1) / granules;
+        for (int64_t i = p->granule_ptr[block]; i < p->granule_ptr[block + 1]; i++) {
+            int64_t at = (i - p->granule_ptr[block]) * size;
+            if (at >= end || at + size <= begin)
+                continue;
+            touched++;
             int64_t *place = &tag[node][p->granule_frame[i] % p->node_slots[node]];
             hits += *place == p->granule_frame[i];
             *place = p->granule_frame[i];
         }
-        CHECK(ssk_sidecache_access(&cache, node, block, footprint, n_bytes) == n_bytes * hits / touched);
+        CHECK(ssk_sidecache_access(&cache, node, block, begin, end, n_bytes) == n_bytes * hits / touched);
         CHECK(ssk_sidecache_verify(&cache) == SSK_OK);
     }
     ssk_sidecache_free(&cache, &allocator);

@@ -36,6 +36,13 @@ class Lru:
             dropped.append(self._bytes.popitem(last=False))
         return dropped
 
+    def displace(self, block: int) -> list[tuple[int, int]]:
+        """Let more of a block pass than there is room for; return the others, now displaced."""
+        dropped = [(other, n_bytes) for other, n_bytes in self._bytes.items() if other != block]
+        for other, _ in dropped:
+            del self._bytes[other]
+        return dropped
+
     def keep(self, block: int, n_bytes: int) -> None:
         """Leave at most so many bytes of a block where they are, none without an entry."""
         if block in self._bytes:
@@ -108,7 +115,7 @@ class Instance:
             lacking += lacks if fits else whole
             new += lacks
             passing += 0 if fits else part
-            dropped += each.enter(block, part) if fits else []
+            dropped += each.enter(block, part) if fits else each.displace(block)
         return Found(min(want, lacking), new, passing, dropped)
 
     def give(self, block: int, want: int, before: Found, is_shared: bool) -> Found:
@@ -141,7 +148,9 @@ class Instance:
         dropped: list[tuple[int, int]] = []
         parts = zip(self._slices, self._parts(n_bytes), self._parts(block_bytes), strict=True)
         for each, part, whole in parts:
-            if 0 < part <= each.capacity:
+            if part > each.capacity:
+                dropped += each.displace(block)
+            elif part > 0:
                 held = min(each.resident(block) + part, whole, each.capacity)
                 dropped += each.enter(block, held)
         return dropped
@@ -412,18 +421,18 @@ class MemorySideCaches:
         self._problem = problem
         self._frame_in_slot: list[dict[int, int]] = [{} for _ in range(problem.n_nodes)]
 
-    def access(self, node: int, block: int, footprint: int, n_bytes: int) -> int:
-        """Return how many of `n_bytes` hit; what is touched is resident afterwards.
+    def access(self, node: int, block: int, touched: range, n_bytes: int) -> int:
+        """Return how many of `n_bytes` hit; the granules touched are resident afterwards.
 
-        That is as many granules of the block, from its first one on, as `footprint` bytes take.
+        They are those in which the bytes `touched` of the block are, at least one.
         """
         slots = int(self._problem.node_slots[node])
         first, end = (int(self._problem.granule_ptr[b]) for b in (block, block + 1))
         if first == end:
             return 0
         per_granule = -(-int(self._problem.block_bytes[block]) // (end - first))
-        touched = -(-footprint // per_granule)
-        frames = self._problem.granule_frame[first : first + touched].tolist()
+        begin, end = first + touched[0] // per_granule, first + touched[-1] // per_granule + 1
+        frames = self._problem.granule_frame[begin:end].tolist()
         hits = 0
         for frame in frames:
             if self._frame_in_slot[node].get(frame % slots) == frame:

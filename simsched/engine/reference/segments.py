@@ -170,7 +170,8 @@ class Memory:
         hit = 0
         if moved > 0 and problem.node_slots[node] > 0:
             footprint = min(n_bytes, int(problem.block_bytes[block]))
-            hit = self._memory_side.access(node, block, footprint, moved)
+            begin = footprint - min(moved, footprint)
+            hit = self._memory_side.access(node, block, range(begin, footprint), moved)
         behind = moved - hit
         passing = max(0, missing - min(n_bytes, int(problem.block_bytes[block])))
         apart = min(behind, missing, written, dirtied + passing) if writes_apart else 0

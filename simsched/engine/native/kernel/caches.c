@@ -209,14 +209,6 @@ void ssk_caches_shrink(ssk_caches_t *self, int32_t entry, int64_t n_bytes)
         ssk_caches_drop(self, entry);
 }
 
-/* Drops an entry that no level takes in. */
-static void forget(ssk_caches_t *self, int32_t entry)
-{
-    int32_t block = self->entries[entry].block;
-    ssk_caches_drop(self, entry);
-    ssk_writeback_settle(self, block);
-}
-
 /* Drops an entry of whose block the next level may take in what it had. */
 static void evict(ssk_caches_t *self, int32_t entry)
 {
@@ -224,6 +216,28 @@ static void evict(ssk_caches_t *self, int32_t entry)
     self->entries[entry].following = SSK_NONE;
     *(self->last_dropped >= 0 ? &self->entries[self->last_dropped].following : &self->first_dropped) = entry;
     self->last_dropped = entry;
+}
+
+/* Drops an entry for room. */
+static void make_room(ssk_caches_t *self, int32_t entry, bool is_passing_on)
+{
+    int32_t block = self->entries[entry].block;
+    self->evicted_bytes += self->entries[entry].n_bytes;
+    if (is_passing_on) {
+        evict(self, entry);
+        return;
+    }
+    ssk_caches_drop(self, entry);
+    ssk_writeback_settle(self, block);
+}
+
+void ssk_caches_displace(ssk_caches_t *self, int32_t slice, int32_t block, bool is_passing_on)
+{
+    for (int32_t entry = self->entries[slice].newer, newer; entry != slice; entry = newer) {
+        newer = self->entries[entry].newer;
+        if (self->entries[entry].block != block)
+            make_room(self, entry, is_passing_on);
+    }
 }
 
 /* Stores a new, empty entry as the most recent one of a slice. */
@@ -282,14 +296,8 @@ static inline int look_up_slice(ssk_caches_t *self, int32_t slice, int64_t capac
     if (footprint > held) {
         self->resident[slice] += footprint - held;
         self->entries[entry].n_bytes = footprint;
-        while (self->resident[slice] > capacity) {
-            int32_t oldest = self->entries[slice].newer;
-            self->evicted_bytes += self->entries[oldest].n_bytes;
-            if (is_passing_on)
-                evict(self, oldest);
-            else
-                forget(self, oldest);
-        }
+        while (self->resident[slice] > capacity)
+            make_room(self, self->entries[slice].newer, is_passing_on);
     }
     return SSK_OK;
 }
@@ -312,6 +320,7 @@ static int look_up(ssk_caches_t *self, int32_t level, int32_t instance, int32_t 
         int64_t footprint = part(whole, i, n), held;
         if (footprint > capacity[i]) {
             lacking += part(want > whole ? want : whole, i, n);
+            ssk_caches_displace(self, first + i, block, false);
             continue;
         }
         int status = look_up_slice(self, first + i, capacity[i], block, footprint, false, &held);

@@ -175,8 +175,10 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
         moved = missing + written_back(sim, worker, missing, n_bytes - written, written, dirtied);
         sim->write_back_bytes += moved - missing;
     }
-    if (moved > 0 && sim->problem.node_slots[w->node] > 0)
-        hit = ssk_sidecache_access(&sim->sidecache, w->node, block, ssk_min(n_bytes, whole), moved);
+    if (moved > 0 && sim->problem.node_slots[w->node] > 0) {
+        int64_t footprint = ssk_min(n_bytes, whole);
+        hit = ssk_sidecache_access(&sim->sidecache, w->node, block, footprint - ssk_min(moved, footprint), footprint, moved);
+    }
     sim->memory_side_hit_bytes += hit;
     int64_t apart = ssk_min(moved - hit, modified(sim, worker, missing, ssk_min(n_bytes, whole), written, dirtied));
     add_flow(sim, worker, SSK_WAY_HIT, hit);

@@ -26,7 +26,8 @@ void ssk_sidecache_free(ssk_sidecache_t *self, const ssk_allocator_t *allocator)
     self->tag = NULL;
 }
 
-int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block, int64_t footprint, int64_t n_bytes)
+int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block, int64_t begin, int64_t end,
+                             int64_t n_bytes)
 {
     const ssk_problem_t *p = self->problem;
     int64_t first = p->granule_ptr[block], granules = p->granule_ptr[block + 1] - first;
@@ -34,10 +35,9 @@ int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block,
     int64_t *tag = self->tag[node];
     if (granules == 0)
         return 0;
-    /* both numerators are at least 1 */
     int64_t per_granule = (p->block_bytes[block] - 1) / granules + 1;
-    int64_t touched = (footprint - 1) / per_granule + 1;
-    for (int64_t i = 0; i < touched; i++) {
+    int64_t last = (end - 1) / per_granule, touched = last - begin / per_granule + 1;
+    for (int64_t i = begin / per_granule; i <= last; i++) {
         int64_t frame = p->granule_frame[first + i];
         int64_t *place = &tag[frame % slots];
         hits += *place == frame;

@@ -20,9 +20,10 @@ void ssk_sidecache_free(ssk_sidecache_t *self, const ssk_allocator_t *allocator)
 int ssk_sidecache_verify(const ssk_sidecache_t *self) SSK_CHECK_RESULT;
 
 /*
- * Looks up as many granules of a block as a footprint of 1 to block_bytes bytes takes, from the first one on, leaves them
- * resident, and returns the share of n_bytes that hits.
+ * Looks up the granules in which bytes `begin` to `end` of a block are, at least one byte, in order, leaves them resident, and
+ * returns the share of n_bytes that hits.
  */
-int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block, int64_t footprint, int64_t n_bytes);
+int64_t ssk_sidecache_access(ssk_sidecache_t *self, int32_t node, int32_t block, int64_t begin, int64_t end,
+                             int64_t n_bytes);
 
 #endif

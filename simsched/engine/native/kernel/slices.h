@@ -65,6 +65,9 @@ void ssk_caches_make_newest(ssk_caches_t *self, int32_t entry);
 int ssk_caches_enter(ssk_caches_t *self, int32_t slice, int64_t capacity, int32_t block, int64_t footprint,
                      int64_t *held_ret) SSK_CHECK_RESULT;
 
+/* Drops all entries of a slice but that of a block, of which more passes through it than it has room for. */
+void ssk_caches_displace(ssk_caches_t *self, int32_t slice, int32_t block, bool is_passing_on);
+
 /* Bytes of a block in an instance; *is_there_ret: whether it has an entry of it. */
 int64_t ssk_caches_held_by(const ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, bool *is_there_ret);
 

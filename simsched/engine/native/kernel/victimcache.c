@@ -21,6 +21,8 @@ static int put(ssk_caches_t *self, int32_t level, int32_t instance, int32_t bloc
     int64_t whole = self->problem->block_bytes[block];
     for (int32_t i = 0; i < n; i++) {
         int64_t share = part(n_bytes, i, n), held;
+        if (share > capacity[i])
+            ssk_caches_displace(self, first + i, block, true);
         if (share == 0 || share > capacity[i])
             continue;
         int32_t entry = ssk_caches_find(self, first + i, block);
@@ -86,6 +88,8 @@ int ssk_victimcache_look_up(ssk_caches_t *self, int32_t level, int32_t instance,
             lacking += part(want > asked ? want : asked, i, n);
             fresh += share;
             passing += passes;
+            if (!gives)
+                ssk_caches_displace(self, first + i, block, true);
             continue;
         }
         if (gives) {
