@@ -47,6 +47,7 @@ POOL_GROUPS = (
     PoolGroup("cf", scope="domain", locked=True, marks_active=True),
 )
 HEAD_OF_IDLE_SOCKET = ("head_worker", "domain_inactive")
+STEALS_WHEN = ("supplied", "empty")
 PACKINGS = ("tuned", "static", "none")
 SOIDS = ("pmc", "touched", "exact")
 
@@ -96,6 +97,9 @@ class Laws(PlacedPolicy):
         are taken from the other, oldest, end.
     steal_above : bool
         Whether other sockets also steal tasks above the roots, when they find no root.
+    steals_when : {"supplied", "empty"}
+        When a socket without a subtree steals: once all of its own in the iteration have arrived,
+        or whenever its pool is empty, also while they are on their way.
     begins : {"first", "last"}
         Socket to whose pool the root of the tree goes from iteration 2 on: the first one, or the
         one that ended the iteration before.
@@ -125,8 +129,9 @@ class Laws(PlacedPolicy):
     first into the pools of their sockets, tasks inside child first into the pool of the worker. A
     worker takes the newest task of its own pool, then the oldest of a random one of its socket. The
     first worker of a socket that has no CF subtree unfinished also takes the oldest task above the
-    roots, then the oldest root of its socket, then a root of another socket (with `steal_above`
-    also a task above the roots). A socket therefore never works on two subtrees at a time.
+    roots, then the oldest root of its socket, then, if all roots of its socket have arrived, a root
+    of another socket (with `steal_above` also a task above the roots). A socket therefore never
+    works on two subtrees at a time.
 
     *Tuning* tries one packing per iteration (:class:`~simsched.policy.packing.Tuner`); a decision
     itself takes no time.
@@ -146,10 +151,13 @@ class Laws(PlacedPolicy):
     have a pool of their own beside that of the roots, because they do not keep a socket from
     beginning a subtree. What sockets steal is called an entire subtree, hence only roots by
     default: a socket that unfolds the top of the tree for others while its own part is on its way
-    loses that part to thieves. Without caches there is nothing to fit, and the part of a socket is
-    one subtree. Tasks without operations are neither CPU-bound nor memory-bound. Instructions are
-    operations, and the threshold is not published. Where a machine has no private caches, sizes are
-    those that tasks touch.
+    loses that part to thieves. So does one that steals another's root in that microsecond: the
+    papers let a socket steal when its pool is empty, a later one of the authors' when all that it
+    had is complete (BATS), which is the default. A scheduler knows how many roots it sends to a
+    socket, since it has decided on them before. Without caches there is nothing to fit, and the
+    part of a socket is one subtree. Tasks without operations are neither CPU-bound nor
+    memory-bound. Instructions are operations, and the threshold is not published. Where a machine
+    has no private caches, sizes are those that tasks touch.
 
     References
     ----------
@@ -165,6 +173,7 @@ class Laws(PlacedPolicy):
     tie: str = param("accept", choices=TIES)
     steal_take: str = param("newest", choices=TAKES)
     steal_above: bool = param(False)
+    steals_when: str = param("supplied", choices=STEALS_WHEN)
     begins: str = param("first", choices=("first", "last"))
     profile_s: float = param(2e-7, low=0.0, high=1e6)
     spawn_s: float = param(1e-7, low=0.0, high=1e6)
@@ -249,6 +258,7 @@ class Laws(PlacedPolicy):
             roots,
             steal_take=self.steal_take,
             steal_above=self.steal_above,
+            steals_when=self.steals_when,
             begins=self.begins,
         )
 
@@ -297,7 +307,8 @@ def subtree_plan(
     *,
     steal_take: str,
     steal_above: bool,
-    begins: str = "first",
+    steals_when: str,
+    begins: str,
 ) -> Plan:
     """Return the plan of triple-level stealing.
 
@@ -313,6 +324,8 @@ def subtree_plan(
         End of another socket's pool from which whole subtrees are stolen.
     steal_above : bool
         Whether tasks above the roots are stolen too.
+    steals_when : {"supplied", "empty"}
+        Whether a socket steals only when all its own roots have arrived.
     begins : {"first", "last"}
         Socket to whose pool the root of the tree goes: the first one, or the one that ended last.
     """
@@ -320,15 +333,16 @@ def subtree_plan(
     instance = socket_of(part, sockets)
     instance[local] = -1
     alone = HEAD_OF_IDLE_SOCKET
+    done = (*alone, "domain_supplied") if steals_when == "supplied" else alone
     return Plan(
         acquire=(
             AcquireStep("worker", "own", "newest"),
             AcquireStep("worker", "same_domain", "oldest"),
             AcquireStep("upper", "own", "oldest", alone),
             AcquireStep("cf", "own", "oldest", alone),
-            AcquireStep("cf", "other_domains", steal_take, alone),
+            AcquireStep("cf", "other_domains", steal_take, done),
         )
-        + (AcquireStep("upper", "other_domains", steal_take, alone),) * steal_above,
+        + (AcquireStep("upper", "other_domains", steal_take, done),) * steal_above,
         pool_groups=POOL_GROUPS,
         spawn_order=np.where(local, CHILD_FIRST, PARENT_FIRST).astype(np.uint8),
         group_of=np.where(local, WORKER, np.where(roots, CF, UPPER)).astype(np.int8),

@@ -20,7 +20,7 @@ SCOPES = ("worker", "domain", "socket", "machine", "class")
 WHERES = ("own", "same_domain", "other_domains", "anywhere")
 ROOTS = ("first", "round_robin", "last")
 TAKES = ("newest", "oldest")
-CONDITIONS = ("head_worker", "domain_inactive", "not_head_worker")
+CONDITIONS = ("head_worker", "domain_inactive", "not_head_worker", "domain_supplied")
 CHILD_FIRST, PARENT_FIRST = 0, 1
 
 
@@ -92,9 +92,11 @@ class AcquireStep:
         domains, or to any: uniformly random, unless `rank` or `weight` is given.
     take : {"newest", "oldest"}
         End of the pool from which the task comes.
-    when : tuple of {"head_worker", "domain_inactive", "not_head_worker"}
+    when : tuple of {"head_worker", "domain_inactive", "not_head_worker", "domain_supplied"}
         Conditions that must all hold: the worker is the lowest-numbered active one of its domain;
-        no task marked active is unfinished in its domain; the worker is not its domain's head.
+        no task marked active is unfinished in its domain; the worker is not its domain's head; all
+        tasks that `Plan.instance_of` sends to pools of its domain, in groups of scope "domain" that
+        mark active, have become ready in this iteration.
     rank : ndarray of int32, shape (n_workers, n_instances), optional
         Order in which each worker tries the instances of the group: smaller ranks first, equal ones
         in uniformly random order, each once; -1 for those that it never tries. Narrows `where`

@@ -34,7 +34,13 @@ from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, 
 from simsched.workload.graph import TaskGraph, Workload
 
 US = 1_000_000  # picoseconds in a microsecond
-CONDITIONS_TRIED = ((), ("head_worker",), ("domain_inactive",), ("not_head_worker",))
+CONDITIONS_TRIED = (
+    (),
+    ("head_worker",),
+    ("domain_inactive",),
+    ("not_head_worker",),
+    ("domain_supplied",),
+)
 
 
 def random_costs(rng: np.random.Generator) -> RuntimeCosts:

@@ -97,8 +97,9 @@ def test_triple_level_stealing() -> None:
         ("worker", "same_domain", "oldest", ()),
         ("upper", "own", "oldest", ALONE),
         ("cf", "own", "oldest", ALONE),
-        ("cf", "other_domains", "newest", ALONE),
+        ("cf", "other_domains", "newest", (*ALONE, "domain_supplied")),
     ]
+    assert steps(plans(steals_when="empty")[-1])[-1][-1] == ALONE
 
 
 def test_profiling_is_parent_first_and_stays_on_the_socket() -> None:
@@ -273,6 +274,26 @@ def test_a_socket_never_runs_tasks_of_two_subtrees(policy: str) -> None:
         assert not np.any(inside(workload.graph, roots)[steals["task"][crossing]])
         stolen += int(roots[steals["task"][crossing]].sum())
     assert stolen > 0
+
+
+@pytest.mark.parametrize(("steals_when", "steals_early"), [("supplied", False), ("empty", True)])
+def test_a_socket_waits_for_its_own_subtrees(steals_when: str, steals_early: bool) -> None:
+    # Each socket has one subtree, of which the first arrives before the others.
+    params = {"steals_when": steals_when, "shared_cache_bytes": 512 * KIB}
+    run = simulated("laws_static", params=params)
+    domain = domain_of(MACHINE, run.trace)
+    early = 0
+    for iteration in range(2, 7):
+        ready = events(run, EventKind.TASK_READY, iteration)
+        is_root = ready["arg0"] == CF
+        roots, home, time_ps = (ready[c][is_root] for c in ("task", "arg1", "time_ps"))
+        steals = events(run, EventKind.STEAL, iteration)
+        for worker, task, stolen_ps in zip(
+            steals["worker"], steals["task"], steals["time_ps"], strict=True
+        ):
+            if task in roots:
+                early += int(np.sum((home == domain[worker]) & (time_ps > stolen_ps)))
+    assert (early > 0) is steals_early
 
 
 def check_alone(

@@ -316,6 +316,8 @@ class SimpyBackend:
 
     def _pool_of(self, task: int, pusher: int) -> ReadyAnswer:
         """Return the pool that a ready task enters, and the transfers that follow."""
+        if task not in self.tasks.marked_domain:
+            self.pools.note_ready(task)
         answer = self._hooks.on_ready(task, pusher) if self._hooks.wants_on_ready else None
         group, instance, decisions = answer or (NOBODY, 0, [])
         if group == NOBODY:

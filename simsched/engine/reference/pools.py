@@ -18,8 +18,9 @@ from simsched.workload.graph import TaskGraph
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
 NEWEST = TAKES.index("newest")
 ROUND_ROBIN, LAST = ROOTS.index("round_robin"), ROOTS.index("last")
-HEAD_WORKER, DOMAIN_INACTIVE, NOT_HEAD_WORKER = (
-    1 << CONDITIONS.index(c) for c in ("head_worker", "domain_inactive", "not_head_worker")
+HEAD_WORKER, DOMAIN_INACTIVE, NOT_HEAD_WORKER, DOMAIN_SUPPLIED = (
+    1 << CONDITIONS.index(c)
+    for c in ("head_worker", "domain_inactive", "not_head_worker", "domain_supplied")
 )
 
 
@@ -69,6 +70,14 @@ class Pools:
         self._domain_of = [self._instance_domains(s) for s in scopes]
         self._scopes = scopes
         self.active_tasks = [0] * problem.n_domains  # unfinished marked tasks per domain
+        self._supplies = [
+            scope == "domain" and bool(marks)
+            for scope, marks in zip(scopes, plan.group_marks_active, strict=True)
+        ]
+        self._expected = [0] * problem.n_domains  # tasks that are still to come
+        for group, instance in zip(plan.group_of.tolist(), plan.instance_of.tolist(), strict=True):
+            if self._supplies[group] and instance >= 0:
+                self._expected[instance] += 1
         active = plan.active.tolist()
         self.active_workers = [w for w in range(problem.n_workers) if active[w]]
         self._heads = {home[w]: w for w in reversed(self.active_workers)}
@@ -83,6 +92,12 @@ class Pools:
             return self.active_workers[turn % len(self.active_workers)]
         goes_on = self._plan.roots == LAST and self._last_worker in self.active_workers
         return self._last_worker if goes_on else self.active_workers[0]
+
+    def note_ready(self, task: int) -> None:
+        """Note that a task has become ready that may have been expected."""
+        group, instance = int(self._plan.group_of[task]), int(self._plan.instance_of[task])
+        if self._supplies[group] and instance >= 0 and self._expected[instance] > 0:
+            self._expected[instance] -= 1
 
     def deactivate(self, worker: int) -> None:
         """Let a worker take no part any more; its instances stay, and stay empty."""
@@ -179,6 +194,8 @@ class Pools:
         domain = self._home[worker]
         is_head = self._heads.get(domain) == worker
         if (when & HEAD_WORKER and not is_head) or (when & NOT_HEAD_WORKER and is_head):
+            return False
+        if when & DOMAIN_SUPPLIED and self._expected[domain] > 0:
             return False
         return not (when & DOMAIN_INACTIVE and self.active_tasks[domain] > 0)
 

@@ -42,6 +42,16 @@ static void set_active(ssk_sim_t *sim)
     memcpy(sim->inactive, sim->routes.everybody, (size_t)sim->routes.n_words * sizeof(*sim->inactive));
 }
 
+/* Counts the tasks that the pools of each domain are to get, in groups that mark it active. */
+static void count_expected(ssk_sim_t *sim, bool with_marks)
+{
+    const ssk_plan_t *plan = &sim->plan;
+    memset(sim->expected, 0, (size_t)sim->problem.n_domains * sizeof(*sim->expected));
+    for (int32_t task = 0; with_marks && task < sim->graph.n_tasks; task++)
+        if (ssk_is_expected(plan, task))
+            sim->expected[plan->instance_of[task]]++;
+}
+
 /* Makes an array of counters hold n zeros. */
 static int clear_counters(ssk_sim_t *sim, int64_t **array, size_t *capacity, size_t n)
 {
@@ -226,6 +236,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     for (int32_t group = 0; group < plan->n_groups; group++)
         with_marks = with_marks || plan->group_marks_active[group];
     set_active(sim);
+    count_expected(sim, with_marks);
     for (int32_t w = 0; sim->conditions.n_failed > 0 && w < sim->problem.n_workers; w++)
         if (sim->conditions.failed[w])
             ssk_deactivate(sim, w);

@@ -68,6 +68,16 @@ static int32_t keep_parked(const ssk_sim_t *sim, uint64_t *set)
     return n;
 }
 
+/* Leaves the workers of one word of a set whose domains expect nothing any more; bits of no worker must be 0. */
+static uint64_t keep_supplied(const ssk_sim_t *sim, uint64_t word, int32_t number)
+{
+    uint64_t kept = word;
+    for (uint64_t bits = word; bits != 0; bits &= bits - 1)
+        if (sim->expected[ssk_home(sim, 64 * number + ssk_lowest_bit(bits))] > 0)
+            kept &= ~(bits & (~bits + 1));
+    return kept;
+}
+
 /*
  * Finds the parked workers that may take from an instance: those for which it is their own, if there are any, otherwise
  * the others; both where an iteration begins. Returns their number and, in *found, the set.
@@ -102,6 +112,8 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance, co
                 word &= ~routes->heads[i];
             if (plan->step_when[step] & SSK_WHEN_INACTIVE)
                 word &= sim->inactive[i];
+            if (plan->step_when[step] & SSK_WHEN_SUPPLIED)
+                word = keep_supplied(sim, word & sim->parked[i], (int32_t)i);
             set[i] |= word;
         }
     }
@@ -170,6 +182,10 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
                        ssk_answer_t *answer)
 {
     const ssk_plan_t *plan = &sim->plan;
+    if (sim->tasks.marked != NULL && sim->tasks.marked[task] == SSK_NONE && ssk_is_expected(plan, task)) {
+        int32_t *expected = &sim->expected[plan->instance_of[task]];
+        *expected -= *expected > 0;
+    }
     if (sim->hooks.on_ready != NULL) {
         if (sim->hooks.on_ready(sim->hooks.context, task, pusher, answer) < 0)
             return ssk_fail(sim, SSK_ERR_HOOK);
@@ -388,6 +404,8 @@ static bool find_pool(ssk_sim_t *sim, int32_t worker, found_t *found, bool *has_
         if ((when & SSK_WHEN_NOT_HEAD) && ssk_set_has(sim->routes.heads, worker))
             continue;
         if ((when & SSK_WHEN_INACTIVE) && !ssk_set_has(sim->inactive, worker))
+            continue;
+        if ((when & SSK_WHEN_SUPPLIED) && sim->expected[ssk_home(sim, worker)] > 0)
             continue;
         found->step = step;
         found->group = group;

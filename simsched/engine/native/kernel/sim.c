@@ -31,11 +31,12 @@ static int alloc_workers(ssk_sim_t *sim)
     sim->inactive = ssk_new(&sim->allocator, n_words, sizeof(*sim->inactive));
     sim->candidates = ssk_new(&sim->allocator, 3 * n_words, sizeof(*sim->candidates));
     sim->marked_tasks = ssk_new(&sim->allocator, (size_t)p->n_domains, sizeof(*sim->marked_tasks));
+    sim->expected = ssk_new(&sim->allocator, (size_t)p->n_domains, sizeof(*sim->expected));
     sim->probes = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->probes));
     sim->steals = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->steals));
     sim->failed_probes = ssk_new(&sim->allocator, (size_t)p->n_distances, sizeof(*sim->failed_probes));
     if (!sim->workers || !sim->pace || !sim->parked || !sim->inactive || !sim->candidates || !sim->marked_tasks ||
-        !sim->probes || !sim->steals || !sim->failed_probes)
+        !sim->expected || !sim->probes || !sim->steals || !sim->failed_probes)
         return SSK_ERR_MEMORY;
     for (int32_t w = 0; w < p->n_workers; w++) {
         sim->workers[w].task = SSK_NONE;
@@ -161,7 +162,7 @@ void ssk_sim_free(ssk_sim_t *sim)
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
         sim->failed_probes, sim->cache_counts, sim->group_missing, sim->moved, sim->node_peak, sim->marks,
-        sim->executed_ps, sim->pace, sim->grouped, sim->node_faults,
+        sim->executed_ps, sim->pace, sim->grouped, sim->node_faults, sim->expected,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(&allocator, blocks[i]);

@@ -126,7 +126,7 @@ enum {
 };
 enum { SSK_OWN = 0, SSK_SAME_DOMAIN = 1, SSK_OTHER_DOMAINS = 2, SSK_ANYWHERE = 3 };
 enum { SSK_NEWEST = 0, SSK_OLDEST = 1, SSK_ENTRY = 2 }; /* the last one in decisions only */
-enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4 };
+enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4, SSK_WHEN_SUPPLIED = 8 };
 /* How a step chooses among its candidates; see simsched/engine/victims.py. */
 enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
 enum { SSK_FIRST = 0, SSK_ROUND_ROBIN = 1, SSK_LAST = 2 }; /* to whom tasks without a pusher go */
