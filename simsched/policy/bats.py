@@ -95,7 +95,8 @@ class Bats(Policy):
         random worker of its socket before it begins another subgraph, as many as it takes to find
         a task, or nobody as long as there is a subgraph to begin.
     two_counters : bool
-        Profile as on Knights Landing, with two hardware counters at a time.
+        Profile as on Knights Landing, with two hardware counters at a time, in an iteration more:
+        whether that took one is not stated. By default all four are seen, as the equations need.
     analysis_s_per_item : float
         Time in seconds that the policy spends on every block and task when it analyses iteration 1,
         and on every subgraph after each profiling iteration.

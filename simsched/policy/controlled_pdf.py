@@ -41,10 +41,10 @@ class ControlledPdf(PlacedPolicy):
     -----
     The tree is cut twice: into the largest subtrees whose data fit the shared cache (L2 in the
     source, the outermost cache here), and these into the largest ones that fit the cache nearest
-    the core. The supernodes of the shared cache are executed one after another, in the order of the
-    tree; the workers take the small supernodes inside in the order of their creation, and one
-    worker executes each of them alone, child first. Tasks above either cut are spawned parent
-    first.
+    the core. The supernodes of the shared cache are executed one after another, in the order in
+    which all workers together unfold the tasks above them; the workers take the small supernodes
+    inside in the order of their creation, and one worker executes each of them alone, child first.
+    Tasks above either cut are spawned parent first.
 
     What the programmer has to supply, the space that each subtree needs, is known exactly. The
     algorithm is made for one shared cache and its source says that it does not apply to several

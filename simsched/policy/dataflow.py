@@ -118,10 +118,11 @@ class Dataflow(Policy):
     not charged.
 
     *Hierarchical stealing.* Workers that share the smallest shared cache, then those of the domain,
-    until one has work. Then the run-time makes one attempt each at every hop distance, nearer ones
-    first, and one at the whole machine, and repeats such rounds until it finds something. The
-    first round is like that here; those after it are one draw, in which a victim h hops away has a
-    weight of ``1 / workers at h hops + 1 / all workers``.
+    until one has work, where the run-time draws twice among the pair and eight times among the
+    die, so that it may miss what is there. Then it makes one attempt each at every hop distance,
+    nearer ones first, and one at the whole machine, and repeats such rounds until it finds
+    something. The first round is like that here; those after it are one draw, in which a victim h
+    hops away has a weight of ``1 / workers at h hops + 1 / all workers``.
 
     *Versions of the program.* `interleaved_static` runs the version of the workload with shared
     arrays, `sequential` the one whose root creates all tasks, if the workload has them. Global

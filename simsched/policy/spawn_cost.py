@@ -20,7 +20,9 @@ def slower_spawns(view: View, spawn_s: float) -> Workload:
 
     Notes
     -----
-    The time is turned into operations at the speed of the first worker's core.
+    The time is turned into operations at the speed of the first worker's core, of which
+    hyperthreads that work at the same time have a part each: it is that of a thread which has its
+    core alone.
     """
     workload = view.workload
     if spawn_s == 0.0:
