@@ -147,8 +147,9 @@ class GpuEvr(ReorderingPolicy):
     takes_back : bool
         Whether a critical kernel begins while no multiprocessor is free, with some of those of
         batch kernels, or only when one is.
-    spare : {"batch", "critical"}
-        Which kernels first get multiprocessors that nobody needs.
+    spare : {"critical", "batch"}
+        Which kernels first get multiprocessors that nobody needs: the source redistributes what is
+        free like what is needed, by priority. With "batch" critical kernels have what they need.
 
     Notes
     -----
@@ -165,8 +166,8 @@ class GpuEvr(ReorderingPolicy):
       deadline, at most those it fills; a batch kernel needs one.
 
     The source states neither how the needed number follows from the deadline, nor when it is close,
-    nor whether a kernel begins while nothing is free, nor who gets what nobody needs, nor what a
-    reallocation costs, which is nothing here. Deadlines of batch work are no part of the workload.
+    nor whether a kernel begins while nothing is free, nor what a reallocation costs, which is
+    nothing here. Deadlines of batch work are no part of the workload.
 
     References
     ----------
@@ -181,7 +182,7 @@ class GpuEvr(ReorderingPolicy):
     batch_response_s: float = param(0.0, low=0.0, high=1e6)
     urgent_s: float = param(0.0, low=0.0, high=1e6)
     takes_back: bool = param(default=True)
-    spare: str = param("batch", choices=("batch", "critical"))
+    spare: str = param("critical", choices=("critical", "batch"))
 
     def start(self, view: View) -> EvrState:
         """Return the state of a run."""

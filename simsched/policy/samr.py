@@ -140,13 +140,13 @@ class Samr(SpeculativePolicy):
                 running += mine
                 slow += slow_tasks(np.array(rates), self.task_cap).tolist()[: len(mine)]
         remaining = [self.remaining_s(view, state, a) for a in running]
-        most = most_stragglers(len(state.attempts), self.straggler_cap)
+        most = most_stragglers(running_tasks(state), self.straggler_cap)
         return [running[i] for i in longest_first(remaining, np.array(slow, bool), most)]
 
     def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
         """Return the straggler of a kind that ends last, of the jobs for which the node is fast."""
         backups = sum(a.is_backup for a in state.attempts.values())
-        if backups >= most_stragglers(len(state.attempts), self.straggler_cap):
+        if backups >= most_stragglers(running_tasks(state), self.straggler_cap):
             return None
         if "stragglers" not in state.memo:
             state.memo["stragglers"] = self.stragglers(view, state)
@@ -180,3 +180,8 @@ class Samr(SpeculativePolicy):
                     rates[other] = sum(mine) / len(mine)
             state.memo[kind, job] = slow_nodes(rates, self.node_cap, self.slow_node_share)
         return bool(state.memo[kind, job][node])
+
+
+def running_tasks(state: Tracker) -> int:
+    """Return the number of tasks that run, those with a backup once."""
+    return len({attempt.task for attempt in state.attempts.values()})

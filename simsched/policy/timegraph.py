@@ -153,7 +153,7 @@ class TimeGraph(ReorderingPolicy):
 
     policy: str = param("prt", choices=("prt", "ht"))
     reservation: str = param("none", choices=("none", "pe", "ae"))
-    capacity_s: float = param(0.05, low=1e-9, high=1e3)
+    capacity_s: float = param(0.01, low=1e-9, high=1e3)
     period_s: float = param(0.1, low=1e-9, high=1e3)
     reserves_critical: bool = param(default=False)
     decision_s: float = param(20e-6, low=0.0, high=1.0)
@@ -241,16 +241,14 @@ class TimeGraph(ReorderingPolicy):
         return min(awake, key=rank, default=None)
 
     def _following(self, state: TimeGraphState) -> int | None:
-        """Return a kernel that may follow those on the GPU before they have ended, if any."""
-        now = state.now
-        if self.policy != "ht":
+        """Return the kernel that arrives if it may follow those on the GPU before they end."""
+        now, task = state.now, state.arrived
+        if self.policy != "ht" or task not in state.waiting:
             return None
         running = {int(now.application[task]) for task in state.issued}
         highest = any(now.is_critical[task] for task in state.waiting)
-        for task in state.waiting:
-            if {int(now.application[task])} == running and now.is_critical[task] == highest:
-                return task
-        return None
+        follows = {int(now.application[task])} == running and now.is_critical[task] == highest
+        return task if follows else None
 
     def _reserves(self, state: TimeGraphState, task: int) -> bool:
         """Return whether a task belongs to an application with a reservation."""

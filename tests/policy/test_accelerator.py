@@ -148,6 +148,19 @@ def test_high_throughput_lets_a_run_of_one_task_block_another(backend: str) -> N
     assert prt == [0, 11, 10, 21]
 
 
+def test_kernels_that_sleep_are_woken_when_the_device_is_idle(backend: str) -> None:
+    # The third kernel sleeps since 2 and may not follow the second at 10, so that the critical one
+    # comes before it.
+    tasks = [
+        {"kind": GPU, "ms": 10, "app": 1},
+        {"kind": GPU, "ms": 10, "app": 2, "at": 1},
+        {"kind": GPU, "ms": 10, "app": 2, "at": 2},
+        {"kind": GPU, "ms": 2, "app": 0, "at": 11},
+    ]
+    found = times_ms(run(backend, "timegraph_ht", programs(tasks), decision_s=0.0))
+    assert found == [0, 10, 22, 20]
+
+
 @pytest.mark.parametrize("policy", ["timegraph_prt", "timegraph_ht", "timegraph_pe"])
 def test_a_kernel_that_arrives_at_an_idle_device_needs_no_decision(
     backend: str, policy: str
@@ -477,11 +490,11 @@ def test_shares_change_when_kernels_begin_and_end(backend: str) -> None:
     ]
     first = 5 + 5 * 15 / 11
     second = first + 10 - (first - 5) * 4 / 7.5
-    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3))
+    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3), spare="batch")
     assert times_ms(result) == [0, 5]
     assert ends_ms(result) == pytest.approx([first, second])
     # What nobody needs to the critical one: 8 of 15 for 10 ms, in which the other does 10 * 7/15.
-    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3), spare="critical")
+    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3))
     assert ends_ms(result) == pytest.approx([15 + 5 - 10 * 7 / 15, 15])
     # Without taking back it begins when the other has ended.
     result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3), takes_back=False)
