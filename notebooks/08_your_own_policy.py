@@ -159,12 +159,12 @@ result
 mean = result.runs.groupby("policy")[columns].mean()
 assert mean.remote_percent["Homing"] < 10
 assert mean.makespan_s["Homing"] < 0.55 * mean.makespan_s["cilk_a"]
-assert mean.makespan_s["Homing"] < 1.05 * mean.makespan_s["laws"]
+assert mean.makespan_s["laws"] < mean.makespan_s["Homing"] < 1.2 * mean.makespan_s["laws"]
 axes = result.plot.waterfall("Homing")
 # %% [markdown]
-# Four percent of the bytes are remote instead of seventy, and runs are half as long, as with
-# `laws`, which does this with more care. What shrank is the time in which accesses wait because
-# others use the same memory node, or the same link on the way to it.
+# Four percent of the bytes are remote instead of seventy, and runs are half as long. `laws`, which
+# does this with more care, is a tenth faster still. What shrank is the time in which accesses wait
+# because others use the same memory node, or the same link on the way to it.
 #
 # ## How patient?
 #
