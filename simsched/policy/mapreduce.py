@@ -449,7 +449,8 @@ class MapReducePolicy(Policy):
         """Yield what the free slots of a node get, those for map tasks first.
 
         A node asks once, whatever number of slots it has: what the first one is refused, the next
-        one does not ask for again. Backups are for nodes that find nothing waiting at all.
+        one does not ask for again. Backups are for slots for whose kind nothing waits: as in
+        Hadoop, a backup of a map task comes before a reduce task.
         """
         live = _live(view)
         for kind in (MAP, REDUCE):

@@ -95,9 +95,24 @@ class SpeculativePolicy(MapReducePolicy):
         """Return the estimated remaining time in seconds."""
         return time_to_end(self.score(state, attempt), running_s(view, attempt))
 
-    def judged(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
-        """Return the reported attempts at tasks of a kind, by worker."""
+    def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+        """Return the attempts at tasks of a kind of which anything is known, by worker."""
         return [a for a in state.running(kind) if a.entered_ps]
+
+    def judged(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+        """Return the attempts that stand for the running tasks of a kind, one each, by worker.
+
+        Notes
+        -----
+        A task is as far as the most advanced attempt at it, as in Hadoop
+        (``TaskInProgress.recomputeProgress``); of equal ones, the one at the first worker counts.
+        """
+        first: dict[int, Attempt] = {}
+        for attempt in self.reported(view, state, kind):
+            other = first.setdefault(attempt.task, attempt)
+            if self.score(state, attempt) > self.score(state, other):
+                first[attempt.task] = attempt
+        return sorted(first.values(), key=lambda a: a.worker)
 
     def rates_ended(self, state: Tracker, kind: int, job: int | None = None) -> list[float]:
         """Return the rates per second of the ended tasks of a kind, or of a job, that count."""

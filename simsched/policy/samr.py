@@ -121,9 +121,9 @@ class Samr(SpeculativePolicy):
             state.weights.update(self.recorded.weights(known, state.n_nodes))
         return state
 
-    def judged(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+    def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind that have run for long enough, by worker."""
-        running = super().judged(view, state, kind)
+        running = super().reported(view, state, kind)
         return [a for a in running if running_s(view, a) >= self.least_running_s]
 
     def stragglers(self, view: View, state: Tracker) -> list[Attempt]:
@@ -172,7 +172,7 @@ class Samr(SpeculativePolicy):
         """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""
         if (kind, job) not in state.memo:
             rates = np.full(state.n_nodes, np.nan)
-            of_kind = self.judged(view, state, kind)
+            of_kind = self.reported(view, state, kind)
             running = [a for a in of_kind if state.tasks.job[a.task] == job]
             for other in range(state.n_nodes):
                 mine = [self.rate(view, state, a) for a in running if a.node == other]

@@ -368,6 +368,30 @@ def test_samr_compares_tasks_with_those_of_their_job() -> None:
     assert judged == ([7], [False, False, False, True])
 
 
+def test_a_task_with_a_backup_counts_once() -> None:
+    """Averages and ranks are those of tasks; a backup that has just begun pulled averages down."""
+    clock = SimpleNamespace(now_ps=lambda: 100 * 10**12)
+    view = replace(_view_of(sort()), state=clock)
+
+    def begun(state: Tracker, *attempts: tuple[int, int, float]) -> list[Attempt]:
+        for worker, (task, began_s, fraction) in enumerate(attempts):
+            ps = began_s * 10**12
+            state.attempts[worker] = Attempt(task, worker, 0, ps, False, 0, fraction, [ps])
+        return list(state.attempts.values())
+
+    hadoop: Any = make_policy("hadoop_default")
+    state = hadoop.start(view)
+    # The mean of three tasks is 0.57, of which 0.3 is more than 0.2 short; of four attempts, 0.43.
+    _, _, _, last = begun(state, (0, 0, 0.7), (1, 0, 0.7), (1, 99, 0.0), (2, 0, 0.3))
+    assert hadoop.stragglers(view, state, MAP) == [last]
+
+    samr: Any = make_policy("samr", {"straggler_cap": 0.5})
+    state = samr.start(view)
+    # Two of four tasks may be stragglers. Task 2 ends in 900 s, its backup in 950 s, task 3 in 567 s.
+    found = begun(state, (0, 0, 0.5), (1, 0, 0.5), (2, 0, 0.1), (2, 50, 0.05), (3, 0, 0.15))
+    assert samr.stragglers(view, state) == [found[2], found[4]]
+
+
 def test_nodes_of_the_shipped_clusters() -> None:
     for name, nodes, disks in (("samr_cluster_slow", 8, 5), ("samr_cluster_fast", 9, 6)):
         machine = load_machine(name)
