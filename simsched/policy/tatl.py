@@ -13,7 +13,6 @@ from simsched.policy.base import (
     EngineState,
     Plan,
     Pool,
-    Preempt,
     Transfer,
     View,
     param,
@@ -52,8 +51,6 @@ class Tatl(PlacedPolicy):
     ----------
     capacity : int
         Capacity C of a queue in tasks.
-    period_s : float
-        Time in seconds after which a waiting thief looks for victims again.
 
     Notes
     -----
@@ -62,6 +59,8 @@ class Tatl(PlacedPolicy):
     counted since the start, T_push and T_pop the costs of the machine. Both are rounded up, with
     ``1 <= s < S <= C``. A worker takes the oldest of its own tasks (front); when it has none it
     takes the newest one (rear) of a random victim queue of its domain, else of another domain.
+    A thief goes on looking until there is one: when a queue becomes a victim, those that wait steal
+    in random order for as long as it is one. Looking costs nothing.
     Nothing is tried that is not a victim, so no probe fails; a queue that never reaches S is
     invisible to thieves, however much others wait. The capacity is not published; trees that are
     spawned parent first keep short queues and need a small one.
@@ -80,12 +79,6 @@ class Tatl(PlacedPolicy):
     """
 
     capacity: int = param(64, low=2)
-    period_s: float = param(1e-4, low=1e-6, high=1e6)
-
-    @property
-    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks for victims in seconds."""
-        return self.period_s
 
     def start(self, view: View) -> TatlState:
         """Return queues that are thieves."""
@@ -100,14 +93,18 @@ class Tatl(PlacedPolicy):
             roots="first",
         )
 
-    def on_ready(self, view: View, state: TatlState, task: int, worker: int) -> Pool | None:
-        """Note an entry that a worker queues; its queue may become a victim."""
+    def on_ready(
+        self, view: View, state: TatlState, task: int, worker: int
+    ) -> tuple[Pool | Transfer, ...]:
+        """Note an entry that a worker queues, and return the steals if that makes a victim."""
         owner = max(worker, 0)  # tasks without a pusher enter the first worker's queue
         state.pushed[owner] += 1
         size = _live(view).queue_length(0, owner) + 1
-        if size >= self.thresholds(view, state, owner)[1]:
-            state.is_victim[owner] = True
-        return Pool(0, owner)
+        pool = Pool(0, owner)
+        if state.is_victim[owner] or size < self.thresholds(view, state, owner)[1]:
+            return (pool,)
+        state.is_victim[owner] = True
+        return (pool, *self._noticed(view, state, owner))
 
     def on_acquire(
         self, view: View, state: TatlState, task: int, worker: int, group: int, instance: int
@@ -119,16 +116,19 @@ class Tatl(PlacedPolicy):
         """Return the steal of a worker that has nothing, if there is a victim."""
         return self._find(view, state, worker, [0] * view.n_workers)
 
-    def on_timer(self, view: View, state: TatlState) -> tuple[Preempt | Transfer, ...]:
-        """Return the steals of waiting workers, each as if those before it had been carried out."""
+    def _noticed(self, view: View, state: TatlState, victim: int) -> list[Transfer]:
+        """Return the steals of those who wait, when a queue takes in what makes it a victim."""
         live = _live(view)
         taken = [0] * view.n_workers
-        found = [
-            self._find(view, state, worker, taken)
+        taken[victim] = -1  # the entry is not there yet
+        waiting = [
+            worker
             for worker in range(view.n_workers)
-            if live.is_waiting(worker) and live.queue_length(0, worker) == 0
+            if worker != victim and live.is_waiting(worker) and live.queue_length(0, worker) == 0
         ]
-        return tuple(steal for steal in found if steal is not None)
+        order = view.rng.permutation(len(waiting)).tolist()
+        found = (self._find(view, state, waiting[place], taken) for place in order)
+        return [steal for steal in found if steal is not None]
 
     def _find(self, view: View, state: TatlState, worker: int, taken: list[int]) -> Transfer | None:
         """Return the steal of a worker that has nothing, if there is a victim.

@@ -387,7 +387,7 @@ def test_a_task_with_a_backup_counts_once() -> None:
 
     samr: Any = make_policy("samr", {"straggler_cap": 0.5})
     state = samr.start(view)
-    # Two of four tasks may be stragglers. Task 2 ends in 900 s, its backup in 950 s, task 3 in 567 s.
+    # Two of four tasks may be stragglers. Task 2 ends in 900 s, its backup in 950, task 3 in 567 s.
     found = begun(state, (0, 0, 0.5), (1, 0, 0.5), (2, 0, 0.1), (2, 50, 0.05), (3, 0, 0.15))
     assert samr.stragglers(view, state) == [found[2], found[4]]
 

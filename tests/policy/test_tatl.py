@@ -80,16 +80,20 @@ def test_no_probe_fails() -> None:
     assert int(run(64, capacity=8).summary.failed_probes.sum()) == 0
 
 
-def test_thieves_of_one_look_know_what_the_others_take() -> None:
-    # They went by the length from before all of them: fifteen steals, four of nothing. The first
-    # worker executes one of twelve tasks; the first look finds eleven, and one, s, stays.
+def test_waiting_thieves_steal_when_a_queue_becomes_a_victim() -> None:
+    # Each knows what the others of the same moment take: of the four entries that make a victim
+    # three are stolen at once and s = 1 stays, so pushes 4, 7 and 10 of twelve make one. A push
+    # takes 150 ns, the root has computed for 1 us before the first one. The last two do not.
     policy = make_policy("tatl", {"capacity": 4})
     machine = make_machine(domains=4, cores_per_domain=4, costs=COSTS)
     found = simulate(machine, flat(12), policy, events=True, backend="simpy")
     assert found.trace is not None
     events = found.trace.events
-    stolen = events["arg1"][events["kind"] == EventKind.TRANSFER]
-    assert stolen.tolist() == [1] * 10
-    # The root and its children, of which the first worker executes all that nobody steals.
+    is_steal = events["kind"] == EventKind.TRANSFER
+    assert events["arg1"][is_steal].tolist() == [1] * 9
+    acquired_ps = 20_000
+    pushes = [acquired_ps + 1_000_000 + 150_000 * push for push in (4, 7, 10) for _ in range(3)]
+    assert events["time_ps"][is_steal].tolist() == pushes
+    # The root and its children, of which the first worker executes the three that nobody steals.
     assert found.state.pushed[0] == 1 + 12
-    assert found.state.popped[0] == 1 + 2 + 10
+    assert found.state.popped[0] == 1 + 3 + 9
