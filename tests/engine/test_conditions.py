@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from simsched.errors import ConfigurationError, PolicyError, SimschedError, Stal
 from simsched.machine import load_machine
 from simsched.machine.model import Change, Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan, Pool, Preempt, View
+from simsched.policy.base import AcquireStep, Plan, Pool, Preempt, Transfer, View
 from simsched.policy.executions import Duplicate
 from simsched.trace.schema import EventKind, Loss
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -282,3 +282,23 @@ def test_an_idle_worker_fails_quietly(backend: str) -> None:
     result = run(backend, machine, graph, Stealing(owner=(0, 0, 0)))
     assert rows(result, EventKind.TASK_END, "worker") == [(0,)] * 3
     assert rows(result, EventKind.KILL, "task") == []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moving(Deciding):
+    """Sends all that the first worker has to the second one when task 2 comes back."""
+
+    def on_ready(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Pool | Transfer, ...] | None:
+        assert view.state is not None
+        if task != 2 or view.state.now_ps() == 0:
+            return None
+        return (Transfer(0, 0, 0, 1, 100, 0.0),)
+
+
+def test_what_a_failed_worker_had_may_go_elsewhere_while_it_is_pushed(backend: str) -> None:
+    # The pool that was being emptied was taken from beyond its end.
+    machine = changing(uneven(1.0, 1.0), (1, (0,), 0.0))
+    result = run(backend, machine, build_graph(np.full(6, 10_000.0)), Moving(owner=(0,) * 6))
+    assert sorted(row[0] for row in rows(result, EventKind.TASK_END, "task")) == list(range(6))

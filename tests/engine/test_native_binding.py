@@ -140,6 +140,18 @@ def test_values_of_problems_are_checked(name: str, bad: float) -> None:
         NativeBackend(replace(problem, **{name: array}), Hooks(), events=False)
 
 
+def test_blocks_without_bytes_have_no_granules() -> None:
+    """The kernel divides the bytes of a block among its granules."""
+    problem, _ = prepare(small_graph())
+    sizes = problem.block_bytes.copy()
+    sizes[0] = 0
+    granules = np.arange(len(sizes) + 1, dtype=np.int64)
+    frames = np.zeros(len(sizes), np.int64)
+    broken = replace(problem, block_bytes=sizes, granule_ptr=granules, granule_frame=frames)
+    with pytest.raises(ValueError, match="granule_ptr is malformed at entry 0"):
+        NativeBackend(broken, Hooks(), events=False)
+
+
 @pytest.mark.parametrize(
     ("name", "bad"),
     [

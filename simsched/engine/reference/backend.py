@@ -281,6 +281,7 @@ class SimpyBackend:
     def push(self, task: int, worker: Worker | None, *, at: int, continuation: bool = False) -> int:
         """Put a task into its pool, wake a worker; return the pusher's clock, `at` before."""
         pusher = NOBODY if worker is None else worker.index
+        supplied = None if continuation else self.pools.note_ready(task)
         group, instance, decisions = (
             (0, pusher, []) if continuation else self._pool_of(task, pusher)
         )
@@ -288,7 +289,15 @@ class SimpyBackend:
             at = self.pools.lock(group, instance, at)
         self.enter(task, group, instance, worker)
         self.decisions.carry_out(decisions, "on_ready")
+        self.wake_supplied(supplied)
         return at
+
+    def wake_supplied(self, domain: int | None) -> None:
+        """Wake who may use a step, now that nothing is expected in a domain, if there is one."""
+        able = [w for w in self.workers if w.home == domain and self.can_wake(w)]
+        for worker in able:
+            if self.pools.uses_supply(worker.index):
+                self.wake(worker, 1)
 
     def enter(self, task: int, group: int, instance: int, worker: Worker | None) -> None:
         """Put a task into a pool and wake a worker."""
@@ -316,8 +325,6 @@ class SimpyBackend:
 
     def _pool_of(self, task: int, pusher: int) -> ReadyAnswer:
         """Return the pool that a ready task enters, and the transfers that follow."""
-        if task not in self.tasks.marked_domain:
-            self.pools.note_ready(task)
         answer = self._hooks.on_ready(task, pusher) if self._hooks.wants_on_ready else None
         group, instance, decisions = answer or (NOBODY, 0, [])
         if group == NOBODY:

@@ -61,5 +61,6 @@ class Conditions:
             sim.push_back(task, None)
         for worker in workers:
             for pool in sim.pools.own_pools(worker.index):
-                for _ in range(len(pool)):
-                    sim.push_back(pool.popleft(), None)
+                for _ in range(len(pool)):  # without an active worker they come back
+                    if pool:  # on_ready may have sent others of them elsewhere
+                        sim.push_back(pool.popleft(), None)

@@ -70,14 +70,15 @@ class Pools:
         self._domain_of = [self._instance_domains(s) for s in scopes]
         self._scopes = scopes
         self.active_tasks = [0] * problem.n_domains  # unfinished marked tasks per domain
-        self._supplies = [
+        supplies = [
             scope == "domain" and bool(marks)
             for scope, marks in zip(scopes, plan.group_marks_active, strict=True)
         ]
-        self._expected = [0] * problem.n_domains  # tasks that are still to come
-        for group, instance in zip(plan.group_of.tolist(), plan.instance_of.tolist(), strict=True):
-            if self._supplies[group] and instance >= 0:
-                self._expected[instance] += 1
+        self._expected: list[set[int]] = [set() for _ in range(problem.n_domains)]  # not ready yet
+        sent = zip(plan.group_of.tolist(), plan.instance_of.tolist(), strict=True)
+        for task, (group, instance) in enumerate(sent):
+            if supplies[group] and instance >= 0:
+                self._expected[instance].add(task)
         active = plan.active.tolist()
         self.active_workers = [w for w in range(problem.n_workers) if active[w]]
         self._heads = {home[w]: w for w in reversed(self.active_workers)}
@@ -93,11 +94,14 @@ class Pools:
         goes_on = self._plan.roots == LAST and self._last_worker in self.active_workers
         return self._last_worker if goes_on else self.active_workers[0]
 
-    def note_ready(self, task: int) -> None:
-        """Note that a task has become ready that may have been expected."""
-        group, instance = int(self._plan.group_of[task]), int(self._plan.instance_of[task])
-        if self._supplies[group] and instance >= 0 and self._expected[instance] > 0:
-            self._expected[instance] -= 1
+    def note_ready(self, task: int) -> int | None:
+        """Note that a task is ready; return its domain if that has expected no other one."""
+        domain = int(self._plan.instance_of[task])
+        expected = self._expected[domain] if 0 <= domain < len(self._expected) else set()
+        if task not in expected:
+            return None
+        expected.remove(task)
+        return None if expected else domain
 
     def deactivate(self, worker: int) -> None:
         """Let a worker take no part any more; its instances stay, and stay empty."""
@@ -195,9 +199,14 @@ class Pools:
         is_head = self._heads.get(domain) == worker
         if (when & HEAD_WORKER and not is_head) or (when & NOT_HEAD_WORKER and is_head):
             return False
-        if when & DOMAIN_SUPPLIED and self._expected[domain] > 0:
+        if when & DOMAIN_SUPPLIED and self._expected[domain]:
             return False
         return not (when & DOMAIN_INACTIVE and self.active_tasks[domain] > 0)
+
+    def uses_supply(self, worker: int) -> bool:
+        """Return whether a worker may use a step now that asks for a supplied domain."""
+        asking = np.flatnonzero(self._plan.step_when & DOMAIN_SUPPLIED).tolist()
+        return any(self.conditions_hold(step, worker) for step in asking)
 
     def candidates(self, step: int, worker: int) -> list[int]:
         """Return the instances a step that is not `own` may draw from, by (domain, instance)."""

@@ -303,6 +303,7 @@ class Worker:
                     self._suspend(task)
                 sim.memory.homes.allocate_for(child, self.index, sim.now)
                 tasks.pending[child] = 0
+                sim.wake_supplied(sim.pools.note_ready(child))
                 cost += costs.spawn_child_first_ps
             else:
                 cost += costs.spawn_parent_first_ps

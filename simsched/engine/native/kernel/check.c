@@ -177,6 +177,8 @@ static int check_memory(const ssk_problem_t *p, ssk_flaw_t *flaw)
         if (p->block_bytes[block] > free_bytes)
             return flawed(flaw, "block_bytes", block);
         free_bytes -= p->block_bytes[block];
+        if (p->block_bytes[block] == 0 && p->granule_ptr[block] < p->granule_ptr[block + 1])
+            return flawed(flaw, "granule_ptr", block);
     }
     return SSK_OK;
 }
@@ -366,7 +368,8 @@ int ssk_order_check(const ssk_plan_t *order, const ssk_plan_t *plan, const ssk_p
     CHECK_RANGE(order->step_group, order->n_steps, 0, plan->n_groups - 1);
     CHECK_RANGE(order->step_where, order->n_steps, SSK_OWN, SSK_ANYWHERE);
     CHECK_RANGE(order->step_take, order->n_steps, SSK_NEWEST, SSK_OLDEST);
-    CHECK_RANGE(order->step_when, order->n_steps, 0, 2 * SSK_WHEN_SUPPLIED - 1);
+    CHECK_RANGE(order->step_when, order->n_steps, 0,
+                SSK_WHEN_HEAD | SSK_WHEN_INACTIVE | SSK_WHEN_NOT_HEAD | SSK_WHEN_SUPPLIED);
     for (int32_t step = 0; plan->n_devices > 0 && step < order->n_steps; step++)
         if (plan->group_device[order->step_group[step]] != SSK_NONE &&
             (order->step_where[step] != SSK_OWN || order->step_when[step] != 0))

@@ -99,7 +99,8 @@ SSK_COLD static int empty_own_pools(ssk_sim_t *sim, int32_t worker)
         if (sim->plan.group_scope[group] != SSK_SCOPE_WORKER)
             continue;
         ssk_pool_t *pool = ssk_pools_at(&sim->pools, group, worker);
-        for (uint32_t n = pool->count; n > 0; n--) {
+        /* on_ready may send others of them elsewhere meanwhile; without an active worker they come back. */
+        for (uint32_t n = pool->count; n > 0 && pool->count > 0; n--) {
             int32_t task = ssk_pools_take(&sim->pools, group, pool, false);
             int status = ssk_push_back(sim, task, SSK_NONE);
             if (status != SSK_OK)

@@ -47,9 +47,13 @@ static void count_expected(ssk_sim_t *sim, bool with_marks)
 {
     const ssk_plan_t *plan = &sim->plan;
     memset(sim->expected, 0, (size_t)sim->problem.n_domains * sizeof(*sim->expected));
-    for (int32_t task = 0; with_marks && task < sim->graph.n_tasks; task++)
-        if (ssk_is_expected(plan, task))
-            sim->expected[plan->instance_of[task]]++;
+    for (int32_t task = 0; with_marks && task < sim->graph.n_tasks; task++) {
+        int32_t group = plan->group_of[task], instance = plan->instance_of[task];
+        if (!plan->group_marks_active[group] || plan->group_scope[group] != SSK_SCOPE_DOMAIN || instance < 0)
+            continue;
+        sim->tasks.marked[task] = SSK_EXPECTED;
+        sim->expected[instance]++;
+    }
 }
 
 /* Makes an array of counters hold n zeros. */
@@ -236,7 +240,6 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     for (int32_t group = 0; group < plan->n_groups; group++)
         with_marks = with_marks || plan->group_marks_active[group];
     set_active(sim);
-    count_expected(sim, with_marks);
     for (int32_t w = 0; sim->conditions.n_failed > 0 && w < sim->problem.n_workers; w++)
         if (sim->conditions.failed[w])
             ssk_deactivate(sim, w);
@@ -253,6 +256,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
         status = ssk_balance_begin(sim);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
+    count_expected(sim, with_marks);
     sim->iteration = number;
     sim->lag = 0.0;
     sim->phase = SSK_PHASE_TASKS;

@@ -86,6 +86,9 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
     if (sim->is_pooling)
         ssk_allocate_for(sim, child, worker);
     tasks->pending[child] = 0;
+    int32_t supplied = ssk_note_ready(sim, child);
+    if (supplied != SSK_NONE)
+        ssk_wake_supplied(sim, supplied);
     w->task = child;
     w->counters.spawn_ps += cost;
     return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);

@@ -182,10 +182,6 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
                        ssk_answer_t *answer)
 {
     const ssk_plan_t *plan = &sim->plan;
-    if (sim->tasks.marked != NULL && sim->tasks.marked[task] == SSK_NONE && ssk_is_expected(plan, task)) {
-        int32_t *expected = &sim->expected[plan->instance_of[task]];
-        *expected -= *expected > 0;
-    }
     if (sim->hooks.on_ready != NULL) {
         if (sim->hooks.on_ready(sim->hooks.context, task, pusher, answer) < 0)
             return ssk_fail(sim, SSK_ERR_HOOK);
@@ -229,8 +225,10 @@ int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int
 int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, int64_t *clock)
 {
     int32_t group = 0, instance = pusher;
+    int32_t supplied = SSK_NONE;
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (!continuation) {
+        supplied = ssk_note_ready(sim, task);
         int status = choose_pool(sim, task, pusher, &group, &instance, &answer);
         if (status != SSK_OK)
             return status;
@@ -240,7 +238,46 @@ int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, in
     int status = ssk_enter(sim, task, group, instance, pusher);
     if (status == SSK_OK && answer.n_decisions > 0)
         status = ssk_answer(sim, &answer, SSK_REASON_READY_POOL);
+    if (status == SSK_OK && supplied != SSK_NONE)
+        ssk_wake_supplied(sim, supplied);
     return status;
+}
+
+int32_t ssk_note_ready(ssk_sim_t *sim, int32_t task)
+{
+    if (sim->tasks.marked == NULL || sim->tasks.marked[task] != SSK_EXPECTED)
+        return SSK_NONE;
+    int32_t domain = sim->plan.instance_of[task];
+    sim->tasks.marked[task] = SSK_NONE;
+    return --sim->expected[domain] == 0 ? domain : SSK_NONE;
+}
+
+/* Tells whether the conditions of a step hold for a worker. */
+static inline bool may_use(const ssk_sim_t *sim, int32_t when, int32_t worker)
+{
+    if ((when & SSK_WHEN_HEAD) && !ssk_set_has(sim->routes.heads, worker))
+        return false;
+    if ((when & SSK_WHEN_NOT_HEAD) && ssk_set_has(sim->routes.heads, worker))
+        return false;
+    if ((when & SSK_WHEN_INACTIVE) && !ssk_set_has(sim->inactive, worker))
+        return false;
+    return !((when & SSK_WHEN_SUPPLIED) && sim->expected[ssk_home(sim, worker)] > 0);
+}
+
+void ssk_wake_supplied(ssk_sim_t *sim, int32_t domain)
+{
+    for (int32_t i = 0; sim->n_parked > 0 && i < sim->routes.n_active; i++) {
+        int32_t worker = sim->routes.active_workers[i];
+        if (ssk_home(sim, worker) != domain || sim->workers[worker].state != SSK_PARKED)
+            continue;
+        for (int32_t step = 0; step < sim->plan.n_steps; step++) {
+            int32_t when = sim->plan.step_when[step];
+            if ((when & SSK_WHEN_SUPPLIED) && may_use(sim, when, worker)) {
+                ssk_wake(sim, worker, 1);
+                break;
+            }
+        }
+    }
 }
 
 /* Sets whether the workers of a domain may use steps that ask for an inactive domain. */
@@ -259,7 +296,7 @@ static void set_inactive(ssk_sim_t *sim, int32_t domain, bool inactive)
 /* Keeps the taker's domain active if the task comes from a group that marks. */
 static void mark_domain(ssk_sim_t *sim, int32_t task, int32_t group, int32_t worker)
 {
-    if (!sim->plan.group_marks_active[group] || sim->tasks.marked[task] != SSK_NONE)
+    if (!sim->plan.group_marks_active[group] || sim->tasks.marked[task] >= 0)
         return;
     int32_t domain = ssk_home(sim, worker);
     sim->tasks.marked[task] = domain;
@@ -269,7 +306,7 @@ static void mark_domain(ssk_sim_t *sim, int32_t task, int32_t group, int32_t wor
 
 void ssk_release_domain(ssk_sim_t *sim, int32_t task)
 {
-    if (sim->tasks.marked == NULL || sim->tasks.marked[task] == SSK_NONE)
+    if (sim->tasks.marked == NULL || sim->tasks.marked[task] < 0)
         return;
     int32_t domain = sim->tasks.marked[task];
     sim->tasks.marked[task] = SSK_NONE;
@@ -399,13 +436,7 @@ static bool find_pool(ssk_sim_t *sim, int32_t worker, found_t *found, bool *has_
     const ssk_plan_t *plan = &sim->plan;
     for (int32_t step = 0; step < plan->n_steps; step++) {
         int32_t when = plan->step_when[step], group = plan->step_group[step];
-        if ((when & SSK_WHEN_HEAD) && !ssk_set_has(sim->routes.heads, worker))
-            continue;
-        if ((when & SSK_WHEN_NOT_HEAD) && ssk_set_has(sim->routes.heads, worker))
-            continue;
-        if ((when & SSK_WHEN_INACTIVE) && !ssk_set_has(sim->inactive, worker))
-            continue;
-        if ((when & SSK_WHEN_SUPPLIED) && sim->expected[ssk_home(sim, worker)] > 0)
+        if (!may_use(sim, when, worker))
             continue;
         found->step = step;
         found->group = group;

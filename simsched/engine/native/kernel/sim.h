@@ -154,7 +154,7 @@ struct ssk_sim {
     uint64_t *candidates;        /* working space of a push */
     int32_t n_parked;            /* parked and active workers */
     int32_t *marked_tasks;       /* per domain: unfinished tasks that mark it active */
-    int32_t *expected;           /* per domain: tasks of such groups that its pools are still to get */
+    int32_t *expected;           /* per domain: tasks for pools of such groups that have not been ready yet */
     int32_t roots_placed, last_worker; /* the one that ended the last task of the iteration before, or SSK_NONE */
     int64_t *probes; /* working space of a search: failed probes per distance class */
     /* iteration */
@@ -254,13 +254,10 @@ int ssk_search(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
  * time at which it goes on; pushes without pusher (SSK_NONE) do not wait for locks.
  */
 int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, int64_t *clock) SSK_CHECK_RESULT;
-/* Tells whether the plan sends a task to a domain that it keeps active. */
-static inline bool ssk_is_expected(const ssk_plan_t *plan, int32_t task)
-{
-    int32_t group = plan->group_of[task];
-    return plan->group_marks_active[group] && plan->group_scope[group] == SSK_SCOPE_DOMAIN &&
-           plan->instance_of[task] >= 0;
-}
+/* Notes that a task is ready; returns its domain if that has expected no other one, SSK_NONE otherwise. */
+int32_t ssk_note_ready(ssk_sim_t *sim, int32_t task);
+/* Wakes the parked workers of a domain that may use a step now which asks for a supplied domain. */
+void ssk_wake_supplied(ssk_sim_t *sim, int32_t domain);
 /* Puts a task into a pool and wakes a worker. */
 int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher) SSK_CHECK_RESULT;
 void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party);

@@ -287,7 +287,7 @@ typedef struct {
     double transfer_rate;
     double displacement_rate; /* of what is passed on and displaces something, in addition; 0: at once */
     double upgrade_rate;      /* of what others give up to be written; 0: at once */
-    const int64_t *granule_ptr, *granule_frame, *node_slots;
+    const int64_t *granule_ptr, *granule_frame, *node_slots; /* blocks without bytes have no granules */
     const int64_t *block_bytes;
     const int64_t *taken_bytes; /* NULL: block_bytes */
     ssk_pooling_t pooling;

@@ -21,6 +21,8 @@ enum {
 
 /* Parent of a task that its creator does not wait for. */
 #define SSK_DETACHED (-2)
+/* What `marked` says of a task that a domain expects: it has not been ready yet. */
+#define SSK_EXPECTED (-2)
 
 /* Ways of a flow: bytes read (and written, where these have no path of their own), memory-side hits, bytes written. */
 enum { SSK_WAY_READ = 0, SSK_WAY_HIT = 1, SSK_WAY_WRITE = 2, SSK_N_WAYS = 3 };
@@ -48,7 +50,7 @@ typedef struct {
     int32_t *parent;       /* who waits for the task, or SSK_DETACHED; NULL when no task has a parent */
     int32_t *executed_by;
     uint8_t *phase;
-    int32_t *marked;       /* domain that the task keeps active, -1; NULL when no pool group marks */
+    int32_t *marked;       /* domain that the task keeps active, -1 or SSK_EXPECTED; NULL when no pool group marks */
     int32_t *end_number;   /* place in the order of the ends, -1; NULL unless accesses wait for tasks */
     int32_t *saved_of;     /* entry in saved, -1; NULL until a task is preempted */
     ssk_saved_t *saved;
