@@ -467,6 +467,14 @@ preset(
     profile_s=2e-7,
 )
 preset(
+    "cats",
+    Cab,
+    "CAB for any tree of an iterative program under its earlier name.",
+    boundary="profile",
+    spawn_s=1e-7,
+    profile_s=2e-7,
+)
+preset(
     "cab_gto_compile",
     Cab,
     "CAB for any tree of a program that runs once: footprints follow from the size of the input.",

@@ -96,6 +96,7 @@ def speculation_order(is_local: bool, score: float, index: int) -> tuple[bool, f
     return not is_local, score, index
 
 
+preset("least_progress", HadoopDefault, "Hadoop with least progress, by what it does.")
 preset("hadoop_ns", HadoopDefault, "Hadoop without backup tasks.", speculative=False)
 preset(
     "hadoop_wt",

@@ -228,3 +228,9 @@ preset("mts_random", Mts, "MTS that steals from sockets in random order.")
 preset(
     "mts_nearest", Mts, "MTS that steals from the nearest socket that has work.", victim="nearest"
 )
+preset(
+    "chip_representative_steal",
+    Mts,
+    "MTS in which one worker of a socket steals for all of them.",
+    thief="head_worker",
+)
