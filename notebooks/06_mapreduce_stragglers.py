@@ -118,14 +118,15 @@ late.round(0)
 won, lost = late[late.backup_won], late[~late.backup_won]
 assert set(won.domain) <= {5, 6}
 assert (won.end_without_s - won.end_s)[won.kind == "map"].min() > 120
-assert set(lost.kind) == {"reduce"}
+assert (lost.kind == "reduce").mean() > 0.5
 assert set(samr.kind) == {"map"}
 assert samr.backup_won.mean() > late.backup_won.mean()
 samr.round(0)
 
 # %% [markdown]
 # Backups of map tasks of the two slow nodes won, and by minutes. Most backups of reduce tasks lost:
-# they began when the others had nearly finished. `late` starts both, `samr` map tasks only.
+# they began when the others had nearly finished; so did that of a map task on a fast node. `late`
+# starts both, `samr` map tasks only.
 #
 # The same job without backups and under `samr`:
 
