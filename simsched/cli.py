@@ -112,14 +112,16 @@ def main(arguments: list[str] | None = None) -> int:
     except SimschedError as error:
         return _complain(str(error))
     except (_OutputClosed, BrokenPipeError):
-        # Python writes what is left when it ends, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _discard_output()
         return 0
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except MemoryError:
         return _complain("found more than the memory of this computer (or its limit) allows")
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _discard_output()
+            return _complain(f"{error.filename or 'standard output'}: found no space left to write")
         if error.errno != errno.ENAMETOOLONG:
             raise
         return _complain(f"{str(error.filename)[:57]}...: the name is too long for a file")
@@ -129,6 +131,11 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         return _explain_usage(error)
     return code if isinstance(code, int) else 0
+
+
+def _discard_output() -> None:
+    """Send what Python writes when it ends nowhere; it would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _complain(message: str) -> int:

@@ -59,8 +59,16 @@ def _positive(value: int) -> int:
     return value
 
 
+def parse_clock(text: object) -> float:
+    """Return a frequency in hertz at which simulated times stay within what engines can count."""
+    value = parse_frequency(text)
+    if not 1.0 <= value <= 1e15:
+        raise ValueError(f"found {text!r}, accepted: 1 Hz to 1000 THz")
+    return value
+
+
 Bandwidth = Annotated[float, BeforeValidator(parse_bandwidth)]
-Frequency = Annotated[float, BeforeValidator(parse_frequency)]
+Frequency = Annotated[float, BeforeValidator(parse_clock)]
 Time = Annotated[int, BeforeValidator(parse_time)]
 OperationTime = Annotated[float, BeforeValidator(parse_seconds)]
 

@@ -213,6 +213,17 @@ def test_module_runs_and_a_closed_pipe_is_no_error() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("words", ["--version", "list policies", "schema experiment"])
+def test_a_full_disk_is_one_message(words: str) -> None:
+    """It was a traceback."""
+    command = [sys.executable, "-m", "simsched", *words.split()]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "simsched: error: standard output: found no space left to write\n"
+
+
 def test_files_and_pipes_have_no_control_codes(simsched: Command, experiment: Path) -> None:
     code, output, messages = simsched("run", experiment, "-j", 1)
     assert code == 0

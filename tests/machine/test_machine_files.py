@@ -159,6 +159,11 @@ EDITS = [
         "cores.x1.clok: unknown key 'clok'; did you mean 'clock'?",
     ),
     (
+        "clock: [2.5 GHz, vendor]",
+        "clock: [1e30 GHz, vendor]",
+        "cores.x1.clock[0]: found '1e30 GHz', accepted: 1 Hz to 1000 THz",
+    ),
+    (
         "  - count: [2, vendor]",
         "  - count: [0, vendor]",
         "sockets[0].count[0]: found 0, accepted: greater than or equal to 1",
