@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Generic, TypeVar, get_args
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from simsched.units import (
@@ -59,16 +59,15 @@ def _positive(value: int) -> int:
     return value
 
 
-def parse_clock(text: object) -> float:
-    """Return a frequency in hertz at which simulated times stay within what engines can count."""
-    value = parse_frequency(text)
-    if not 1.0 <= value <= 1e15:
-        raise ValueError(f"found {text!r}, accepted: 1 Hz to 1000 THz")
-    return value
+def _within_limits(hertz: float) -> float:
+    """Check a clock: simulated times have to stay within what engines can count."""
+    if not 1.0 <= hertz <= 1e15:
+        raise ValueError(f"found {hertz:g} Hz, accepted: 1 Hz to 1000 THz")
+    return hertz
 
 
 Bandwidth = Annotated[float, BeforeValidator(parse_bandwidth)]
-Frequency = Annotated[float, BeforeValidator(parse_clock)]
+Frequency = Annotated[float, BeforeValidator(parse_frequency), AfterValidator(_within_limits)]
 Time = Annotated[int, BeforeValidator(parse_time)]
 OperationTime = Annotated[float, BeforeValidator(parse_seconds)]
 

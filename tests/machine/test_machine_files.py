@@ -161,7 +161,7 @@ EDITS = [
     (
         "clock: [2.5 GHz, vendor]",
         "clock: [1e30 GHz, vendor]",
-        "cores.x1.clock[0]: found '1e30 GHz', accepted: 1 Hz to 1000 THz",
+        "cores.x1.clock[0]: found 1e+39 Hz, accepted: 1 Hz to 1000 THz",
     ),
     (
         "  - count: [2, vendor]",
