@@ -458,22 +458,18 @@ def same_places(
 
 
 preset("cab_fto", Cab, "CAB for full trees: subtrees begin at one level.")
-preset(
-    "cab_gto_profile",
-    Cab,
-    "CAB for any tree of an iterative program: footprints are measured in iteration 1.",
-    boundary="profile",
-    spawn_s=1e-7,
-    profile_s=2e-7,
-)
-preset(
-    "cats",
-    Cab,
-    "CAB for any tree of an iterative program under its earlier name.",
-    boundary="profile",
-    spawn_s=1e-7,
-    profile_s=2e-7,
-)
+for _name, _summary in (
+    ("cab_gto_profile", "footprints are measured in iteration 1."),
+    ("cats", "cab_gto_profile under its earlier name."),
+):
+    preset(
+        _name,
+        Cab,
+        f"CAB for any tree of an iterative program: {_summary}",
+        boundary="profile",
+        spawn_s=1e-7,
+        profile_s=2e-7,
+    )
 preset(
     "cab_gto_compile",
     Cab,

@@ -10,7 +10,7 @@ from simsched.engine.run import Run, simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.schema import EventKind
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import make_small_workload, make_workload
 
 LEAVES = {"depth": 5, "leaf_ops": 1e6, "iterations": 4}
 
@@ -52,8 +52,6 @@ def test_a_single_worker_executes_all() -> None:
 
 @pytest.mark.parametrize("workload", ["heat", "cholesky", "ge"])
 def test_both_backends_agree(workload: str) -> None:
-    from simsched.workload.registry import make_small_workload
-
     machine = make_machine(domains=2, cores_per_domain=3)
     case = compare(machine, make_small_workload(workload), make_policy("relws"), workers=5)
     assert case.difference == ""
