@@ -354,4 +354,10 @@ class SimultaneousMultiKernel(CoRunningPolicy):
         return switch_time_s(CONTEXT_BYTES / BLOCKS, MULTIPROCESSORS)
 
 
+preset(
+    "smk_drf",
+    SimultaneousMultiKernel,
+    "SMK with thread blocks by dominant resource fairness, without warp quotas.",
+    allocation="drf",
+)
 preset("smk_wq", SimultaneousMultiKernel, "SMK with warp quotas.", allocation="wq")

@@ -86,7 +86,7 @@ def main_on_fastest(plan: Plan, view: View, graph: TaskGraph, group: Int32Array)
 @register("random_stealing")
 @dataclass(frozen=True, kw_only=True)
 class RandomStealing(PlacedPolicy):
-    """Random work stealing with a double-ended pool for each worker.
+    """Random work stealing (RWS) with a double-ended pool for each worker.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ class RandomStealing(PlacedPolicy):
     A worker with an empty pool draws victims uniformly among the other workers until one has work.
     Owners do not lock their pools, thieves do. The book's single-worker order for parent-first, t0
     t1 t2 t3 t4 t5 t6 t7, needs owners that take the oldest task; its thieves are taken to do the
-    same.
+    same (``pfws``). The study of LAWS changes nothing but the spawn order of Cilk
+    (``random_ws_parent_first``): owners take the newest task.
 
     Workers are pinned, as in Cilk-a (``cilk_a``). MIT Cilk does not pin them (``cilk``):
     :class:`UnpinnedStealing`.
@@ -119,8 +120,9 @@ class RandomStealing(PlacedPolicy):
     References
     ----------
     Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 2.2-2.3 and 5.9. R. D. Blumofe, C. E. Leiserson, *Scheduling multithreaded computations
-    by work stealing*, J. ACM 46(5), 1999.
+    sections 2.2-2.3, 4.9 and 5.9. Q. Chen, M. Guo, H. Guan, *LAWS: Locality-Aware Work-Stealing for
+    Multi-socket Multi-core Architectures*, ICS 2014, section 4. R. D. Blumofe, C. E. Leiserson,
+    *Scheduling multithreaded computations by work stealing*, J. ACM 46(5), 1999.
     """
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
@@ -247,4 +249,10 @@ preset(
     "Parent-first random stealing; owners and thieves take the oldest task.",
     spawn="parent_first",
     local_take="oldest",
+)
+preset(
+    "random_ws_parent_first",
+    RandomStealing,
+    "Parent-first (help-first) random stealing; owners take the newest task, thieves the oldest.",
+    spawn="parent_first",
 )

@@ -457,7 +457,7 @@ def test_kernels_of_a_side_share_its_part(backend: str, policy: str) -> None:
     assert ends_ms(result) == pytest.approx([10 + taken / 2, 10 + taken / 2, 5 + taken], rel=1e-9)
 
 
-@pytest.mark.parametrize("policy", ["smk", "smk_wq"])
+@pytest.mark.parametrize("policy", ["smk_drf", "smk_wq"])
 def test_kernels_that_fill_nothing_of_the_device_run(backend: str, policy: str) -> None:
     # An occupancy of 0 was a part of 0, and no pace is 0.
     tasks = [

@@ -21,14 +21,17 @@ from simsched.policy import (
     policy_info,
     preset,
     register,
+    spec_of,
 )
 from simsched.policy.random_stealing import RandomStealing
 from simsched.policy.registry import _known, _load_entry_point
+from simsched.specs import Spec
 
 PUBLISHED = {
     *("cilk", "cilk_a", "cilk_h", "cilk_interleave", "cilk_dram", "pfws"),
     *("random_stealing", "work_sharing", "task_sharing", "openmp_static", "openmp_static_h"),
     *("bats", "bats_nh", "bats_nb", "bats_nl", "bats_h", "bats_b", "bats_l"),
+    *("random_ws_parent_first", "smk_drf", "smk_wq"),
 }
 
 MINE = '''
@@ -55,6 +58,30 @@ def registered():
 
 def test_the_published_names_are_there() -> None:
     assert {info.name for info in list_policies()} >= PUBLISHED
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        # Cilk's ends of the pools, the other order of spawns; pfws takes the oldest everywhere.
+        (
+            "random_ws_parent_first",
+            {"spawn": "parent_first", "local_take": "newest", "steal_take": "oldest"},
+        ),
+        ("smk_drf", {"allocation": "drf"}),  # thread blocks are shared out, instruction issues not
+        ("smk_wq", {"allocation": "wq"}),
+    ],
+)
+def test_published_variants_are_told_apart_by_their_parameters(
+    name: str, told: dict[str, str]
+) -> None:
+    assert make_policy(name).parameters().items() >= told.items()
+
+
+def test_a_class_as_it_is_goes_by_its_own_name() -> None:
+    # smk_drf names these values, too; who writes smk means whatever the defaults are.
+    assert spec_of(make_policy("smk")) == Spec("smk", {})
+    assert spec_of(policy_from_spec("smk[allocation=wq]")) == Spec("smk_wq", {})
 
 
 def test_every_entry_says_what_it_is_and_where_it_comes_from() -> None:

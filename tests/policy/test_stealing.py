@@ -45,6 +45,7 @@ def column(run: Run, kind: EventKind, name: str) -> list[int]:
         ("cilk", {}, [0, 1, 2, 4, 5, 3, 6, 7]),
         ("pfws", {}, [0, 1, 2, 3, 4, 5, 6, 7]),
         ("pfws", {"local_take": "newest"}, [0, 1, 3, 7, 6, 2, 5, 4]),
+        ("random_ws_parent_first", {}, [0, 1, 3, 7, 6, 2, 5, 4]),
         ("work_sharing", {}, [0, 1, 2, 3, 4, 5, 6, 7]),
         ("work_sharing", {"take": "newest"}, [0, 1, 3, 7, 6, 2, 5, 4]),
         ("bats", {}, [0, 1, 2, 4, 5, 3, 6, 7]),

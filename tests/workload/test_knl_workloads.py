@@ -24,6 +24,24 @@ def test_matrices_are_224k_by_4k_in_chunks_of_512_pages(name: str) -> None:
     assert -(-graph.block_bytes // PAGE).max() <= 512
 
 
+@pytest.mark.parametrize(("size", "leaves"), [(2, 1024), (22, 16384)])
+def test_data_of_2_to_22_gb_keep_columns_edges_and_leaves(size: int, leaves: int) -> None:
+    heat, ranks = (resolve_workload(f"{name}_{size}gb") for name in ("heat", "pagerank"))
+    assert heat.iterations == ranks.iterations == 200
+    assert heat.graph.block_bytes.sum() == size * 14 * 1024 * 4096 * 8 * 2  # a sixteenth of 224K
+    assert ranks.graph.written_bytes.sum() == 8 * size * 2**20  # a rank for each vertex
+    edges = (ranks.graph.block_bytes.sum() - 16 * size * 2**20) // 180
+    assert edges == pytest.approx(5.5 * size * 2**20, rel=1e-3)
+    for graph, slack in ((heat.graph, 0.0), (ranks.graph, 0.02)):  # drawn edges differ a little
+        assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (
+            2 * leaves - 1,
+            leaves,
+            leaves,
+        )
+        assert graph.block_bytes.sum() == pytest.approx(size * 1e9, rel=0.07)
+        assert -(-graph.block_bytes // PAGE).max() <= 512 * (1 + slack)
+
+
 def test_elimination_is_48k_squared_in_single_precision() -> None:
     workload = resolve_workload("ge_10gb")
     graph = workload.graph

@@ -38,12 +38,18 @@ ITERATIVE = [
     ("ge_8192", 1024, 536.9),
     ("ge_1024", 128, 8.4),
     ("sor_1024x512", 128, 8.4),
+    *((f"{name}_8192x512", 1024, 67.1) for name in ("heat", "sor")),
+    ("heat_2048x512", 256, 16.8),
+    ("stencil6_1024x64x64", 128, 67.1),
+    ("stencil6_16384x64x64", 2048, 1073.7),
+    ("stencil9_2048x4096", 256, 134.2),
+    ("stencil9_32768x4096", 4096, 2147.5),
 ]
 
 
 def sweeps(name: str) -> int:
-    """200, each of them two half sweeps of the larger SOR."""
-    return 400 if name.startswith("sor") and "8096" in name else 200
+    """200, each of them two half sweeps of the SOR of LAWS, whose rows are longer than 512."""
+    return 400 if name.startswith("sor") and not name.endswith("x512") else 200
 
 
 @pytest.mark.parametrize(("name", "leaves", "megabytes"), ITERATIVE)
@@ -51,7 +57,7 @@ def test_presets_of_iterative_programs_on_numa_machines(
     name: str, leaves: int, megabytes: float
 ) -> None:
     workload = resolve_workload(name)
-    assert len(workload.graph.leaves) == leaves
+    assert (workload.graph.n_tasks, len(workload.graph.leaves)) == (2 * leaves - 1, leaves)
     assert workload.graph.block_bytes.sum() / 1e6 == pytest.approx(megabytes, rel=3e-3)
     assert name.startswith("ge_") or workload.iterations == sweeps(name)
 
@@ -92,6 +98,11 @@ IRREGULAR = [
     ("ge_ir_8192", 8192, 9, 536.9),
     ("ge_ir_1024", 1024, 8, 8.4),
     ("sor_ir_1024x512", 1024, 8, 8.4),
+    *((f"{name}_ir_8192x512", 8192, 8, 67.1) for name in ("heat", "sor")),
+    ("heat_ir_1024x1024", 1024, 9, 16.8),
+    ("heat_ir_16384x1024", 16384, 9, 268.4),
+    ("sor_ir_2048x4096", 2048, 9, 134.2),
+    ("sor_ir_32768x4096", 32768, 9, 2147.5),
 ]
 
 
@@ -117,13 +128,56 @@ def test_irregular_trees_grow_as_published(name: str, rows: int, tasks: int, lea
     assert (graph.n_tasks, len(graph.leaves)) == (tasks, leaves) == algorithm_3(rows, 8)
 
 
-@pytest.mark.parametrize("name", ["heat_1024x1024", "sor_1024x1024"])
-def test_presets_with_leaves_of_fewer_than_64_rows(name: str) -> None:
+# Size, megabytes, level of the leaves (the root's is 1), rows of a leaf.
+FULL_TREES = [
+    ("512x512", 4, 5, 32),
+    ("1024x1024", 16, 6, 32),
+    ("3072x2048", 96, 7, 48),
+    ("4096x4096", 256, 8, 32),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "megabytes", "level", "leaf_rows"),
+    [
+        *((f"heat_{size}", *tree) for size, *tree in FULL_TREES),
+        *((f"sor_{size}", *tree) for size, *tree in FULL_TREES if size != "3072x2048"),
+    ],
+)
+def test_presets_with_leaves_of_fewer_than_64_rows(
+    name: str, megabytes: int, level: int, leaf_rows: int
+) -> None:
     workload = resolve_workload(name)
-    assert len(workload.graph.leaves) == workload.graph.n_blocks == 32
-    assert workload.graph.block_bytes.sum() == 16 * 2**20
-    large = resolve_workload(name, {"rows": 3072, "columns": 2048}).graph
-    assert len(large.leaves) == 64  # of 48 rows
+    graph, leaves = workload.graph, 2 ** (level - 1)
+    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (2**level - 1, leaves, leaves)
+    assert graph.block_bytes.tolist() == [megabytes * 2**20 // leaves] * leaves
+    assert leaves * leaf_rows == int(name.split("_")[1].split("x")[0])
+    assert workload.iterations == (20 if name.startswith("sor") else 10)  # SOR in two colours
+
+
+#: Presets of other sizes of a sweep, and the preset whose program they are.
+OTHER_SIZES = {
+    **{f"heat_{size}x512": "heat_1024x512" for size in (2048, 8192)},
+    "heat_ir_8192x512": "heat_ir_1024x512",
+    "sor_8192x512": "sor_1024x512",
+    "sor_ir_8192x512": "sor_ir_1024x512",
+    **{f"heat_ir_{rows}x1024": "heat_ir_8096x1024" for rows in (1024, 16384)},
+    **{f"stencil6_{rows}x64x64": "stencil6_8096x64x64" for rows in (1024, 16384)},
+    **{f"sor_ir_{rows}x4096": "sor_ir_8096x4096" for rows in (2048, 32768)},
+    **{f"stencil9_{rows}x4096": "stencil9_8096x4096" for rows in (2048, 32768)},
+    **{f"{name}_{size}gb": f"{name}_16gb" for name in ("heat", "pagerank") for size in (2, 22)},
+}
+
+
+@pytest.mark.parametrize(("name", "base"), OTHER_SIZES.items())
+def test_presets_of_a_sweep_differ_in_one_size(name: str, base: str) -> None:
+    """As their sources say: in rows, planes or vertices, nothing else."""
+    preset, like = load_preset(name), load_preset(base)
+    assert base in preset.source
+    assert preset.generator == like.generator
+    differing = dict(preset.parameters.items() ^ like.parameters.items())
+    assert len(differing) == 1
+    assert set(differing) <= {"rows", "vertices"}
 
 
 def test_parameters_of_a_preset_can_be_overridden() -> None:
@@ -144,7 +198,7 @@ def test_an_unknown_name_lists_presets_and_generators() -> None:
     with pytest.raises(ConfigurationError, match="unknown workload 'heat_16g'; did you mean") as e:
         resolve_workload("heat_16g")
     assert "heat_16gb_one_row" in str(e.value)
-    assert "threads" in str(e.value)  # a generator
+    assert ", heat, " in str(e.value)  # a generator
     with pytest.raises(ConfigurationError, match="unknown workload preset 'heat'"):
         load_preset("heat")
 
