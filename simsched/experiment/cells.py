@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import json
-import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -46,8 +45,6 @@ from simsched.trace.metrics import metric_names
 from simsched.yaml_reader import Document, KeyPath, key_path, validate_document
 
 MAX_CELLS = 1_000_000
-#: How long workloads are tried before the first run.
-CHECK_S = 10.0
 #: Columns of rows that say how a run was, not what it simulated.
 MEASURED = ("wall_s", "peak_rss_bytes", "simulated_per_wall_s")
 
@@ -200,40 +197,21 @@ class PlannedExperiment:
         In the order of sweep, machine, workload, policy, seed.
     uses : list of WorkloadUse
         Every workload with the machines and workers it is used on, seeds left aside.
+    document : Document, optional
+        What it was read from; none for things that exist in memory only.
     """
 
     experiment: Experiment
     cells: list[Cell]
     uses: list[WorkloadUse]
-
-    def check_workloads(self, keys: Set[str] | None = None) -> None:
-        """Build every workload once, so that what is wrong with one is known before the first run.
-
-        Building takes one core; what is left after `CHECK_S` is found wrong when it is run.
-
-        Parameters
-        ----------
-        keys : set of str, optional
-            Cells that are to be run; workloads that no other cell uses are left out.
-
-        Raises
-        ------
-        SimschedError
-            A workload is wrong, or its machine has no room for it or cannot execute it.
-        """
-        begin = time.perf_counter()
-        for use in self.uses:
-            if keys is None or not use.keys.isdisjoint(keys):
-                use.check()
-            if time.perf_counter() - begin > CHECK_S:
-                return
+    document: Document | None = None
 
 
 def plan_experiment(document: Document, backend: str | None = None) -> PlannedExperiment:
     """Check an experiment and return its cells.
 
     Every machine and policy is made once, so that whatever is wrong with one of them is known
-    before the first run; for workloads see :meth:`PlannedExperiment.check_workloads`.
+    before the first run; for the rest see :func:`simsched.experiment.rehearsal.check_runs`.
 
     Parameters
     ----------
@@ -255,7 +233,7 @@ def plan_experiment(document: Document, backend: str | None = None) -> PlannedEx
         cells += builder.cells(swept, values)
         if len(cells) > MAX_CELLS:
             document.fail(("sweep",), f"found more than {MAX_CELLS} runs, accepted: at most that")
-    return PlannedExperiment(experiment, cells, list(builder.uses.values()))
+    return PlannedExperiment(experiment, cells, list(builder.uses.values()), document)
 
 
 def _sweep_points(

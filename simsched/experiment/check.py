@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from simsched.errors import ConfigurationError, SimschedError
-from simsched.experiment.cell_run import rehearse_cell
-from simsched.experiment.cells import (
-    CHECK_S,
-    PlannedExperiment,
-    fail_at_policy,
-    plan_experiment,
-)
+from simsched.errors import ConfigurationError
+from simsched.experiment.cells import plan_experiment
 from simsched.experiment.check_code import check_code, is_code
 from simsched.experiment.claims import load_family
 from simsched.experiment.claims_schema import ClaimsFile
+from simsched.experiment.rehearsal import check_runs
 from simsched.hardware.measure import number_of_runs
 from simsched.hardware.measure_schema import read_matrix
 from simsched.machine import check_machine, load_machine
@@ -26,8 +20,6 @@ from simsched.workload.presets import Preset, load_preset, resolve_workload
 from simsched.yaml_reader import Document, read_document
 
 EXPERIMENT_KEYS = {"policies", "machines", "workloads", "seeds"}
-#: Policies are not tried on larger programs: a schedule of many tasks takes minutes.
-TRIED_TASKS = 20_000
 MEASUREMENT_KEYS = {"policies", "programs", "repetitions", "warmup", "seed"}
 
 
@@ -64,10 +56,8 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     document = read_document(path)
     kind = kind_of(document)
     if kind == "experiment":
-        begin = time.perf_counter()
         planned = plan_experiment(document)
-        planned.check_workloads()
-        _check_policies(document, planned, begin)
+        check_runs(planned)
         return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
     if kind == "claims":
         family = load_family(document)
@@ -85,29 +75,6 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     machine = load_machine(path)
     threads = f"{machine.n_cores} cores, {len(machine.nodes)} memory nodes"
     return [f"{path}: machine, {threads}: correct"], warnings
-
-
-def _check_policies(document: Document, planned: PlannedExperiment, begin: float) -> None:
-    """Try every policy on every machine and workload up to the first event.
-
-    What is left `CHECK_S` after the begin is found wrong when it is run.
-
-    Raises
-    ------
-    SimschedError
-        A run would be refused; the message is that of the run, after the place of its policy.
-    """
-    tried = set()
-    for cell in planned.cells:
-        combination = cell.machine, cell.workload, cell.policy, str(cell.sweep)
-        if combination not in tried:
-            tried.add(combination)
-            try:
-                rehearse_cell(cell, TRIED_TASKS)
-            except SimschedError as error:
-                fail_at_policy(document, cell, error)
-        if time.perf_counter() - begin > CHECK_S:
-            return
 
 
 def kind_of(document: Document) -> str:

@@ -17,6 +17,7 @@ from simsched.experiment.fingerprint import is_in_files
 from simsched.experiment.overrides import apply_assignments
 from simsched.experiment.pool import Listener, available_cores, execute
 from simsched.experiment.progress import Silent
+from simsched.experiment.rehearsal import check_runs
 from simsched.experiment.schema import Experiment
 from simsched.experiment.store import Store
 from simsched.trace.parquet import write_rows
@@ -177,7 +178,7 @@ def run_planned(
     wanted = [cell for cell in planned.cells if chosen is None or chosen(cell)]
     cells = {cell.key: cell for cell in wanted}
     missing = [cell for key, cell in cells.items() if key not in rows]
-    planned.check_workloads({cell.key for cell in missing})
+    check_runs(planned, {cell.key for cell in missing}, shipped_only=True)
     with (
         _interruptions(store, cells, directory),
         _directories(directory, store.directory, events_directory),

@@ -12,6 +12,7 @@ from simsched.api import load_experiment
 from simsched.errors import ConfigurationError, ModelError, SimschedError
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.inputs import check_fits, with_costs
+from simsched.experiment.rehearsal import check_runs
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.workload.builder import adjacency, build_graph, first_touch_loop
@@ -27,7 +28,7 @@ def cells(data: dict[str, Any], folder: Path | None = None) -> list[Cell]:
 
 
 def check(data: dict[str, Any]) -> None:
-    plan_experiment(Document(None, data)).check_workloads()
+    check_runs(plan_experiment(Document(None, data)))
 
 
 def test_cells_are_the_product_in_a_fixed_order(make_plain: Any) -> None:
@@ -80,7 +81,7 @@ def test_a_wrong_parameter_in_a_sweep_is_found_there(
     (tmp_path / "z.yaml").write_text("\n".join(lines))
     where = rf"z\.yaml:5: sweep\.product\.workloads\.c\.{key}: workloads\[0\]\.{key}: .*({message})"
     with pytest.raises(SimschedError, match=where):
-        plan_experiment(load_experiment(tmp_path / "z.yaml")).check_workloads()
+        check_runs(plan_experiment(load_experiment(tmp_path / "z.yaml")))
 
 
 def test_sweeping_one_policy_leaves_the_others_keys_alone(make_plain: Any) -> None:
@@ -172,11 +173,11 @@ def test_only_workloads_of_runs_that_are_missing_are_built(
     too_large |= {"leaf_bytes": large, "block_bytes": large, "init_leaf_bytes": large}
     planned = plan_experiment(Document(None, make_plain(workloads=["fork_join", too_large])))
     good = {cell.key for cell in planned.cells if cell.workload == "fork_join"}
-    planned.check_workloads(good)
+    check_runs(planned, good)
     with pytest.raises(SimschedError, match=r"workloads\[1\]: .*bytes of data, accepted at most"):
-        planned.check_workloads()
-    monkeypatch.setattr("simsched.experiment.cells.CHECK_S", -1.0)
-    planned.check_workloads()  # time is up after the first one
+        check_runs(planned)
+    monkeypatch.setattr("simsched.experiment.rehearsal.CHECK_S", -1.0)
+    check_runs(planned)  # time is up after the first one
 
 
 @pytest.mark.parametrize(

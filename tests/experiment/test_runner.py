@@ -14,12 +14,14 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from simsched.api import load_experiment
 from simsched.atomic import HOST
 from simsched.errors import ConfigurationError, ModelError, PolicyError
 from simsched.experiment.blame import explained
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import plan_experiment
 from simsched.experiment.pool import WorkerLostError, _Worker
+from simsched.experiment.rehearsal import check_runs
 from simsched.experiment.runner import Interrupted, Outcome, run_experiment
 from simsched.experiment.store import Store
 from simsched.policy import make_policy
@@ -130,6 +132,34 @@ def test_a_policy_that_refuses_is_named_as_it_was_asked_for(make_plain: Any) -> 
     planned = plan_experiment(Document(None, make_plain(policies=["heft[insertion=false]"])))
     with pytest.raises(ModelError, match=r": policy heft\[insertion=false\]: found a spawn tree"):
         run_cell(planned.cells[0])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_policy_that_does_not_fit_is_found_before_the_first_run(
+    make_plain: Any, tmp_path: Path, jobs: int
+) -> None:
+    # A list scheduler would schedule the second program; the first is a spawn tree.
+    data = make_plain(policies=["cilk_a", "heft"], workloads=["chain", "fork_join"])
+    message = r"x\.yaml:\d+: policies\[1\]: \S+ fork_join heft seed 0: .*found a spawn tree"
+    (tmp_path / "x.yaml").write_text(json.dumps(data))
+    with pytest.raises(ModelError, match=message):
+        run(load_experiment(tmp_path / "x.yaml"), tmp_path, jobs=jobs)
+    assert not (tmp_path / "out").exists()
+
+
+def test_code_from_outside_the_package_runs_in_worker_processes_only(
+    make_plain: Any, tmp_path: Path
+) -> None:
+    away = tmp_path / "away.py"
+    away.write_text(
+        "import os\nfrom simsched.policy.work_sharing import WorkSharing\n\n\n"
+        "class Away(WorkSharing):\n    def start(self, view):\n"
+        f"        assert os.getpid() != {os.getpid()}\n        return super().start(view)\n"
+    )
+    data = make_plain(policies=["cilk_a", str(away)])
+    assert len(run(Document(None, data), tmp_path, jobs=2).rows) == 4
+    with pytest.raises(PolicyError, match=r"away\.py:7: start: AssertionError"):
+        check_runs(plan_experiment(Document(None, data)))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -1,0 +1,90 @@
+"""What can be known of an experiment's runs before the first one begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Set
+from itertools import groupby
+from typing import Any
+
+from simsched.errors import SimschedError
+from simsched.experiment.cell_run import rehearse_cell
+from simsched.experiment.cells import Cell, PlannedExperiment, WorkloadUse, fail_at_policy
+from simsched.policy.placement import PlacedPolicy
+from simsched.typed_in import parts_of
+
+#: How long workloads and policies are tried.
+CHECK_S = 10.0
+#: Policies are not tried on larger programs: a schedule of many tasks takes minutes.
+TRIED_TASKS = 20_000
+
+
+def check_runs(
+    planned: PlannedExperiment, keys: Set[str] | None = None, *, shipped_only: bool = False
+) -> None:
+    """Build every workload, and try every policy on every machine and workload, without events.
+
+    One seed of each is tried. What is left after `CHECK_S` is found wrong when it is run.
+
+    Parameters
+    ----------
+    planned : PlannedExperiment
+        The experiment.
+    keys : set of str, optional
+        Cells that are to be run; all by default.
+    shipped_only : bool
+        Whether policies with code from outside the package are left out: if that ends its process,
+        only a worker process is lost in a run.
+
+    Raises
+    ------
+    SimschedError
+        A run would be refused; the message is that of the run, after the place of its workload or
+        policy in the experiment's file where there is one.
+    """
+    begin = time.perf_counter()
+    for use, cells in _by_workload(planned, keys):
+        if use is not None:
+            use.check()
+        tried = set()
+        for cell in cells:
+            if time.perf_counter() - begin > CHECK_S:
+                return
+            combination = cell.policy, str(cell.sweep)
+            if combination not in tried and (_is_shipped(cell) or not shipped_only):
+                tried.add(combination)
+                _rehearse(planned, cell)
+
+
+def _by_workload(
+    planned: PlannedExperiment, keys: Set[str] | None
+) -> Iterator[tuple[WorkloadUse | None, list[Cell]]]:
+    """Yield the cells that are to be run, together where they use a workload on a machine."""
+    wanted = [cell for cell in planned.cells if keys is None or cell.key in keys]
+    if planned.document is None:
+        for _, cells in groupby(wanted, lambda cell: (cell.machine, cell.workload)):
+            yield None, list(cells)
+        return
+    for use in planned.uses:
+        cells_of_use = [cell for cell in wanted if cell.key in use.keys]
+        if cells_of_use:
+            yield use, cells_of_use
+
+
+def _rehearse(planned: PlannedExperiment, cell: Cell) -> None:
+    """Try a cell up to its first event; what is wrong is said with its place where it has one."""
+    try:
+        rehearse_cell(cell, TRIED_TASKS)
+    except SimschedError as error:
+        if planned.document is None:
+            raise
+        fail_at_policy(planned.document, cell, error)
+
+
+def _is_shipped(cell: Cell) -> bool:
+    """Return whether all code that decides in a run is the package's own."""
+    policy = cell.policy_model
+    code: list[Any] = [cls for cls in type(policy).__mro__ if cls is not object]
+    if isinstance(policy, PlacedPolicy):
+        code += parts_of(policy.chosen_placement())
+    return all(part.__module__.startswith("simsched.") for part in code if callable(part))
