@@ -127,6 +127,7 @@ class Cell:
             "backend": self.backend,
             "seed": self.seed,
             **{f"sweep.{key}": value for key, value in self.sweep.items()},
+            "information": self.policy_model.information,
             "policy_parameters": json.dumps(self.policy_model.parameters(), default=str),
             "key": self.key,
             "version": simsched.__version__,

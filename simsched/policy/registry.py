@@ -266,9 +266,8 @@ def spec_of(policy: Policy) -> Spec:
     Returns
     -------
     Spec
-        The name under which the class is registered where nothing differs from the defaults, the
-        preset that has just these parameters where there is one; otherwise the registered name, or
-        the class's own, and the parameters that differ.
+        The preset that has just these parameters, if there is one; otherwise the name under which
+        the class is registered, or its own name, and the parameters that differ from the defaults.
 
     Examples
     --------
@@ -285,8 +284,6 @@ def spec_of(policy: Policy) -> Spec:
     name = vars(cls).get("name") or cls.__name__
     if known.get(name) is None or known[name].cls is not cls:
         return Spec(cls.__name__, differing)
-    if not differing:
-        return Spec(name, {})
     for _, info in sorted(known.items()):
         if info.cls is cls and info.is_preset and _build(info.name, cls, info.params) == policy:
             return Spec(info.name, {})

@@ -42,12 +42,22 @@ def test_rows_say_everything(small: Document, tmp_path: Path) -> None:
     assert row["machine"] == "amd_4x_opteron8380"
     assert (row["workload"], row["policy"], row["seed"]) == ("fork_join", "cilk_a", 0)
     assert (row["backend"], row["workers"], row["tasks"]) == ("simpy", 4, 15)
+    assert row["information"] == "exact"
     assert row["makespan_s"] >= row["bound_s"] > 0
     assert row["wall_s"] > 0
     assert 10_000_000 < row["peak_rss_bytes"] < 2**34
     table = pq.read_table(outcome.parquet)
     assert table.num_rows == 4
     assert table.column("key").to_pylist() == [row["key"] for row in outcome.rows]
+
+
+def test_rows_say_what_the_policy_knew_of_durations(make_plain: Any, tmp_path: Path) -> None:
+    modes = ["blind", "class_mean", "exact"]
+    data = make_plain(
+        workloads=["chain"], policies=[f"heft[information={mode}]" for mode in modes], seeds=1
+    )
+    outcome = run(Document(None, data), tmp_path, jobs=1)
+    assert pq.read_table(outcome.parquet).column("information").to_pylist() == modes
 
 
 def test_processes_give_the_rows_that_one_process_gives(small: Document, tmp_path: Path) -> None:

@@ -21,11 +21,9 @@ from simsched.policy import (
     policy_info,
     preset,
     register,
-    spec_of,
 )
 from simsched.policy.random_stealing import RandomStealing
 from simsched.policy.registry import _known, _load_entry_point
-from simsched.specs import Spec
 
 PUBLISHED = {
     *("cilk", "cilk_a", "cilk_h", "cilk_interleave", "cilk_dram", "pfws"),
@@ -76,12 +74,6 @@ def test_published_variants_are_told_apart_by_their_parameters(
     name: str, told: dict[str, str]
 ) -> None:
     assert make_policy(name).parameters().items() >= told.items()
-
-
-def test_a_class_as_it_is_goes_by_its_own_name() -> None:
-    # smk_drf names these values, too; who writes smk means whatever the defaults are.
-    assert spec_of(make_policy("smk")) == Spec("smk", {})
-    assert spec_of(policy_from_spec("smk[allocation=wq]")) == Spec("smk_wq", {})
 
 
 def test_every_entry_says_what_it_is_and_where_it_comes_from() -> None:
