@@ -53,9 +53,9 @@ class Budget:
     ----------
     figure : str
         Field of the result: `tasks_per_cpu_s`, `simulated_per_cpu_s`, `decisions_per_cpu_s`,
-        `ratio_to_simpy` or `bytes_per_task`.
+        `ratio_to_simpy`, `bytes_per_task` or `cpu_s`.
     limit : float
-        At least this much; for `bytes_per_task` at most.
+        At least this much; for `bytes_per_task` and `cpu_s` at most.
     """
 
     figure: str
@@ -63,7 +63,8 @@ class Budget:
 
     def is_met(self, value: float) -> bool:
         """Return whether a value is good enough."""
-        return value <= self.limit if self.figure == "bytes_per_task" else value >= self.limit
+        at_most = self.figure in ("bytes_per_task", "cpu_s")
+        return value <= self.limit if at_most else value >= self.limit
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,11 @@ def _stencil(steps: int, makespan_s: float | None, iterations: int = 1) -> Size:
     return Size(steps, iterations * steps * 64 * 64, makespan_s, events, recorded=True)
 
 
+def _schedule(steps: int, policy: str) -> Size:
+    events = RECORDED[f"{policy} {steps}"]
+    return Size(steps, steps * 64 * 64, None, events, recorded=True)
+
+
 def _cholesky(tiles: int, makespan_s: float) -> Size:
     tasks, events = tiles * (tiles + 1) * (tiles + 2) // 6, RECORDED[f"cholesky {tiles}"]
     return Size(tiles, tasks, makespan_s, events, recorded=True)
@@ -174,6 +180,10 @@ RECORDED = {
     "cilk_h 200": 28_510_212,
     "bats 1": 250_782,
     "bats 200": 28_592_055,
+    "heft 3": 49_282,
+    "heft 25": 409_730,
+    "peft 3": 49_290,
+    "peft 25": 409_738,
     "tree 13 64": 90_933,
     "tree 13 256": 92_800,
     "tree 13 1024": 97_420,
@@ -293,6 +303,23 @@ def _graph_cases() -> list[Case]:
     ]
 
 
+def _schedule_cases() -> list[Case]:
+    """Return schedules of 10^5 tasks that are made before the run, and executed."""
+    return [
+        Case(
+            f"{policy}-64",
+            partial(instances.scheduled, workers=64, policy=policy),
+            64,
+            _schedule(25, policy),
+            _schedule(3, policy),
+            1,
+            (Budget("cpu_s", 2),),
+            compare=True,
+        )
+        for policy in ("heft", "peft")
+    ]
+
+
 def _heat_cases() -> list[Case]:
     """Return HEAT on Knights Landing, with and without its event trace."""
     return [
@@ -392,6 +419,7 @@ CASES: tuple[Case, ...] = (
     *_queue_cases(),
     *_flow_cases(),
     *_graph_cases(),
+    *_schedule_cases(),
     *_heat_cases(),
     *_growth_cases(),
     *_scale_cases(),

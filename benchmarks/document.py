@@ -22,6 +22,7 @@ _UNITS = {
     "simulated_per_cpu_s": "simulated seconds per CPU second",
     "decisions_per_cpu_s": "decisions per CPU second",
     "bytes_per_task": "bytes per task above the input",
+    "cpu_s": "CPU seconds, at most",
     "ratio_to_simpy": "times as fast as `simpy`",
 }
 

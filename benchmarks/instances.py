@@ -50,6 +50,11 @@ def stencil(steps: int, *, workers: int, iterations: int = 1) -> Instance:
     return Instance(_flat(workers), workload, CentralQueue())
 
 
+def scheduled(steps: int, *, workers: int, policy: str) -> Instance:
+    """Return steps of a 64 x 64 stencil whose schedule a policy makes before the run."""
+    return Instance(*stencil(steps, workers=workers)[:2], make_policy(policy))
+
+
 def cholesky(tiles: int, *, workers: int) -> Instance:
     """Return a Cholesky factorisation under list scheduling."""
     return Instance(_flat(workers), _bench("cholesky", tiles=tiles), CentralQueue())
