@@ -90,11 +90,12 @@ class Tarazu(HadoopDefault):
     whose map tasks take longest among those with data of waiting tasks.
 
     PLB: reduce task i belongs to the node of the i-th reduce slot, nodes taking turns; of all bins,
-    it gets a part in proportion to the node's share of the bandwidth of its disk, which is known
-    before the run (reduceSkewFactor). Other reduce tasks of the job get the rest. The number of
-    reduce tasks stays. A task that has been executed without success goes to any node, and so do
-    those of a node whose reduce slots have all failed, once the node that asks has none of its own.
-    Backups are those of Hadoop.
+    it gets a part in proportion to the node's speed, which is known before the run
+    (reduceSkewFactor): how soon its cores and its share of the disk would be through with the mean
+    reduce task of the job, as far as `information` lets durations be known. Other reduce tasks of
+    the job get the rest. The number of reduce tasks stays. A task that has been executed without
+    success goes to any node, and so do those of a node whose reduce slots have all failed, once the
+    node that asks has none of its own. Backups are those of Hadoop.
 
     References
     ----------
@@ -119,10 +120,11 @@ class Tarazu(HadoopDefault):
         if not self.plb or not (tasks.kind == REDUCE).any():
             return workload
         factor = np.ones(len(tasks.kind))
-        nodes, speeds = reduce_nodes(view, tasks), node_speeds(view)
+        nodes = reduce_nodes(view, tasks)
         for job in range(tasks.n_jobs):
             mine = np.flatnonzero((tasks.job == job) & (tasks.kind == REDUCE))
             if len(mine):
+                speeds = node_speeds(view, tasks.graph, mine)
                 share = [speeds[nodes[task]] for task in mine.tolist()]
                 bins = reduce_bins(len(mine), self.bin_multiplier, share)
                 factor[mine] = np.array(bins) / self.bin_multiplier
@@ -252,14 +254,42 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
     return computed, delivered
 
 
-def node_speeds(view: View) -> list[float]:
-    """Return each node's share of the bandwidth of its disk, relative to the slowest node."""
-    domains = np.unique(view.worker_domain).tolist()
-    storage = [view.machine.own_node(d) for d in domains]
-    share = [
-        view.machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk) for disk in storage
-    ]
-    return [value / min(share) for value in share]
+def node_speeds(view: View, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
+    """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
+
+    Parameters
+    ----------
+    view : View
+        The cluster, and what is known of durations.
+    graph : TaskGraph
+        The program.
+    reduces : ndarray of int64
+        Reduce tasks of the job.
+
+    Notes
+    -----
+    A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
+    busy, and move data at the node's share of its disk's bandwidth, one after the other.
+    """
+    machine, domains = view.machine, np.unique(view.worker_domain).tolist()
+    storage = [machine.own_node(d) for d in domains]
+    ops = float(view.estimated_ops(graph)[0, reduces].mean())
+    moved = sum(
+        int((graph.read_bytes[own] + graph.written_bytes[own]).sum())
+        for own in (slice(graph.access_ptr[t], graph.access_ptr[t + 1]) for t in reduces.tolist())
+    )
+    times = []
+    for domain, disk in zip(domains, storage, strict=True):
+        slots = view.worker_thread[view.worker_domain == domain]
+        cores, busy = np.unique(machine.thread_core[slots], return_counts=True)
+        groups = [machine.core_groups[group] for group in machine.core_group[cores].tolist()]
+        ops_per_s = sum(
+            group.ops_per_s * group.smt_throughput[n - 1]
+            for group, n in zip(groups, busy.tolist(), strict=True)
+        )
+        bytes_per_s = machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk)
+        times.append(ops / ops_per_s + moved / len(reduces) / bytes_per_s)
+    return [max(times) / time if time > 0.0 else 1.0 for time in times]
 
 
 def has_left(view: View, state: Tracker, node: int) -> bool:

@@ -483,7 +483,8 @@ def test_reading_a_replica_spares_the_network() -> None:
 def test_plb_sizes_reduce_tasks_by_the_disks_of_their_nodes() -> None:
     machine = load_machine("samr_cluster_slow")
     workload = make_workload("sort_mapreduce", {"splits": 8, "reduces": 8, "skew": 0.0})
-    result = simulate(machine, workload, make_policy("plb"), events=True)
+    blind = make_policy("plb", {"information": "blind"})  # an operation per task takes no time
+    result = simulate(machine, workload, blind, events=True)
     graph, before = result.workload.graph, workload.graph
     tasks = JobTasks(graph)
     copied = {
@@ -502,6 +503,29 @@ def test_plb_sizes_reduce_tasks_by_the_disks_of_their_nodes() -> None:
     for task, worker in events(result, EventKind.TASK_END, "task", "worker"):
         if tasks.kind[task] != MAP and result.summary.duplicates == 0:
             assert worker // 4 == task - 8
+
+
+@pytest.mark.parametrize(
+    ("ops_per_byte", "bins"),
+    [
+        (1e3, [6, 2]),  # cores decide: three times as fast, three times the bins
+        (1e-6, [4, 4]),  # the disks do, which are alike
+        # A task copies b bytes, writes them sorted, reads them and writes b: 4 b at 50 MB/s are
+        # 0.08 b us. With one operation per copied byte four cores of 1 (3) million operations/s
+        # need 0.25 b (0.083 b) us: 0.33 to 0.163, 5.35 of 8 bins.
+        (1.0, [5, 3]),
+        (2.0, [6, 2]),  # 0.58 to 0.247, 5.61 bins
+    ],
+)
+def test_plb_knows_what_cores_and_disks_take_for_a_reduce_task(
+    ops_per_byte: float, bins: list[int]
+) -> None:
+    workload = sort(reduces=2, skew=0.0, reduce_ops_per_byte=ops_per_byte)
+    graph = run("plb", cluster((3.0, 1.0)), workload).workload.graph
+    tasks = np.flatnonzero(JobTasks(graph).kind != MAP)
+    ends = zip(graph.access_ptr[tasks], graph.access_ptr[tasks + 1], strict=True)
+    read = [int(graph.read_bytes[first:last].sum()) for first, last in ends]
+    assert [round(8 * part / sum(read)) for part in read] == bins
 
 
 @pytest.mark.parametrize("backend", ["simpy", "native"])
