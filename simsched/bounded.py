@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import zlib
@@ -45,7 +46,7 @@ def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> st
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        found = f"byte 0x{data[problem.start]:02x}"
+        found = "UTF-16" if is_utf16(data) else f"byte 0x{data[problem.start]:02x}"
         raise error(f"{path}:{line}: found {found}, accepted UTF-8 text") from problem
     if not text.strip():
         raise error(f"{path}: found an empty file")
@@ -93,6 +94,11 @@ def noticing_directories(name: str, accepted: str) -> Iterator[None]:
             message = f"{name}: found a directory, accepted: {accepted}"
             raise ConfigurationError(message) from error
         raise
+
+
+def is_utf16(data: bytes) -> bool:
+    """Say whether data begin with the mark of UTF-16, as some editors and shells write text."""
+    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def parse_json(text: str | bytes) -> Any:

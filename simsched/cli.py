@@ -108,14 +108,18 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # of encodings that lack a character of a table
+    words = sys.argv[1:] if arguments is None else arguments
+    if "" in words:  # a variable of a shell that is not set; as a path it would be this directory
+        before = words[words.index("") - 1] if words[0] else "simsched"
+        return _complain(f"found an empty word after {before!r}, accepted: words with characters")
     with Interruptions() as signals:
-        return _run(arguments, signals)
+        return _run(words, signals)
 
 
-def _run(arguments: list[str] | None, signals: Interruptions) -> int:
-    """Run the command line; return the exit code."""
+def _run(words: list[str], signals: Interruptions) -> int:
+    """Run the command that some words ask for; return the exit code."""
     try:
-        code = app(args=arguments, prog_name="simsched", standalone_mode=False)
+        code = app(args=words, prog_name="simsched", standalone_mode=False)
         sys.stdout.flush()
     except SimschedError as error:
         return _complain(str(error))

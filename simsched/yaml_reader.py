@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from simsched.bounded import is_directory, is_there, unreadable
+from simsched.bounded import is_directory, is_there, is_utf16, unreadable
 from simsched.errors import ConfigurationError, nearest, unknown_name
 from simsched.limits import YAML_BYTES, YAML_VALUES
 from simsched.resources import data_dir
@@ -271,7 +271,8 @@ def _read_text(path: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError(f"{path}:{line}: found bytes that are not UTF-8 text") from error
+        found = "UTF-16" if is_utf16(raw) else "bytes that are not UTF-8 text"
+        raise ConfigurationError(f"{path}:{line}: found {found}, accepted: UTF-8") from error
 
 
 def _siblings(path: Path) -> list[str]:
@@ -375,7 +376,8 @@ def _describe(document: Document, item: Any) -> str:
     elif item["type"] == "extra_forbidden":
         message = f"unknown key {item['loc'][-1]!r}"
     else:
-        accepted = message.removeprefix("Input should be ")
+        # "Input should be 'a' or 'b'", "String should have at least 1 character"
+        accepted = re.sub(r"^\w+ should (be|have) | after validation, not \d+$", "", message)
         accepted = accepted.replace("a valid i", "an i", 1).replace("a valid", "a", 1)
         message = f"found {shown(item['input'])}, accepted: {accepted}"
         names = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))

@@ -104,6 +104,8 @@ def write(folder: Path, *, lines: dict[str, str] | None = None) -> Path:
             {"metrics": "[stealz]"},
             r"bad\.yaml:5: metrics\[0\]: unknown metric 'stealz'; did you mean 'steals'",
         ),
+        ({"machines": "{name: ''}"}, r"bad\.yaml:2: .*found '', accepted: at least 1 character$"),
+        ({"sweep": "{zip: {a: []}}"}, r"bad\.yaml:5: .*found \[\], accepted: at least 1 item$"),
         ({"name": "[unclosed"}, r"bad\.yaml:\d: not valid YAML"),
         ({"name": "!!python/object:os.system x"}, r"bad\.yaml:1: .*found the tag.*accepted: plain"),
         ({"baseline": "ckil"}, r"bad\.yaml:5: baseline: .*did you mean 'cilk'"),
@@ -122,7 +124,11 @@ def test_experiments(refused: Refused, tmp_path: Path, lines: dict[str, str], pa
     ("content", "pattern"),
     [
         (b"", r"bad\.yaml: found an empty file, accepted: a mapping of keys to values"),
-        (b"name: x\n\xff\xfe", r"bad\.yaml:2: found bytes that are not UTF-8 text"),
+        (
+            b"name: x\n\xff\xfe",
+            r"bad\.yaml:2: found bytes that are not UTF-8 text, accepted: UTF-8",
+        ),
+        ("name: x\n".encode("utf-16"), r"bad\.yaml:1: found UTF-16, accepted: UTF-8"),
         (b"just text", r"bad\.yaml:1: found 'just text', accepted: a mapping of keys to values"),
         (b"a: &x [*x]\n", r"bad\.yaml:1: a\[0\]: found an alias that contains itself"),
         (b"a: 1\na: 2\n", r"bad\.yaml:2: a: duplicate key, first given in line 1"),
@@ -350,7 +356,13 @@ def test_files_that_cannot_be_written(
         (("run", "quickstart", "--set", "policies.0="), r"found nothing, accepted: a name"),
         (("run", "quickstart", "--jobs", "0"), r"--jobs: found 0, accepted: a whole number, 1 or"),
         (("run", "quickstart", "-j", "1.5"), r"--jobs: found '1.5', accepted: a whole number, 1"),
-        (("run", "quickstart", "-j", ""), r"--jobs: found '', accepted: a whole number"),
+        (("run", "quickstart", "-o", ""), r"found an empty word after '-o', accepted: words with"),
+        (("", "run"), r"found an empty word after 'simsched', accepted"),
+        (("schema", "machine", "-o", "."), r"error: \.: cannot be written: it is a directory$"),
+        (
+            ("run", "quickstart", "--set", "seeds=[1"),
+            r"not YAML: while parsing .* expected ',' or ']'",
+        ),
         (("reproduce", "-j", "two"), r"--jobs: found 'two', accepted: a whole number, 1 or more$"),
         (
             ("references", "x.csv", "--seeds", "no"),
