@@ -44,16 +44,15 @@ def naming_tile_sizes(
         return error
     if not isinstance(error, ModelError) or _has_timings(machine, source.generator, given):
         return error
-    name = next((name for name in ELEMENTS if name in given), None)
-    found = f"{given['tile_size']}" + (f" with {name}={given[name]}" if name else "")
+    name = next((name for name in ELEMENTS if name in given), "")
     accepted = []
-    for value, n_bytes in ELEMENTS[name].items() if name else ():
+    for value, n_bytes in ELEMENTS.get(name, {}).items():
         sizes = _accepted(machine, source, {name: value}, n_bytes)
         if sizes:
             accepted.append(f"{', '.join(map(str, sizes))} with {name}={value}")
     if not accepted:
         return error
-    start = f"workload {source.name}"
+    start, found = f"workload {source.name}", f"{given['tile_size']} with {name}={given[name]}"
     where = f"{start}: tile_size: found {found}, accepted on machine {machine.name}: "
     reason = str(error).removeprefix(f"{start}: ")
     return type(error)(f"{where}{'; '.join(accepted)} ({reason})")
