@@ -58,7 +58,7 @@ def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
     ConfigurationError
         The file cannot be put there; nothing is left behind, whatever the block has raised.
     """
-    temporary = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
+    temporary = _beside(path)
     try:
         yield temporary
         with naming(path):
@@ -80,10 +80,19 @@ def check_writable(path: Path) -> None:
     """
     if path.is_dir():
         raise ConfigurationError(f"{path}: cannot be written: it is a directory")
-    probe = path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
+    probe = _beside(path)
     with naming(path):
         probe.touch()
     discard(probe)
+
+
+def _beside(path: Path) -> Path:
+    """Return the temporary file for a file."""
+    try:
+        return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
+    except ValueError as error:  # the current directory, or the root
+        message = f"{path}: cannot be written: it is a directory"
+        raise ConfigurationError(message) from error
 
 
 @contextmanager

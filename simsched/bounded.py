@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +41,64 @@ def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> st
         found = f"damaged or truncated gzip data ({problem})"
         raise error(f"{path}: found {found}") from problem
     except (OSError, ValueError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else None
-        raise error(f"{path}: cannot be read: {reason or problem}") from problem
+        raise error(unreadable(path, problem)) from problem
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        found = f"byte 0x{data[problem.start]:02x}"
+        found = "UTF-16" if is_utf16(data) else f"byte 0x{data[problem.start]:02x}"
         raise error(f"{path}:{line}: found {found}, accepted UTF-8 text") from problem
     if not text.strip():
         raise error(f"{path}: found an empty file")
     return text
+
+
+def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:
+    """Return what to say of a file that the system does not give.
+
+    Parameters
+    ----------
+    path : Path
+        What should be a file.
+    problem : OSError or ValueError
+        What opening or reading it has raised.
+    accepted : str
+        What there should be instead of a directory.
+    """
+    if isinstance(problem, IsADirectoryError):
+        return f"{path}: found a directory, accepted: {accepted}"
+    reason = problem.strerror if isinstance(problem, OSError) else None
+    return f"{path}: cannot be read: {reason or problem}"
+
+
+@contextmanager
+def noticing_directories(name: str, accepted: str) -> Iterator[None]:
+    """Say that an unknown name is that of a directory, where it is.
+
+    Parameters
+    ----------
+    name : str
+        What somebody has written where something is named or a file can be.
+    accepted : str
+        What there should be instead.
+
+    Raises
+    ------
+    ConfigurationError
+        In place of the error inside.
+    """
+    try:
+        yield
+    except SimschedError as error:
+        if str(error).startswith("unknown ") and is_directory(Path(name)):
+            message = f"{name}: found a directory, accepted: {accepted}"
+            raise ConfigurationError(message) from error
+        raise
+
+
+def is_utf16(data: bytes) -> bool:
+    """Say whether data begin with the mark of UTF-16, as some editors and shells write text."""
+    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -94,6 +144,11 @@ def is_there(path: Path) -> bool:
         return path.exists()
     except OSError:  # pathlib returns False for other names that cannot be
         return False
+
+
+def is_directory(path: Path) -> bool:
+    """Say whether there is a directory; a name that is too long for one names none."""
+    return is_there(path) and path.is_dir()
 
 
 def member(folder: Path, name: str, error: type[SimschedError] = ConfigurationError) -> Path:

@@ -28,7 +28,6 @@ from simsched.cli_import import import_command
 from simsched.cli_measure import measure_command
 from simsched.cli_options import RecomputeOption
 from simsched.cli_output import (
-    INTERRUPTED,
     WRONG_INPUT,
     JsonOption,
     QuietOption,
@@ -46,6 +45,7 @@ from simsched.cli_schema import init_command, schema_command
 from simsched.cli_show import show_app
 from simsched.cli_validate import validate_command
 from simsched.errors import ConfigurationError, SimschedError, unknown_name
+from simsched.interruptions import Interruptions
 
 
 class _OutputClosed(Exception):  # noqa: N818 (it is not wrong)
@@ -53,7 +53,7 @@ class _OutputClosed(Exception):  # noqa: N818 (it is not wrong)
 
 
 class _Commands(TyperGroup):
-    """The commands; what a closed pipe means is not decided by the library, which ends with 1."""
+    """The commands; what a closed pipe or an interruption means is not decided by the library."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -61,6 +61,8 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise _OutputClosed from error
+        except KeyboardInterrupt:
+            raise typer.Abort from None
 
 
 EXIT_CODES = """\b
@@ -68,7 +70,7 @@ Exit codes:
   0    done; also when nobody reads the output any more, as in simsched ... | head
   1    found what the command looks for: backends that differ, a broken installation
   2    wrong input; one message on standard error says what is accepted
-  130  interrupted (Ctrl-C)
+  130  interrupted (Ctrl-C); 143 by SIGTERM (kill), 129 by SIGHUP (a closed terminal)
 
 \b
 NO_COLOR=1 or TERM=dumb: plain text on terminals too. Completion of names in bash, zsh and fish:
@@ -106,8 +108,18 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # of encodings that lack a character of a table
+    words = sys.argv[1:] if arguments is None else arguments
+    if "" in words:  # a variable of a shell that is not set; as a path it would be this directory
+        before = words[words.index("") - 1] if words[0] else "simsched"
+        return _complain(f"found an empty word after {before!r}, accepted: words with characters")
+    with Interruptions() as signals:
+        return _run(words, signals)
+
+
+def _run(words: list[str], signals: Interruptions) -> int:
+    """Run the command that some words ask for; return the exit code."""
     try:
-        code = app(args=arguments, prog_name="simsched", standalone_mode=False)
+        code = app(args=words, prog_name="simsched", standalone_mode=False)
         sys.stdout.flush()
     except SimschedError as error:
         return _complain(str(error))
@@ -115,10 +127,12 @@ def main(arguments: list[str] | None = None) -> int:
         _discard_output()
         return 0
     except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+        return signals.exit_code
     except MemoryError:
         return _complain("found more than the memory of this computer (or its limit) allows")
     except OSError as error:
+        if signals.heard is not None:  # its terminal may be gone
+            return signals.exit_code
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             _discard_output()
             return _complain(f"{error.filename or 'standard output'}: found no space left to write")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched import cli_names as names
+from simsched.bounded import is_directory, noticing_directories
 from simsched.cli_output import JsonOption, QuietOption, print_json, warn
 from simsched.errors import ConfigurationError, unknown_name
 
@@ -55,18 +56,36 @@ def export_command(
         raise ConfigurationError(f"export: found {found} of FILE and --output, accepted one")
     target = file if file is not None else output
     assert target is not None
+    _refuse_results(Path(source))
     if source.endswith(RECORDING_SUFFIX) or _means_a_run(to, target):
         warnings = _export_run(Path(source), target, to, _options(assignments or []))
     else:
         if assignments:
             raise ConfigurationError("--set: found with a task graph, accepted with a run")
         warnings = []
-        _export_graph(source, target, to)
+        with noticing_directories(source, "a task graph, by name or in a file"):
+            _export_graph(source, target, to)
     warn([f"{target}: {warning}" for warning in warnings], quiet=quiet)
     if as_json:
         print_json({"files": [str(target)], "warnings": warnings})
     else:
         sys.stdout.write(f"{target}\n")
+
+
+def _refuse_results(source: Path) -> None:
+    """Raise ConfigurationError for a directory that no trace is in: of results, or named a file."""
+    from simsched.experiment.query import RUNS
+
+    if not is_directory(source):
+        return
+    accepted = "one run: a recording or events (.parquet), or a trace that can be imported"
+    if source.suffix == RECORDING_SUFFIX:
+        raise ConfigurationError(f"{source}: found a directory, accepted: {accepted}")
+    if (source / RUNS).exists() or next(source.glob(f"*/{RUNS}"), None):
+        raise ConfigurationError(
+            f"{source}: found a directory of results, accepted: one run of it, such as "
+            f"events/KEY{RECORDING_SUFFIX} (simsched run --events keeps these)"
+        )
 
 
 def _means_a_run(to: str | None, target: Path) -> bool:

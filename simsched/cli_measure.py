@@ -10,7 +10,6 @@ import typer
 
 from simsched import cli_names as names
 from simsched.cli_output import (
-    INTERRUPTED,
     JsonOption,
     QuietOption,
     console_on,
@@ -75,7 +74,7 @@ def measure_command(
     except Interrupted as stop:
         if not quiet:
             sys.stderr.write(f"simsched: {stop}\n")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Abort from None
     warnings = list(dict.fromkeys(text for measured in sets for text in measured.warnings))
     warn(warnings, quiet=quiet)
     if as_json:

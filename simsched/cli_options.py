@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -9,12 +11,28 @@ import typer
 from simsched import cli_names as names
 from simsched.errors import ConfigurationError
 
+_WHOLE = re.compile(r"[+-]?\d{1,4000}", re.ASCII)
 
-def _at_least_one(jobs: int | None) -> int | None:
-    """Return a number of processes; refuse none."""
-    if jobs is not None and jobs < 1:
-        raise ConfigurationError(f"--jobs: found {jobs}, accepted 1 or more")
-    return jobs
+
+def at_least_one(option: str) -> Callable[[str | int], int]:
+    """Return what reads the value of an option that is a number of something.
+
+    Parameters
+    ----------
+    option : str
+        The option, for messages.
+    """
+
+    def parse(value: str | int) -> int:
+        text = str(value).strip()
+        is_whole = _WHOLE.fullmatch(text) is not None
+        if not is_whole or int(text) < 1:
+            found = text if is_whole else repr(value)
+            accepted = "a whole number, 1 or more"
+            raise ConfigurationError(f"{option}: found {found}, accepted: {accepted}")
+        return int(text)
+
+    return parse
 
 
 ExperimentArgument = Annotated[
@@ -35,7 +53,11 @@ BackendOption = Annotated[
 JobsOption = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", callback=_at_least_one, help="Processes; by default one per core."
+        "--jobs",
+        "-j",
+        metavar="N",
+        parser=at_least_one("--jobs"),
+        help="Processes; by default one per core.",
     ),
 ]
 RecomputeOption = Annotated[

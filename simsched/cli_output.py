@@ -27,7 +27,6 @@ QuietOption = Annotated[
 ]
 #: Exit codes.
 WRONG_INPUT = 2
-INTERRUPTED = 130
 
 
 def examples(*commands: str) -> str:

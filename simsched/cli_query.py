@@ -81,9 +81,11 @@ def _different(names: list[str]) -> list[str]:
 def _print_csv(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
     """Print rows as they come."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
+    rows = found.fetchmany(BATCH)  # before anything is printed: a file may be damaged
     writer.writerow(names)
-    while rows := found.fetchmany(BATCH):
+    while rows:
         writer.writerows(rows)
+        rows = found.fetchmany(BATCH)
 
 
 def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simsched import cli_names as names
-from simsched.cli_options import OnlyMachines, OnlyPolicies
+from simsched.cli_options import OnlyMachines, OnlyPolicies, at_least_one
 from simsched.cli_output import (
     JsonOption,
     QuietOption,
@@ -49,7 +49,10 @@ def references_command(
     seeds: Annotated[
         int,
         typer.Option(
-            "--seeds", min=1, help="Simulations of each row; more than one show their spread."
+            "--seeds",
+            metavar="N",
+            parser=at_least_one("--seeds"),
+            help="Simulations of each row; more than one show their spread.",
         ),
     ] = 1,
     output: Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from simsched.cli_options import (
     OtherPolicies,
     OtherWorkloads,
 )
-from simsched.cli_output import INTERRUPTED, JsonOption, QuietOption, console_on
+from simsched.cli_output import JsonOption, QuietOption, console_on
 from simsched.errors import ConfigurationError, unknown_name
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def run_file(asked: ExperimentOptions, **options: Any) -> Result:
     ------
     ConfigurationError
         An option or the experiment is wrong.
-    typer.Exit
+    typer.Abort
         The user has interrupted it.
     """
     from simsched import api
@@ -141,7 +141,7 @@ def interruptible(*, quiet: bool) -> Iterator[None]:
 
     Raises
     ------
-    typer.Exit
+    typer.Abort
         The user has interrupted it.
     """
     from simsched.experiment.runner import Interrupted
@@ -150,5 +150,6 @@ def interruptible(*, quiet: bool) -> Iterator[None]:
         yield
     except Interrupted as stop:
         if not quiet:
-            sys.stderr.write(f"simsched: {stop}; the same command continues\n")
-        raise typer.Exit(INTERRUPTED) from None
+            with suppress(OSError):  # a terminal that was closed
+                sys.stderr.write(f"simsched: {stop}; the same command continues\n")
+        raise typer.Abort from None

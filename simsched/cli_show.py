@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from simsched import cli_names as names
+from simsched.bounded import noticing_directories
 from simsched.cli_output import JsonOption, QuietOption, examples, print_json, say_files
 from simsched.errors import ConfigurationError
 
@@ -52,7 +53,8 @@ def show_machine(
     from simsched.report.descriptions import machine_document
 
     del quiet  # there is nothing but the result
-    machine = load_machine(name)
+    with noticing_directories(name, "a machine, by name or in a file"):
+        machine = load_machine(name)
     if draw is not None:
         _write_drawing(draw, lambda path: draw_machine(machine, path))
         say_files([draw], as_json=as_json)
@@ -109,10 +111,11 @@ def show_workload(
     from simsched.report.listing import describe_workload
 
     del quiet  # there is nothing but the result
-    if as_json:
-        print_json(finite(workload_document(name)))
-    else:
-        sys.stdout.write(describe_workload(name) + "\n")
+    with noticing_directories(name, "a workload, by name or in a file"):
+        if as_json:
+            print_json(finite(workload_document(name)))
+        else:
+            sys.stdout.write(describe_workload(name) + "\n")
 
 
 @show_app.command(
@@ -141,7 +144,8 @@ def show_policy(
     from simsched.report.listing import describe_policy
 
     del quiet  # there is nothing but the result
-    if as_json:
-        print_json(finite(policy_document(name)))
-    else:
-        sys.stdout.write(describe_policy(name) + "\n")
+    with noticing_directories(name, "a policy, by name or in a file"):
+        if as_json:
+            print_json(finite(policy_document(name)))
+        else:
+            sys.stdout.write(describe_policy(name) + "\n")

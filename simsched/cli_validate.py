@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched import cli_names as names
+from simsched.cli_options import at_least_one
 from simsched.cli_output import JsonOption, QuietOption, print_json, say, warn
 from simsched.errors import ConfigurationError
 
@@ -48,6 +49,7 @@ def validate_command(
         typer.Option(
             "--runs",
             metavar="N",
+            parser=at_least_one("--runs"),
             help="One run: simulations with other seeds.",
             show_default="11",
         ),

@@ -99,7 +99,7 @@ def parse_size(text: object) -> int:
     >>> parse_size("4 GiB")
     4294967296
     """
-    return _whole(_parse(text, SIZE), text, "at least 1 B, less than 8 EiB")
+    return _whole(_parse(text, SIZE), text, "at least 1 B, less than 8388608 TiB")
 
 
 def parse_time(text: object) -> int:
@@ -223,6 +223,8 @@ def _parse(text: object, dimension: Dimension) -> Decimal:
     number, unit = match.groups()
     if unit not in dimension.units:
         close = nearest(unit, dimension.units) if unit else None
+        if close and close[0].casefold() != unit[0].casefold():
+            close = None  # another prefix is another quantity
         raise ValueError(f"{refused}; did you mean {f'{number} {close}'!r}?" if close else refused)
     scale = Decimal(repr(float(Quantity(f"1 {unit}", binary=True))))
     try:

@@ -280,6 +280,8 @@ def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
     for path in files:
         try:
             found[path] = path.stat().st_mtime_ns
+            if path.is_dir():
+                raise ConfigurationError(f"{path}: found a directory, accepted: a Python file")
         except OSError as error:
             reason = f"{what} file cannot be read: {error.strerror}"
             raise ConfigurationError(f"{path}: {reason}") from error

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from simsched.errors import ConfigurationError
 from simsched.specs import Spec, format_spec, parse_spec
-from simsched.yaml_reader import FieldError, KeyPath
+from simsched.yaml_reader import FieldError, KeyPath, shown
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 
@@ -46,7 +46,8 @@ def gather(data: object, own: tuple[str, ...], what: str) -> dict[str, Any]:
         The key that a mapping must have, for the message.
     """
     if not isinstance(data, Mapping):
-        raise ValueError(f"found {data!r}, accepted: a name, or a mapping with the key {what}")
+        accepted = f"a name, or a mapping with the key {what}"
+        raise ValueError(f"found {shown(data)}, accepted: {accepted}")
     if "parameters" in data:
         message = "unknown key 'parameters'; parameters stand beside the name"
         raise FieldError(("parameters",), message)

@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from simsched.bounded import is_there
+from simsched.bounded import is_directory, is_there, is_utf16, unreadable
 from simsched.errors import ConfigurationError, nearest, unknown_name
 from simsched.limits import YAML_BYTES, YAML_VALUES
 from simsched.resources import data_dir
@@ -158,7 +158,7 @@ def validate_document(document: Document, model: type[Model]) -> Model:
         When the data does not fit the model; up to five errors are listed, one per line.
     """
     if not isinstance(document.data, Mapping):
-        document.fail((), f"found {_shown(document.data)}, accepted: a mapping of keys to values")
+        document.fail((), f"found {shown(document.data)}, accepted: a mapping of keys to values")
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
@@ -243,6 +243,11 @@ def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:
         if name_or_path in names:
             return read_document(folder / f"{name_or_path}.yaml")
         path = Path(name_or_path)
+        if is_directory(path):
+            close = nearest(name_or_path, names)
+            hint = f"; did you mean {close!r}?" if close else ""
+            accepted = f"the name of a shipped {what}, or a .yaml file"
+            raise ConfigurationError(f"{path}: found a directory, accepted: {accepted}{hint}")
         if not (is_there(path) and path.is_file()):
             message = unknown_name(what, name_or_path, names)
             raise ConfigurationError(f"{message}, or the path of a .yaml file")
@@ -259,15 +264,15 @@ def _read_text(path: Path) -> str:
         hint = f"; did you mean {close!r}?" if close else ""
         raise ConfigurationError(f"{path}: no such file{hint}") from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else None
-        raise ConfigurationError(f"{path}: cannot be read: {reason or error}") from error
+        raise ConfigurationError(unreadable(path, error, "a YAML file")) from error
     if len(raw) > YAML_BYTES.value:
         YAML_BYTES.refuse(None, path)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigurationError(f"{path}:{line}: found bytes that are not UTF-8 text") from error
+        found = "UTF-16" if is_utf16(raw) else "bytes that are not UTF-8 text"
+        raise ConfigurationError(f"{path}:{line}: found {found}, accepted: UTF-8") from error
 
 
 def _siblings(path: Path) -> list[str]:
@@ -318,7 +323,7 @@ class _Builder:
             line = key_node.start_mark.line + 1
             key = self._scalar(key_node, loc, line) if isinstance(key_node, ScalarNode) else None
             if not isinstance(key, str | int) or isinstance(key, bool):
-                self._fail(line, loc, f"found the key {_shown(key)}, accepted: text")
+                self._fail(line, loc, f"found the key {shown(key)}, accepted: text")
             if key in seen:
                 self._fail(line, (*loc, key), f"duplicate key, first given in line {seen[key]}")
             seen[key] = line
@@ -328,7 +333,7 @@ class _Builder:
         kind = str(node.tag or "").removeprefix(_TAG)
         if kind in {"str", "timestamp"}:
             if any("\ud800" <= letter <= "\udfff" for letter in node.value):
-                self._fail(line, loc, f"found {_shown(node.value)}, accepted: whole characters")
+                self._fail(line, loc, f"found {shown(node.value)}, accepted: whole characters")
             return node.value
         if kind not in {"null", "bool", "int", "float"}:
             self._refuse_tag(node, loc, line)
@@ -336,7 +341,7 @@ class _Builder:
             value = self._yaml.constructor.construct_object(node)
             repr(value)  # of whole numbers too long to be shown, which may be written as 0x...
         except (YAMLError, ValueError):
-            self._fail(line, loc, f"found {_shown(node.value)}, accepted: a value of kind {kind}")
+            self._fail(line, loc, f"found {shown(node.value)}, accepted: a value of kind {kind}")
         return value
 
     def _expect_tag(self, node: Node, kind: str, loc: KeyPath, line: int) -> None:
@@ -371,9 +376,10 @@ def _describe(document: Document, item: Any) -> str:
     elif item["type"] == "extra_forbidden":
         message = f"unknown key {item['loc'][-1]!r}"
     else:
-        accepted = message.removeprefix("Input should be ")
+        # "Input should be 'a' or 'b'", "String should have at least 1 character"
+        accepted = re.sub(r"^\w+ should (be|have) | after validation, not \d+$", "", message)
         accepted = accepted.replace("a valid i", "an i", 1).replace("a valid", "a", 1)
-        message = f"found {_shown(item['input'])}, accepted: {accepted}"
+        message = f"found {shown(item['input'])}, accepted: {accepted}"
         names = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
         close = nearest(item["input"], names) if isinstance(item["input"], str) else None
         message += f"; did you mean {close!r}?" if close else ""
@@ -407,7 +413,7 @@ def _locate(where: str, loc: KeyPath, message: str) -> str:
     return ": ".join(part for part in (where, key_path(loc), message) if part)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Return a value as messages show it, shortened."""
     if isinstance(value, Mapping):
         return "a mapping"

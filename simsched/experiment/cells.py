@@ -37,6 +37,7 @@ from simsched.experiment.schema import (
     WorkloadEntry,
     labels,
 )
+from simsched.experiment.tile_sizes import naming_tile_sizes
 from simsched.machine.model import Machine
 from simsched.policy import Policy
 from simsched.policy.placement import PlacedPolicy
@@ -181,7 +182,8 @@ class WorkloadUse:
             check_fits(self.machine, workload)
             check_executable(self.machine, workload, self.workers, self.pinning)
         except SimschedError as error:
-            _fail(self.document, ("workloads", self.position), self.entry, error)
+            named = naming_tile_sizes(error, self.machine, self.source)
+            _fail(self.document, ("workloads", self.position), self.entry, named)
         except MemoryError:
             _fail(self.document, ("workloads", self.position), self.entry, ModelError(NO_MEMORY))
 
@@ -427,18 +429,22 @@ def fail_at_policy(document: Document, cell: Cell, error: SimschedError) -> NoRe
 def _fail(document: Document, loc: KeyPath, entry: Any, error: SimschedError) -> NoReturn:
     """Raise an error again, with the place in the experiment's file."""
     text = str(error)
-    inner: KeyPath = ("set",) if isinstance(entry, MachineEntry) else ()
-    parameters = entry.set if isinstance(entry, MachineEntry) else entry.parameters
+    is_machine = isinstance(entry, MachineEntry)
+    inside: list[KeyPath] = [(key,) for key in (() if is_machine else entry.parameters)]
+    if is_machine:
+        inside = [*(("set", key) for key in entry.set), ("workers",), ("pinning",)]
     # Names that are suggested or accepted come behind the one that is wrong.
-    found = {key: _mentioned(str(key), text) for key in parameters}
-    wrong = min(found, key=lambda key: found[key], default=None)
-    if wrong is not None and found[wrong] < len(text):
-        loc = (*loc, *inner, wrong)
+    found = {keys: _mentioned(str(keys[-1]), text) for keys in inside}
+    wrong = min(found, key=lambda keys: found[keys], default=())
+    if wrong and found[wrong] < len(text):
+        loc = (*loc, *wrong)
+    elif repr(entry.name) in text and document.where((*loc, "name")) != document.where(loc):
+        loc = (*loc, "name")
     parts = [document.where(loc), key_path(loc), text]
     raise type(error)(": ".join(part for part in parts if part)) from error
 
 
 def _mentioned(key: str, text: str) -> int:
     """Return where a message first speaks of a key, its length where it does not."""
-    places = [f" {text}".find(f" {key}:"), text.find(f"'{key}'")]
+    places = [f" {text}".find(f" {key}{end}") for end in ":["] + [text.find(f"'{key}'")]
     return min((place for place in places if place >= 0), default=len(text))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from simsched.bounded import is_directory
 from simsched.errors import ConfigurationError
 from simsched.experiment.cells import plan_experiment
 from simsched.experiment.check_code import check_code, is_code
@@ -42,6 +43,8 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     SimschedError
         The file is wrong.
     """
+    if is_directory(Path(name)):
+        raise ConfigurationError(f"{name}: found a directory, accepted: a file")
     if is_code(name):
         return check_code(name), []
     path = Path(name)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from simsched.bounded import noticing_directories
 from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cells import MEASURED
 from simsched.experiment.inputs import (
@@ -83,7 +84,8 @@ def choose(
 def _try(what: str, text: str, make: Callable[[str], Any]) -> Any:
     """Return what a text stands for; errors begin with the option."""
     try:
-        return make(text)
+        with noticing_directories(text, f"a {what}, by name or in a file"):
+            return make(text)
     except SimschedError as error:
         raise ConfigurationError(f"--{what}: {error}") from error
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from simsched.bounded import unreadable
 from simsched.errors import ConfigurationError
 from simsched.imports import user_imports
 from simsched.policy.base import Policy
@@ -176,7 +177,7 @@ def file_digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ConfigurationError(unreadable(path, error)) from error
 
 
 @lru_cache(maxsize=1)

@@ -95,7 +95,8 @@ def parse_assignment(text: str) -> tuple[str, Any]:
             warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it
             plain = YAML(typ="safe", pure=True).load(value)
     except (YAMLError, ValueError, RecursionError, AssertionError) as error:
-        problem = (str(error).strip() or "nothing that its parser expects").splitlines()[0]
+        said = " ".join(filter(None, (getattr(error, name, "") for name in ("context", "problem"))))
+        problem = said or (str(error).strip() or "nothing that its parser expects").splitlines()[0]
         raise ConfigurationError(f"--set {text}: the value is not YAML: {problem}") from error
     if plain is not None and not isinstance(plain, bool | int | float | str | list | dict):
         plain = value.strip()

@@ -22,6 +22,7 @@ from simsched.experiment.fingerprint import code_digest, is_in_files
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
+from simsched.interruptions import SIGNALS
 from simsched.policy.placement import PlacedPolicy
 from simsched.user_code import is_file_spec, is_of_user_file
 
@@ -111,7 +112,7 @@ class _Worker:
     def __init__(self) -> None:
         setup = f"import sys; sys.path[:] = {sys.path!r}; "
         setup += f"from simsched.experiment.worker import main; main({os.getpid()})"
-        with _without_interruptions():  # inherited: Ctrl-C reaches this process only
+        with _without_interruptions():  # inherited: Ctrl-C and the like reach this process only
             # Unbuffered: a message that waited in a buffer here would be invisible to the selector.
             self.process = subprocess.Popen(  # noqa: S603 (this interpreter, text made here)
                 [sys.executable, "-c", setup],
@@ -147,8 +148,8 @@ class _Worker:
 
 @contextlib.contextmanager
 def _without_interruptions() -> Iterator[None]:
-    """Put off Ctrl-C; processes started meanwhile never hear of it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Put off Ctrl-C and the like; processes started meanwhile never hear of it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:

@@ -108,9 +108,10 @@ def results(places: Places = STORE) -> pd.DataFrame:
     >>> frame = simsched.results("results")  # doctest: +SKIP
     >>> frame.groupby(["experiment", "policy"]).makespan_s.mean()  # doctest: +SKIP
     """
-    data = _runs(stored_experiments(places))
+    experiments = stored_experiments(places)
+    data = _runs(experiments)
     names = [field.name for field in data.schema if not pa.types.is_list(field.type)]
-    with _reading():
+    with _reading([experiment.runs for experiment in experiments]):
         table = data.to_table(columns=names)
     frame = arranged(table.to_pandas(integer_object_nulls=True))
     # Whole numbers stay whole where some experiments do not have them.
@@ -181,7 +182,13 @@ def connection(places: Places = STORE) -> Iterator[duckdb.DuckDBPyConnection]:
         database.execute("SET temp_directory = ''")
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")
-        yield database
+        try:
+            yield database
+        except ConfigurationError as error:
+            if "reading the stream" in str(error):  # while files were scanned
+                _refuse_damaged([e.runs for e in experiments])
+                _refuse_damaged([file for e in experiments for file in e.events])
+            raise
 
 
 def execute(database: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyConnection:
@@ -262,7 +269,7 @@ def _event_kinds() -> pa.Table:
 
 def _dataset(files: list[Path], extra: tuple[str, ...], marks: list[Any]) -> ds.Dataset:
     """Return files as one table with all their columns, and columns that say which file it was."""
-    with _reading():
+    with _reading(files):
         schemas = [pq.read_schema(file) for file in files]
         fields = {name: pa.field(name, pa.string()) for name in extra}
         for schema in schemas:
@@ -289,9 +296,25 @@ def _common(first: pa.Field, second: pa.Field) -> pa.Field:
 
 
 @contextmanager
-def _reading() -> Iterator[None]:
-    """Turn errors of Parquet files into the user's."""
+def _reading(files: Sequence[Path]) -> Iterator[None]:
+    """Turn errors of Parquet files into the user's, who has to know which file it is."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
+        _refuse_damaged(files)
         raise ConfigurationError(f"results: not readable: {one_line(str(error))}") from error
+
+
+def _refuse_damaged(files: Sequence[Path]) -> None:
+    """Raise ConfigurationError for the first file that cannot be read from beginning to end."""
+    for path in files:
+        if path.is_dir():
+            raise ConfigurationError(f"{path}: found a directory, accepted: a Parquet file")
+        try:
+            with pq.ParquetFile(path) as file:
+                for _ in file.iter_batches():
+                    pass
+        except (OSError, pa.ArrowException) as error:
+            what = f"found no complete Parquet file ({one_line(str(error))})"
+            accepted = "a file that simsched run has written; it writes a missing one anew"
+            raise ConfigurationError(f"{path}: {what}, accepted: {accepted}") from error

@@ -31,7 +31,7 @@ from simsched.specs import format_spec, parse_spec
 from simsched.user_code import is_file_spec
 from simsched.workload.graph_files import graph_file_spec, is_graph_file
 from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
-from simsched.yaml_reader import FieldError, Section
+from simsched.yaml_reader import FieldError, Section, shown
 
 EACH_ONCE = "each value once"
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
@@ -41,7 +41,7 @@ def machine_entry(data: object) -> object:
     """Accept a bare name for a machine."""
     data = {"name": data} if isinstance(data, str) else data
     if not isinstance(data, Mapping):
-        raise ValueError(f"found {data!r}, accepted: a name, or a mapping with the key name")
+        raise ValueError(f"found {shown(data)}, accepted: a name, or a mapping with the key name")
     return data
 
 
@@ -209,7 +209,7 @@ def seed_list(data: object) -> object:
             raise ValueError(f"found {data}, accepted: 1 to 100000 seeds, or a list of seeds")
         return list(range(data))
     if not isinstance(data, list) or not data:
-        raise ValueError(f"found {data!r}, accepted: a number of seeds, or a list of seeds")
+        raise ValueError(f"found {shown(data)}, accepted: a number of seeds, or a list of seeds")
     return data
 
 

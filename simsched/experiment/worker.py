@@ -30,6 +30,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest, policy_digest
 from simsched.experiment.inputs import CHANGED
 from simsched.experiment.store import Store
+from simsched.interruptions import SIGNALS
 from simsched.policy.placement import PlacedPolicy
 from simsched.user_code import imports_of_files
 
@@ -223,7 +224,8 @@ def main(parent: int) -> None:
     parent : int
         Process that has started this one.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
+    for number in SIGNALS:  # the parent decides what an interruption means
+        signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     storing = Lock()

@@ -104,6 +104,8 @@ def write(folder: Path, *, lines: dict[str, str] | None = None) -> Path:
             {"metrics": "[stealz]"},
             r"bad\.yaml:5: metrics\[0\]: unknown metric 'stealz'; did you mean 'steals'",
         ),
+        ({"machines": "{name: ''}"}, r"bad\.yaml:2: .*found '', accepted: at least 1 character$"),
+        ({"sweep": "{zip: {a: []}}"}, r"bad\.yaml:5: .*found \[\], accepted: at least 1 item$"),
         ({"name": "[unclosed"}, r"bad\.yaml:\d: not valid YAML"),
         ({"name": "!!python/object:os.system x"}, r"bad\.yaml:1: .*found the tag.*accepted: plain"),
         ({"baseline": "ckil"}, r"bad\.yaml:5: baseline: .*did you mean 'cilk'"),
@@ -122,7 +124,11 @@ def test_experiments(refused: Refused, tmp_path: Path, lines: dict[str, str], pa
     ("content", "pattern"),
     [
         (b"", r"bad\.yaml: found an empty file, accepted: a mapping of keys to values"),
-        (b"name: x\n\xff\xfe", r"bad\.yaml:2: found bytes that are not UTF-8 text"),
+        (
+            b"name: x\n\xff\xfe",
+            r"bad\.yaml:2: found bytes that are not UTF-8 text, accepted: UTF-8",
+        ),
+        ("name: x\n".encode("utf-16"), r"bad\.yaml:1: found UTF-16, accepted: UTF-8"),
         (b"just text", r"bad\.yaml:1: found 'just text', accepted: a mapping of keys to values"),
         (b"a: &x [*x]\n", r"bad\.yaml:1: a\[0\]: found an alias that contains itself"),
         (b"a: 1\na: 2\n", r"bad\.yaml:2: a: duplicate key, first given in line 1"),
@@ -343,8 +349,26 @@ def test_files_that_cannot_be_written(
         (("run", "quickstart", "--set", "seedz=3"), r"--set seedz=3: .*did you mean 'seeds'"),
         (("run", "quickstart", "--set", "seeds"), r"accepted KEY=VALUE"),
         (("run", "quickstart", "--set", "seeds=x"), r"--set seeds=x: seeds: found 'x'"),
-        (("run", "quickstart", "--jobs", "0"), r"--jobs: found 0, accepted 1 or more"),
-        (("run", "quickstart", "--jobs", "two"), r"'--jobs'.*valid integer"),
+        (
+            ("run", "quickstart", "--set", "seeds="),
+            r"seeds=: seeds: found nothing, accepted: a num",
+        ),
+        (("run", "quickstart", "--set", "policies.0="), r"found nothing, accepted: a name"),
+        (("run", "quickstart", "--jobs", "0"), r"--jobs: found 0, accepted: a whole number, 1 or"),
+        (("run", "quickstart", "-j", "1.5"), r"--jobs: found '1.5', accepted: a whole number, 1"),
+        (("run", "quickstart", "-o", ""), r"found an empty word after '-o', accepted: words with"),
+        (("", "run"), r"found an empty word after 'simsched', accepted"),
+        (("schema", "machine", "-o", "."), r"error: \.: cannot be written: it is a directory$"),
+        (
+            ("run", "quickstart", "--set", "seeds=[1"),
+            r"not YAML: while parsing .* expected ',' or ']'",
+        ),
+        (("reproduce", "-j", "two"), r"--jobs: found 'two', accepted: a whole number, 1 or more$"),
+        (
+            ("references", "x.csv", "--seeds", "no"),
+            r"--seeds: found 'no', accepted: a whole number",
+        ),
+        (("validate", "x", "--runs", "0"), r"--runs: found 0, accepted: a whole number, 1 or more"),
         (("run", "quickstart", "--backend", "simpi"), r"'simpi'; did you mean 'simpy'"),
         (("list", "machine"), r"unknown kind 'machine'; did you mean 'machines'"),
         (("show", "policy", "batz"), r"'batz'; did you mean 'bats'"),
@@ -382,3 +406,105 @@ def test_a_run_that_does_not_get_on(refused: Refused, tmp_path: Path) -> None:
     message = refused(*words, "--set", "progress_limit_s=1", "-q")
     assert "no task ends for 1 s (progress_limit_s): worker" in message
     assert "progress_limit_s" in refused(*words, "--set", "progress_limit_s=0", "-q")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "pattern"),
+    [
+        ("workers=99999", r"machines\[0\]\.workers: .*workers: found 99999, accepted 1 to 256 "),
+        ("name=opteron8", r"machines\[0\]\.name: unknown machine 'opteron8'; did you mean 'opt"),
+        (
+            "set.memory.dram.capacity=no",
+            r"machines\[0\]\.set\.memory\.dram\.capacity: .*found 'no'",
+        ),
+    ],
+)
+def test_what_the_command_line_sets_is_not_blamed_on_the_file(
+    refused: Refused, tmp_path: Path, assignment: str, pattern: str
+) -> None:
+    """Messages used to name the line of the machine in the file."""
+    text = f"--set machines.0.{assignment}"
+    message = refused("run", write(tmp_path), *text.split(" ", 1))
+    assert re.match(f"simsched: error: {re.escape(text)}: {pattern}", message), message
+
+
+def test_workers_have_their_own_line(refused: Refused, tmp_path: Path) -> None:
+    path = write(tmp_path, lines={"machines": "\n  - name: knl_snc4_flat\n    workers: 257"})
+    assert re.search(r"bad\.yaml:4: machines\[0\]\.workers: .* found 257", refused("run", path))
+
+
+# Directories where files are accepted ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["", ".yaml", ".py", ".graphml", ".parquet"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "FOLDER"),
+        ("run", "quickstart", "-m", "FOLDER"),
+        ("run", "quickstart", "-w", "FOLDER"),
+        ("run", "quickstart", "-p", "FOLDER"),
+        ("show", "machine", "FOLDER"),
+        ("show", "workload", "FOLDER"),
+        ("show", "policy", "FOLDER"),
+        ("reproduce", "FOLDER"),
+        ("check", "FOLDER"),
+        ("compare", "cilk", "laws", "-e", "FOLDER"),
+        ("measure", "FOLDER"),
+        ("references", "FOLDER"),
+        ("export", "FOLDER", "out.dot"),
+    ],
+    ids=" ".join,
+)
+def test_directories_in_place_of_files(
+    refused: Refused, tmp_path: Path, words: tuple[str, ...], suffix: str
+) -> None:
+    folder = f"folder{suffix}"
+    (tmp_path / folder).mkdir()
+    message = refused(*(folder if word == "FOLDER" else word for word in words))
+    assert re.search(rf"{re.escape(folder)}: found a directory, accepted: \w+ ", message), message
+
+
+def test_a_directory_beside_a_known_name_is_of_no_interest(
+    simsched: Command, refused: Refused, tmp_path: Path
+) -> None:
+    (tmp_path / "heat").mkdir()
+    assert simsched("show", "workload", "heat")[0] == 0
+    assert "found 0, accepted" in refused("show", "workload", "heat[rows=0]")
+
+
+@pytest.mark.parametrize("target", ["run.json", "run.graphml"])
+@pytest.mark.parametrize("source", ["results", "results/small"])
+def test_results_are_no_run(
+    simsched: Command, refused: Refused, experiment: Path, source: str, target: str
+) -> None:
+    assert simsched("run", experiment, "-j", 1, "-q", "--set", "seeds=1")[0] == 0
+    message = refused("export", source, target)
+    accepted = r"one run of it, such as events/KEY\.parquet \(simsched run --events"
+    assert re.search(f"{source}: found a directory of results, accepted: {accepted}", message)
+
+
+# Timings of a machine ---------------------------------------------------------------------------
+
+
+def test_sizes_of_tiles_without_timings(refused: Refused, tmp_path: Path) -> None:
+    """The machine's file has timings for 4096, 409600, 1638400 and 3686400 bytes, of floats."""
+    lines = {"machines": "mirage", "workloads": "\n  - {name: cholesky, costs: measured}"}
+    message = refused("run", write(tmp_path, lines=lines))
+    found = r"bad\.yaml:4: .*: tile_size: found 256 with element_bytes=8"
+    accepted = "accepted on machine mirage: 32, 320, 640, 960 with element_bytes=4 "
+    assert re.search(f"{found}, {accepted}.*found no timing for 524288 bytes", message), message
+    lines["workloads"] = "\n  - name: lu\n    costs: measured\n    tile_size: 961"
+    lines["machines"] = "idgraf"
+    message = refused("run", write(tmp_path, lines=lines))
+    assert re.search(r"bad\.yaml:6: .*found 961 with precision=double, accepted", message), message
+    assert "on machine idgraf: 320, 640, 960 with precision=single (" in message
+
+
+def test_other_errors_of_measured_programs_say_nothing_of_tiles(
+    refused: Refused, tmp_path: Path
+) -> None:
+    lines = {"workloads": "[{name: cholesky, costs: measured}]"}
+    message = refused("run", write(tmp_path, lines=lines))
+    assert "knl_snc4_flat has none" in message
+    assert "tile_size" not in message

@@ -1,4 +1,4 @@
-"""Ctrl-C, kill -9 and a full disk: no finished run is lost, nothing half-written stays."""
+"""Ctrl-C, kill, kill -9 and a full disk: no finished run is lost, nothing half-written stays."""
 
 from __future__ import annotations
 
@@ -53,7 +53,20 @@ inputs.make_workload = marked
 from simsched.cli import main
 sys.exit(main(sys.argv[1:]))
 """
+NO_HANG_UP = """
+import signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from simsched.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+CLAIMS = """
+sources: {Book: A book}
+claims:
+  - {id: fast, source: Book §1, kind: numeric, experiment: x.yaml, metric: makespan_s,
+     policy: "./mine.py[marker=marker]", value: 1, tolerance: 1 %, tolerance_reason: a guess}
+"""
 SIMSCHED = ("-m", "simsched")
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
 
 _started: list[subprocess.Popen[str]] = []
@@ -86,10 +99,14 @@ def write(workload: dict[str, Any], seeds: int, **more: Any) -> None:
     Path("x.yaml").write_text(json.dumps(data))
 
 
-def start(*options: object, program: tuple[str, ...] = SIMSCHED) -> subprocess.Popen[str]:
+def start(
+    *options: object,
+    program: tuple[str, ...] = SIMSCHED,
+    command: tuple[str, ...] = ("run", "x.yaml"),
+) -> subprocess.Popen[str]:
     """Start `simsched run x.yaml` with a process group of its own, as a terminal does."""
     process = subprocess.Popen(
-        [sys.executable, *program, "run", "x.yaml", *map(str, options)],
+        [sys.executable, *program, *command, *map(str, options)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -103,7 +120,7 @@ def end(process: subprocess.Popen[str], how: signal.Signals) -> str:
     """Send a signal to the whole group; return what the program has said."""
     os.killpg(process.pid, how)
     output, messages = process.communicate(timeout=LONG)
-    assert process.returncode == (130 if how == signal.SIGINT else -how)
+    assert process.returncode == CODES.get(how, -how)
     assert output == ""
     return messages
 
@@ -126,14 +143,23 @@ def finish() -> tuple[int, int]:
     return outcome.computed, outcome.reused
 
 
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_ctrl_c_ends_a_long_run(jobs: int) -> None:
+@pytest.mark.parametrize(
+    ("jobs", "how"),
+    [
+        pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
+        (2, signal.SIGINT),
+        (1, signal.SIGTERM),
+        (2, signal.SIGTERM),
+        pytest.param(2, signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
+def test_a_signal_ends_a_long_run(jobs: int, how: signal.Signals) -> None:
     write(ENDLESS, 2)
     process = start("--jobs", jobs)
     wait_for(lambda: len(marks()) >= jobs)
     time.sleep(0.3)  # some way into the engine
     began = time.monotonic()
-    messages = end(process, signal.SIGINT)
+    messages = end(process, how)
     assert time.monotonic() - began < 10
     assert messages == (
         "simsched: interrupted; 0 of 2 runs are stored in out; the same command continues\n"
@@ -141,6 +167,41 @@ def test_ctrl_c_ends_a_long_run(jobs: int) -> None:
     assert not Path("out").exists()
     for number in marks():
         wait_for(lambda number=number: not is_running(number))
+
+
+@pytest.mark.parametrize("how", CODES)
+def test_the_first_process_alone_ends_the_others(how: signal.Signals) -> None:
+    """As `kill` and batch systems do it; they used to end half a second later, without a word."""
+    write(ENDLESS, 2)
+    process = start("--jobs", 2)
+    wait_for(lambda: len(marks()) >= 2)
+    process.send_signal(how)
+    _, messages = process.communicate(timeout=LONG)
+    assert process.returncode == CODES[how]
+    assert "0 of 2 runs are stored in out" in messages
+    assert not any(map(is_running, marks()))
+
+
+def test_no_hang_up() -> None:
+    """What nohup has the program ignore does not end it."""
+    write(SMALL, 20)
+    process = start("--jobs", 2, program=("-c", NO_HANG_UP))
+    wait_for(lambda: marks())
+    os.killpg(process.pid, signal.SIGHUP)
+    process.communicate(timeout=LONG)
+    assert process.returncode == 0
+    assert finish() == (0, 20)
+
+
+def test_a_check_of_claims_is_ended() -> None:
+    write(ENDLESS, 2)
+    Path("c.yaml").write_text(CLAIMS)
+    process = start("--jobs", 2, "-o", "here", command=("reproduce", "c.yaml"))
+    wait_for(lambda: len(marks()) >= 2)
+    messages = end(process, signal.SIGTERM)
+    assert messages == (
+        "simsched: interrupted; 0 of 2 runs are stored in here/x; the same command continues\n"
+    )
 
 
 def marks() -> list[int]:

@@ -17,6 +17,25 @@ def store(simsched: Command, experiment: Path) -> Path:
     return Path("results")
 
 
+@pytest.mark.parametrize("form", ["--csv", "--json", "--quiet"])
+@pytest.mark.parametrize("damage", ["end", "middle", "empty"])
+def test_a_damaged_file_is_named(simsched: Command, store: Path, form: str, damage: str) -> None:
+    """With many experiments, nobody could tell which one to run again."""
+    (store / "other").mkdir()
+    data = (store / "small" / "runs.parquet").read_bytes()
+    broken = {
+        "end": data[:1000],
+        "middle": data[:4] + b"\xff" * 400 + data[404:],
+        "empty": b"",
+    }
+    file = store / "other" / "runs.parquet"
+    file.write_bytes(broken[damage])
+    code, output, messages = simsched("query", "SELECT * FROM runs", form)
+    assert (code, output) == (2, "")
+    assert messages.startswith(f"simsched: error: {file}: found no complete Parquet file (")
+    assert messages.count("\n") == 1
+
+
 BY_POLICY = "SELECT policy, count(*) AS runs, avg(makespan_s) AS s FROM runs GROUP BY 1 ORDER BY 1"
 
 

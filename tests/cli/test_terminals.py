@@ -95,6 +95,21 @@ def test_a_terminal_has_a_bar_and_gets_its_cursor_back(endless: Path) -> None:
     assert "the same command continues" in text
 
 
+def test_a_closed_terminal_ends_a_run(endless: Path) -> None:
+    """Nobody can be told; what must not be is a worker that goes on, or a traceback's code."""
+    terminal = Terminal(endless.parent, "run", endless, "-j", 2)
+    terminal.read("0:00:01")
+    found = subprocess.run(
+        ["pgrep", "-P", str(terminal.process.pid)], capture_output=True, text=True, check=True
+    )
+    workers = found.stdout.split()
+    os.close(terminal.master)
+    terminal.process.send_signal(signal.SIGHUP)  # the session has no controlling terminal
+    assert terminal.process.wait(LONG) == 129
+    assert len(workers) == 2
+    assert not any(Path("/proc", worker).exists() for worker in workers)
+
+
 @pytest.mark.parametrize(
     "plain", [{"NO_COLOR": "1"}, pytest.param({"TERM": "dumb"}, marks=pytest.mark.slow)], ids=str
 )

@@ -146,7 +146,7 @@ def test_no_results_and_broken_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="found no results, accepted a directory"):
         simsched.results(tmp_path)
     (tmp_path / "runs.parquet").write_text("no")
-    with pytest.raises(ConfigurationError, match="not readable"):
+    with pytest.raises(ConfigurationError, match=r"runs\.parquet: found no complete Parquet file"):
         simsched.results(tmp_path)
 
 

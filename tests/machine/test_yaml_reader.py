@@ -135,7 +135,7 @@ def test_missing_and_unreadable_files_are_refused(tmp_path: Path) -> None:
         ConfigurationError, match=r"fil\.yaml: no such file; did you mean 'file\.yaml'\?"
     ):
         read_yaml(tmp_path / "fil.yaml", Outer)
-    with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
+    with pytest.raises(ConfigurationError, match="found a directory, accepted: a YAML file"):
         read_yaml(tmp_path, Outer)
     with pytest.raises(ConfigurationError, match="cannot be read"):
         read_yaml(Path("a\0b"), Outer)
