@@ -192,6 +192,10 @@ class UnpinnedStealing(RandomStealing):
         if view.n_workers < 2:
             return ()
         pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()
+        live = view.state
+        assert live is not None
+        if any(map(live.has_failed, pair)):
+            return ()  # nobody is moved to a core that has failed
         state[pair] = state[pair[::-1]]
         return (Exchange(*pair),)
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import Run, simulate
 from simsched.errors import ModelError, PolicyError
-from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
+from simsched.machine.model import Change, CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.base import AcquireStep, Exchange, Plan, View
 from simsched.trace.schema import EventKind
@@ -76,6 +76,16 @@ def test_a_task_goes_on_at_the_speed_of_the_other_core(backend: str) -> None:
     rows = events["kind"] == EventKind.EXCHANGE
     assert events["time_ps"][rows].tolist() == [4 * US, 9 * US]
     assert list(zip(events["arg0"][rows], events["arg1"][rows], strict=True)) == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
+def test_nobody_goes_to_a_core_that_has_failed(backend: str, pair: tuple[int, int]) -> None:
+    machine = replace(two_speeds(), changes=(Change(3 * US, (1,), 0.0),))
+    policy = Moving(owner=(0,), at_us=((4, Exchange(*pair)),))
+    result = run(backend, machine, build_graph([10_000.0]), policy)
+    assert times(result, EventKind.TASK_END)[0] == (0, 10 * US)
+    assert result.trace is not None
+    assert (result.trace.events["kind"] == EventKind.EXCHANGE).sum() == 1
 
 
 def test_two_running_tasks_swap_their_speeds(backend: str) -> None:

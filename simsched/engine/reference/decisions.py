@@ -190,7 +190,7 @@ class Decisions:
         sim.record.exchanges += 1
         pair: tuple[Worker, Worker] = sim.workers[first], sim.workers[second]
         cores = pair[0].core, pair[1].core
-        if cores[0] == cores[1]:
+        if cores[0] == cores[1] or any(sim.has_failed(w.index) for w in pair):
             return
         left = [0.0 if w.segment is None else w.halt_segment() for w in pair]
         swap_seats(sim.problem, first, second)

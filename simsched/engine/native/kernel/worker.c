@@ -65,7 +65,7 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
     double left[2] = {0.0, 0.0};
     ssk_event(sim, SSK_EXCHANGE, SSK_NONE, SSK_NONE, first, second);
     sim->exchanges++;
-    if (cores[0] == cores[1])
+    if (cores[0] == cores[1] || ssk_sim_has_failed_worker(sim, first) || ssk_sim_has_failed_worker(sim, second))
         return;
     for (int i = 0; i < 2; i++)
         if (sim->workers[pair[i]].state == SSK_EXECUTING)
