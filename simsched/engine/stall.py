@@ -91,6 +91,8 @@ def _awaited_outside(
         return f"{me} waits for predecessor {_number(graph, before[0])}"
     if graph.parent[task] >= 0:
         return f"{me} waits for its creation by {graph.called(int(graph.parent[task]))}"
+    if pending == 0:
+        return f"{me} is in no pool and has not begun: it is being taken by a worker or moved"
     return f"{me} has {pending} unmet conditions"
 
 

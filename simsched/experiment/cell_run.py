@@ -143,15 +143,16 @@ def _simulated(
     )
 
 
-def rehearse_cell(cell: Cell, most_tasks: int) -> None:
+def rehearse_cell(cell: Cell, most: int) -> None:
     """Try a cell up to its first event.
 
     Parameters
     ----------
     cell : Cell
         The run.
-    most_tasks : int
-        A larger program is not tried: schedules that are made beforehand take time.
+    most : int
+        Tasks times workers; what is larger is not tried: schedules that are made beforehand take
+        time.
 
     Raises
     ------
@@ -161,7 +162,8 @@ def rehearse_cell(cell: Cell, most_tasks: int) -> None:
     policy = cell.policy_model
     try:
         workload = _built(cell)
-        if workload.graph.n_tasks > most_tasks:
+        workers = len(cell.machine_model.place_workers(cell.workers, cell.pinning))
+        if workload.graph.n_tasks * workers > most:
             return
         with explained(policy, cell.policy):
             rehearse(

@@ -13,10 +13,10 @@ from simsched.experiment.cells import Cell, PlannedExperiment, WorkloadUse, fail
 from simsched.policy.placement import PlacedPolicy
 from simsched.typed_in import parts_of
 
-#: How long workloads and policies are tried.
-CHECK_S = 10.0
-#: Policies are not tried on larger programs: a schedule of many tasks takes minutes.
-TRIED_TASKS = 20_000
+#: How long all of it may take, and policies of it; one that is being tried is tried to its end.
+CHECK_S, REHEARSAL_S = 10.0, 3.0
+#: Policies are not tried on programs with more tasks times workers: a schedule may take minutes.
+TRIED_SIZE = 250_000
 
 
 def check_runs(
@@ -24,7 +24,7 @@ def check_runs(
 ) -> None:
     """Build every workload, and try every policy on every machine and workload, without events.
 
-    One seed of each is tried. What is left after `CHECK_S` is found wrong when it is run.
+    One seed of each is tried. What is left when time is up is found wrong when it is run.
 
     Parameters
     ----------
@@ -42,18 +42,21 @@ def check_runs(
         A run would be refused; the message is that of the run, after the place of its workload or
         policy in the experiment's file where there is one.
     """
-    begin = time.perf_counter()
+    begin, rehearsed_s = time.perf_counter(), 0.0
     for use, cells in _by_workload(planned, keys):
+        if time.perf_counter() - begin > CHECK_S:
+            return
         if use is not None:
             use.check()
-        tried = set()
+        started, tried = time.perf_counter(), set()
         for cell in cells:
-            if time.perf_counter() - begin > CHECK_S:
-                return
             combination = cell.policy, str(cell.sweep)
+            if rehearsed_s + time.perf_counter() - started > REHEARSAL_S:
+                break
             if combination not in tried and (_is_shipped(cell) or not shipped_only):
                 tried.add(combination)
                 _rehearse(planned, cell)
+        rehearsed_s += time.perf_counter() - started
 
 
 def _by_workload(
@@ -65,16 +68,21 @@ def _by_workload(
         for _, cells in groupby(wanted, lambda cell: (cell.machine, cell.workload)):
             yield None, list(cells)
         return
-    for use in planned.uses:
-        cells_of_use = [cell for cell in wanted if cell.key in use.keys]
-        if cells_of_use:
-            yield use, cells_of_use
+    places: dict[str, list[int]] = {}
+    for place, use in enumerate(planned.uses):
+        for key in use.keys:
+            places.setdefault(key, []).append(place)
+    of_use: list[list[Cell]] = [[] for _ in planned.uses]
+    for cell in wanted:
+        for place in places[cell.key]:
+            of_use[place].append(cell)
+    yield from ((use, cells) for use, cells in zip(planned.uses, of_use, strict=True) if cells)
 
 
 def _rehearse(planned: PlannedExperiment, cell: Cell) -> None:
     """Try a cell up to its first event; what is wrong is said with its place where it has one."""
     try:
-        rehearse_cell(cell, TRIED_TASKS)
+        rehearse_cell(cell, TRIED_SIZE)
     except SimschedError as error:
         if planned.document is None:
             raise

@@ -178,7 +178,8 @@ def run_planned(
     wanted = [cell for cell in planned.cells if chosen is None or chosen(cell)]
     cells = {cell.key: cell for cell in wanted}
     missing = [cell for key, cell in cells.items() if key not in rows]
-    check_runs(planned, {cell.key for cell in missing}, shipped_only=True)
+    with _interruptions(store, cells, directory):
+        check_runs(planned, {cell.key for cell in missing}, shipped_only=True)
     with (
         _interruptions(store, cells, directory),
         _directories(directory, store.directory, events_directory),

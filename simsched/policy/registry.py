@@ -20,6 +20,7 @@ import inspect
 import pkgutil
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -372,8 +373,17 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
         if wants_float and is_int and abs(value) >= MAX_FLOAT:
             raise ConfigurationError(f"policy {name}: parameter {key}: found a number too large")
         values[key] = float(value) if wants_float and is_int else value
-    with called(cls, name):
-        return cls(**values)
+    try:
+        with called(cls, name):
+            return cls(**values)
+    except SimschedError:
+        raise
+    except Exception as error:
+        if cls.__module__.startswith("simsched."):
+            raise
+        where = f"{_file(cls)}:{traceback.extract_tb(error.__traceback__)[-1].lineno}"
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
+        raise PolicyError(f"policy {name}: {where}: {what}") from error
 
 
 def _add(

@@ -269,15 +269,13 @@ def node_speeds(view: View, graph: TaskGraph, reduces: NDArray[np.int64]) -> lis
     Notes
     -----
     A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
-    busy, and move data at the node's share of its disk's bandwidth, one after the other.
+    busy, and move what they write, and read of that, at the node's share of its disk's bandwidth,
+    one after the other. What they copy comes from the disks of others.
     """
     machine, domains = view.machine, np.unique(view.worker_domain).tolist()
     storage = [machine.own_node(d) for d in domains]
     ops = float(view.estimated_ops(graph)[0, reduces].mean())
-    moved = sum(
-        int((graph.read_bytes[own] + graph.written_bytes[own]).sum())
-        for own in (slice(graph.access_ptr[t], graph.access_ptr[t + 1]) for t in reduces.tolist())
-    )
+    moved = sum(_own_bytes(graph, task) for task in reduces.tolist())
     times = []
     for domain, disk in zip(domains, storage, strict=True):
         slots = view.worker_thread[view.worker_domain == domain]
@@ -290,6 +288,14 @@ def node_speeds(view: View, graph: TaskGraph, reduces: NDArray[np.int64]) -> lis
         bytes_per_s = machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk)
         times.append(ops / ops_per_s + moved / len(reduces) / bytes_per_s)
     return [max(times) / time if time > 0.0 else 1.0 for time in times]
+
+
+def _own_bytes(graph: TaskGraph, task: int) -> int:
+    """Return what a task moves of blocks that it writes itself, which are where it is executed."""
+    own = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
+    block, written = graph.access_block[own], graph.written_bytes[own]
+    mine = np.isin(block, block[written > 0])
+    return int((graph.read_bytes[own] + written)[mine].sum())
 
 
 def has_left(view: View, state: Tracker, node: int) -> bool:

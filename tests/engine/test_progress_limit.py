@@ -57,6 +57,21 @@ def test_a_run_in_which_no_task_ends_is_given_up(backend: str) -> None:
     )
 
 
+def test_a_task_on_its_way_from_pool_to_worker_waits_for_nothing(backend: str) -> None:
+    # Taking it costs 20 s, in which the looks go on.
+    costs = replace(MACHINE.costs, pop_ps=20 * 10**12)
+    program = Workload("program", build_graph([1e9]))
+    with pytest.raises(StalledError, match="task 0 is in no pool and has not begun: it is being "):
+        simulate(
+            replace(MACHINE, costs=costs),
+            program,
+            Looking(),
+            workers=1,
+            backend=backend,
+            progress_limit_s=10.0,
+        )
+
+
 def test_an_end_in_time_is_enough(backend: str) -> None:
     graph = build_graph([5e9, 9.99e9, 1e9], successors=adjacency([0, 1], [1, 2], 3))
     assert run(backend, graph, 10.0) == pytest.approx(15.99, abs=1e-4)

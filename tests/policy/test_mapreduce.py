@@ -510,11 +510,12 @@ def test_plb_sizes_reduce_tasks_by_the_disks_of_their_nodes() -> None:
     [
         (1e3, [6, 2]),  # cores decide: three times as fast, three times the bins
         (1e-6, [4, 4]),  # the disks do, which are alike
-        # A task copies b bytes, writes them sorted, reads them and writes b: 4 b at 50 MB/s are
-        # 0.08 b us. With one operation per copied byte four cores of 1 (3) million operations/s
-        # need 0.25 b (0.083 b) us: 0.33 to 0.163, 5.35 of 8 bins.
+        # Of b copied bytes a task writes b sorted, reads them and writes b: 3 b at 50 MB/s are
+        # 0.06 b us. With one operation per copied byte four cores of 1 (3) million operations/s
+        # need 0.25 b (0.083 b) us: 0.31 to 0.143, 5.47 of 8 bins.
         (1.0, [5, 3]),
-        (2.0, [6, 2]),  # 0.58 to 0.247, 5.61 bins
+        (2.0, [6, 2]),  # 0.56 to 0.227, 5.70 bins
+        (1.1, [6, 2]),  # 0.335 to 0.152, 5.51 bins; with the copies, 0.355 to 0.172, 5.39
     ],
 )
 def test_plb_knows_what_cores_and_disks_take_for_a_reduce_task(

@@ -76,6 +76,13 @@ def test_published_variants_are_told_apart_by_their_parameters(
     assert make_policy(name).parameters().items() >= told.items()
 
 
+def test_a_fault_in_the_constructor_of_a_file_names_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(MINE + "    def __post_init__(self):\n        [].pop()\n")
+    with pytest.raises(PolicyError, match=r"mine\.py:11: IndexError: pop from empty list"):
+        make_policy(f"{path}:Mine")
+
+
 def test_every_entry_says_what_it_is_and_where_it_comes_from() -> None:
     for info in list_policies():
         assert info.description
