@@ -224,8 +224,11 @@ def main(parent: int) -> None:
     parent : int
         Process that has started this one.
     """
-    for number in SIGNALS:  # the parent decides what an interruption means
-        signal.signal(number, signal.SIG_IGN)
+    # The parent decides what an interruption means. What a policy starts hears of it again:
+    # programs inherit ignored and blocked signals, functions that handle them they do not.
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     storing = Lock()

@@ -381,7 +381,9 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
     except Exception as error:
         if cls.__module__.startswith("simsched."):
             raise
-        where = f"{_file(cls)}:{traceback.extract_tb(error.__traceback__)[-1].lineno}"
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [f":{frame.lineno}" for frame in frames if frame.filename == _file(cls)]
+        where = _file(cls) + (lines[-1] if lines else "")
         what = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
         raise PolicyError(f"policy {name}: {where}: {what}") from error
 

@@ -67,9 +67,14 @@ def test_every_combination_is_tried_once_and_large_programs_are_not(
     path = written(tmp_path, data)
     assert check_file(path) == ([f"{path}: experiment with 12 runs: correct"], [])
     assert tried == [("chain", "offline_locality"), ("chain", "work_sharing")]
+    monkeypatch.setattr("simsched.experiment.rehearsal.REHEARSAL_S", -1.0)
+    large = {"name": "heat", "rows": 2**20, "columns": 2**17, "leaf_bytes": 2**32}
+    large |= {"block_bytes": 2**32, "init_leaf_bytes": 2**32}
+    with pytest.raises(SimschedError, match=r"workloads\[2\]: .*bytes of data, accepted at most"):
+        check_file(written(tmp_path, {**data, "workloads": [*data["workloads"], large]}))
+    assert not tried[2:]  # no time for policies, but for what follows
     monkeypatch.setattr("simsched.experiment.rehearsal.CHECK_S", -1.0)
     check_file(path)
-    assert not tried[2:]  # time is up after the first workload has been built
 
 
 def test_a_policy_that_a_sweep_makes_unfit_has_the_place_of_its_value(tmp_path: Path) -> None:

@@ -76,10 +76,25 @@ def test_published_variants_are_told_apart_by_their_parameters(
     assert make_policy(name).parameters().items() >= told.items()
 
 
-def test_a_fault_in_the_constructor_of_a_file_names_its_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("    def __post_init__(self):\n        [].pop()\n", r":11: IndexError: pop from empty"),
+        # What another file raises is said with the line that has called it.
+        (
+            "    def __post_init__(self):\n        __import__('json').loads('')\n",
+            r":11: JSONDecodeError: Expecting value",
+        ),
+        # Dataclasses make __init__, which is in no file.
+        ("    needed: int\n", r"mine\.py: TypeError: .*missing 1 required"),
+    ],
+)
+def test_a_fault_in_the_constructor_of_a_file_names_its_line(
+    tmp_path: Path, body: str, message: str
+) -> None:
     path = tmp_path / "mine.py"
-    path.write_text(MINE + "    def __post_init__(self):\n        [].pop()\n")
-    with pytest.raises(PolicyError, match=r"mine\.py:11: IndexError: pop from empty list"):
+    path.write_text(MINE + body)
+    with pytest.raises(PolicyError, match=message):
         make_policy(f"{path}:Mine")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -81,3 +82,12 @@ def test_one_thread_executes_everything(kind: str) -> None:
     assert set(done.trace.events["worker"][done.trace.events["kind"] == EventKind.TASK_END]) == {0}
     alone = simulate(machine, workload, make_policy(f"cilk_{kind}_1t"), workers=1)
     assert done.makespan_s == alone.makespan_s
+
+
+def test_nobody_is_moved_to_a_core_that_has_failed() -> None:
+    policy, seats = make_policy("cilk"), np.array([0, 1], np.int32)
+    for failed, moves in ((1, 0), (2, 1)):  # worker 2 is not there: both are alive
+        live = SimpleNamespace(has_failed=failed.__eq__)
+        view = SimpleNamespace(n_workers=2, rng=np.random.default_rng(0), state=live)
+        assert len(policy.on_timer(view, seats)) == moves
+        assert seats.tolist() == ([1, 0] if moves else [0, 1])

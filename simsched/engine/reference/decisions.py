@@ -186,11 +186,13 @@ class Decisions:
         n = len(sim.workers)
         if not (0 <= first < n and 0 <= second < n and first != second):
             raise PolicyError(f"on_timer: workers {first} and {second} cannot swap threads")
+        if sim.has_failed(first) or sim.has_failed(second):
+            return
         sim.record.event(sim.now, EventKind.EXCHANGE, NONE, NONE, first, second)
         sim.record.exchanges += 1
         pair: tuple[Worker, Worker] = sim.workers[first], sim.workers[second]
         cores = pair[0].core, pair[1].core
-        if cores[0] == cores[1] or any(sim.has_failed(w.index) for w in pair):
+        if cores[0] == cores[1]:
             return
         left = [0.0 if w.segment is None else w.halt_segment() for w in pair]
         swap_seats(sim.problem, first, second)

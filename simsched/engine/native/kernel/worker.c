@@ -63,9 +63,11 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
     const int32_t pair[2] = {first, second};
     const int32_t cores[2] = {sim->problem.worker_core[first], sim->problem.worker_core[second]};
     double left[2] = {0.0, 0.0};
+    if (ssk_sim_has_failed_worker(sim, first) || ssk_sim_has_failed_worker(sim, second))
+        return;
     ssk_event(sim, SSK_EXCHANGE, SSK_NONE, SSK_NONE, first, second);
     sim->exchanges++;
-    if (cores[0] == cores[1] || ssk_sim_has_failed_worker(sim, first) || ssk_sim_has_failed_worker(sim, second))
+    if (cores[0] == cores[1])
         return;
     for (int i = 0; i < 2; i++)
         if (sim->workers[pair[i]].state == SSK_EXECUTING)
