@@ -9,7 +9,11 @@ import pytest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let programs that tests start hear Ctrl-C: what a shell starts with `&` is deaf to it."""
-    deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    if deaf and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Let programs that tests start hear what a shell's `&` and `nohup` make them deaf to."""
+    if threading.current_thread() is threading.main_thread():
+        for number, hears in (
+            (signal.SIGINT, signal.default_int_handler),
+            (signal.SIGHUP, signal.SIG_DFL),
+        ):
+            if signal.getsignal(number) is signal.SIG_IGN:
+                signal.signal(number, hears)
