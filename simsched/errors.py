@@ -43,7 +43,7 @@ class StalledError(SimschedError):
 
 
 class ExtensionError(SimschedError):
-    """A generator or importer has raised an exception that is not one of simsched's."""
+    """Code of a generator, an importer or a policy's constructor has raised another exception."""
 
 
 class HardwareError(SimschedError):

@@ -233,14 +233,15 @@ def summary_of(function: Callable[..., Any]) -> str:
 
 @contextmanager
 def blamed(what: str, function: Callable[..., Any]) -> Iterator[None]:
-    """Turn what the code of a generator or an importer raises into one message.
+    """Turn what a generator, an importer or the constructor of a policy raises into one message.
 
     Parameters
     ----------
     what : str
         Kind and name, for the message.
     function : callable
-        What is called inside. The message names the last line of its file that was executed.
+        What is called inside, a function or a class. The message names the last line of its file
+        that was executed.
 
     Raises
     ------
@@ -252,13 +253,23 @@ def blamed(what: str, function: Callable[..., Any]) -> Iterator[None]:
     except (SimschedError, MemoryError):
         raise
     except (Exception, SystemExit) as error:
-        code = getattr(inspect.unwrap(function), "__code__", None)
+        file = _file_of(function)
         frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if code and frame.filename == code.co_filename]
+        own = [frame for frame in frames if frame.filename == file]
         last = (own or frames)[-1]
         kind = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
         place = f"{last.filename}:{last.lineno}: {last.name}"
+        if isinstance(function, type) and not own:  # arguments that a made __init__ does not take
+            place = f"{file}: {function.__name__}"
         raise ExtensionError(f"{what}: {place}: {kind}") from error
+
+
+def _file_of(function: Callable[..., Any]) -> str | None:
+    """Return the file of a function or a class, None when there is none."""
+    try:
+        return inspect.getfile(inspect.unwrap(function))
+    except (OSError, TypeError):
+        return None
 
 
 def check_returned(what: str, function: Callable[..., Any], found: object, kind: type) -> None:

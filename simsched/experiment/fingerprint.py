@@ -101,10 +101,21 @@ def policy_digest(policy: Policy) -> str:
 
 def is_in_files(policy: Policy) -> bool:
     """Return whether all code of a policy was read from files, see :mod:`simsched.typed_in`."""
+    return all(map(has_file, _code_of(policy)))
+
+
+def is_shipped(policy: Policy) -> bool:
+    """Return whether all code of a policy is the package's own."""
+    code = filter(callable, _code_of(policy))
+    return all(str(part.__module__).startswith("simsched.") for part in code)
+
+
+def _code_of(policy: Policy) -> list[Any]:
+    """Return the classes of a policy, and what its placement is made of."""
     code: list[Any] = [cls for cls in type(policy).__mro__ if cls is not object]
     if isinstance(policy, PlacedPolicy):
         code += parts_of(policy.chosen_placement())
-    return all(map(has_file, code))
+    return code
 
 
 def typed_digest(thing: Callable[..., Any]) -> str:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Set
 from itertools import groupby
-from typing import Any
 
 from simsched.errors import SimschedError
 from simsched.experiment.cell_run import rehearse_cell
 from simsched.experiment.cells import Cell, PlannedExperiment, WorkloadUse, fail_at_policy
-from simsched.policy.placement import PlacedPolicy
-from simsched.typed_in import parts_of
+from simsched.experiment.fingerprint import is_shipped
 
 #: How long all of it may take, and policies of it; one that is being tried is tried to its end.
 CHECK_S, REHEARSAL_S = 10.0, 3.0
@@ -53,7 +51,7 @@ def check_runs(
             combination = cell.policy, str(cell.sweep)
             if rehearsed_s + time.perf_counter() - started > REHEARSAL_S:
                 break
-            if combination not in tried and (_is_shipped(cell) or not shipped_only):
+            if combination not in tried and (not shipped_only or is_shipped(cell.policy_model)):
                 tried.add(combination)
                 _rehearse(planned, cell)
         rehearsed_s += time.perf_counter() - started
@@ -87,12 +85,3 @@ def _rehearse(planned: PlannedExperiment, cell: Cell) -> None:
         if planned.document is None:
             raise
         fail_at_policy(planned.document, cell, error)
-
-
-def _is_shipped(cell: Cell) -> bool:
-    """Return whether all code that decides in a run is the package's own."""
-    policy = cell.policy_model
-    code: list[Any] = [cls for cls in type(policy).__mro__ if cls is not object]
-    if isinstance(policy, PlacedPolicy):
-        code += parts_of(policy.chosen_placement())
-    return all(part.__module__.startswith("simsched.") for part in code if callable(part))

@@ -100,7 +100,8 @@ class Exchange:
     """Decision of `on_timer`: two workers swap hardware threads, as unpinned threads do.
 
     From then on each runs at the other's speed, with the other's caches and ways to memory. Its
-    pools, its rank among the workers of a domain and `View.worker_domain` stay.
+    pools, its rank among the workers of a domain and `View.worker_domain` stay. With a worker that
+    has failed there is no exchange.
 
     Parameters
     ----------

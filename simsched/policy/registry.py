@@ -20,7 +20,6 @@ import inspect
 import pkgutil
 import re
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from simsched.errors import ConfigurationError, PolicyError, SimschedError, unknown_name
+from simsched.formats import blamed
 from simsched.policy.base import Policy
 from simsched.policy.user_file import policy_classes
 from simsched.specs import Spec, parse_spec
@@ -373,19 +373,8 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
         if wants_float and is_int and abs(value) >= MAX_FLOAT:
             raise ConfigurationError(f"policy {name}: parameter {key}: found a number too large")
         values[key] = float(value) if wants_float and is_int else value
-    try:
-        with called(cls, name):
-            return cls(**values)
-    except SimschedError:
-        raise
-    except Exception as error:
-        if cls.__module__.startswith("simsched."):
-            raise
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [f":{frame.lineno}" for frame in frames if frame.filename == _file(cls)]
-        where = _file(cls) + (lines[-1] if lines else "")
-        what = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-        raise PolicyError(f"policy {name}: {where}: {what}") from error
+    with called(cls, name), blamed(f"policy {name}", cls):
+        return cls(**values)
 
 
 def _add(

@@ -274,14 +274,14 @@ def node_speeds(view: View, graph: TaskGraph, reduces: NDArray[np.int64]) -> lis
     """
     machine, domains = view.machine, np.unique(view.worker_domain).tolist()
     storage = [machine.own_node(d) for d in domains]
-    ops = float(view.estimated_ops(graph)[0, reduces].mean())
+    ops = math.fsum(view.estimated_ops(graph)[0, reduces]) / len(reduces)
     moved = sum(_own_bytes(graph, task) for task in reduces.tolist())
     times = []
     for domain, disk in zip(domains, storage, strict=True):
         slots = view.worker_thread[view.worker_domain == domain]
         cores, busy = np.unique(machine.thread_core[slots], return_counts=True)
         groups = [machine.core_groups[group] for group in machine.core_group[cores].tolist()]
-        ops_per_s = sum(
+        ops_per_s = math.fsum(
             group.ops_per_s * group.smt_throughput[n - 1]
             for group, n in zip(groups, busy.tolist(), strict=True)
         )

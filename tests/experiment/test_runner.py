@@ -172,6 +172,20 @@ def test_code_from_outside_the_package_runs_in_worker_processes_only(
         check_runs(plan_experiment(Document(None, data)))
 
 
+def test_what_a_policy_starts_in_a_worker_process_can_be_ended(
+    make_plain: Any, tmp_path: Path
+) -> None:
+    helped = tmp_path / "helped.py"
+    helped.write_text(
+        "import subprocess\nfrom simsched.policy.work_sharing import WorkSharing\n\n\n"
+        "class Helped(WorkSharing):\n    def start(self, view):\n"
+        "        helper = subprocess.Popen(['sleep', '60'])\n        helper.terminate()\n"
+        "        assert helper.wait(20) == -15\n        return super().start(view)\n"
+    )
+    data = make_plain(policies=["cilk_a", str(helped)])
+    assert len(run(Document(None, data), tmp_path, jobs=2).rows) == 4
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_impossible_run_names_itself_and_leaves_nothing(
     make_plain: Any, tmp_path: Path, jobs: int

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import ConfigurationError, PolicyError
+from simsched.errors import ConfigurationError, ExtensionError, PolicyError
 from simsched.policy import (
     Policy,
     list_policies,
@@ -79,14 +79,17 @@ def test_published_variants_are_told_apart_by_their_parameters(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("    def __post_init__(self):\n        [].pop()\n", r":11: IndexError: pop from empty"),
+        (
+            "    def __post_init__(self):\n        [].pop()\n",
+            r":11: __post_init__: IndexError: pop from empty",
+        ),
         # What another file raises is said with the line that has called it.
         (
             "    def __post_init__(self):\n        __import__('json').loads('')\n",
-            r":11: JSONDecodeError: Expecting value",
+            r":11: __post_init__: JSONDecodeError: Expecting value",
         ),
         # Dataclasses make __init__, which is in no file.
-        ("    needed: int\n", r"mine\.py: TypeError: .*missing 1 required"),
+        ("    needed: int\n", r"mine\.py: Mine: TypeError: .*missing 1 required"),
     ],
 )
 def test_a_fault_in_the_constructor_of_a_file_names_its_line(
@@ -94,7 +97,7 @@ def test_a_fault_in_the_constructor_of_a_file_names_its_line(
 ) -> None:
     path = tmp_path / "mine.py"
     path.write_text(MINE + body)
-    with pytest.raises(PolicyError, match=message):
+    with pytest.raises(ExtensionError, match=message):
         make_policy(f"{path}:Mine")
 
 
