@@ -1,7 +1,7 @@
 """Record what simsched computes, so that a change of the code can be held against it.
 
-    python tools/digests.py record FILE [--only turn|random|experiments] [--policies A B] [--jobs 2]
-    python tools/digests.py compare BEFORE AFTER
+    python -m tools.digests record FILE [--only turn|random|experiments] [--policies A B] [--jobs 2]
+    python -m tools.digests compare BEFORE AFTER
 
 A line of the file is one run: its name, the hash of everything in its trace and counters, a hash of
 which worker has started which tasks in which order, and the makespan. Runs are every registered
@@ -23,28 +23,25 @@ from zlib import crc32
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-if (Path.cwd() / "simsched").is_dir():
-    ROOT = Path.cwd()
-sys.path.insert(0, str(ROOT))
-
-from simsched.api import load_experiment  # noqa: E402
-from simsched.engine import conformance  # noqa: E402
-from simsched.engine.run import Run, simulate  # noqa: E402
-from simsched.errors import SimschedError  # noqa: E402
-from simsched.experiment.cell_run import run_cell  # noqa: E402
-from simsched.experiment.cells import plan_experiment  # noqa: E402
-from simsched.machine import list_machines, load_machine  # noqa: E402
-from simsched.policy import list_policies, make_policy  # noqa: E402
-from simsched.trace.schema import EventKind  # noqa: E402
-from simsched.workload.registry import list_workloads, make_small_workload  # noqa: E402
-from tests.engine.instances import (  # noqa: E402
+from simsched.api import load_experiment
+from simsched.engine import conformance
+from simsched.engine.run import simulate
+from simsched.experiment.cell_run import run_cell
+from simsched.experiment.cells import plan_experiment
+from simsched.files.errors import SimschedError
+from simsched.machine import list_machines, load_machine
+from simsched.policy import list_policies, make_policy
+from simsched.trace.run import Run
+from simsched.trace.schema import EventKind
+from simsched.workload.registry import list_workloads, make_small_workload
+from tests.engine.instances import (
     HookPolicy,
     RandomPolicy,
     random_machine,
     random_workload,
 )
 
+ROOT = Path.cwd()
 RUNS = 12  #: of each policy in turn that both backends accept
 TRIED = 60  #: pairs of workload and machine that are tried for them
 RANDOM = 600  #: random instances
@@ -92,7 +89,9 @@ def work(only: str | None, policies: list[str] | None) -> Iterator[tuple[str, An
 def done(part: tuple[str, Any]) -> list[str]:
     """Return the lines of one part of the work."""
     kind, what = part
-    return {"turn": in_turn, "random": at_random, "experiments": of_experiment}[kind](what)
+    if kind == "turn":
+        return in_turn(what)
+    return at_random(what) if kind == "random" else of_experiment(what)
 
 
 def in_turn(policy: str) -> list[str]:
