@@ -24,12 +24,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from simsched.files.errors import SimschedError, unknown_name
+from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, FieldError, Section, read_named, validate_document
 from simsched.hardware.mode import mode_of
-from simsched.hardware.program import make_program, program_names, program_parameters
+from simsched.hardware.program import make_program, programs
 from simsched.hardware.runtime import MAX_WORKERS
+from simsched.names.parameters import checked
 from simsched.names.user_code import is_file_spec
 from simsched.names.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
 from simsched.policy.contract.registry import (
@@ -96,17 +97,13 @@ class ProgramEntry(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        names = program_names()
-        if self.name not in names:
-            raise FieldError(("name",), unknown_name("program", self.name, names))
-        accepted = program_parameters(self.name)
+        known = programs()
+        if self.name not in known:
+            raise FieldError(("name",), unknown_name("program", self.name, known))
         for key, value in self.parameters.items():
-            if key not in accepted:
-                message = unknown_name(f"parameter of program {self.name}", key, accepted)
-                raise FieldError((key,), message)
             try:
-                accepted[key].check(value)
-            except ValueError as error:
+                checked(f"program {self.name}", known[self.name].parameters, {key: value})
+            except ConfigurationError as error:
                 raise FieldError((key,), str(error)) from error
         return self
 

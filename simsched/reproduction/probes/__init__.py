@@ -24,6 +24,7 @@ from simsched.experiment.inputs import machine_named, workload_source
 from simsched.experiment.schema import WorkloadEntry
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
+from simsched.names.parameters import checked
 from simsched.names.registry import Entry, Registry
 from simsched.workload.graph import Workload
 
@@ -31,14 +32,6 @@ Answer = float | list[float] | str
 Function = TypeVar("Function", bound=Callable[..., Answer])
 
 _probes: Registry[Entry[Callable[..., Answer]]] = Registry("probe", __name__)
-_WORDS = {
-    "str": (str, "text"),
-    "int": (int, "a whole number"),
-    "float": (float, "a number"),
-    "bool": (bool, "true or false"),
-    "list": (list, "a list"),
-    "dict": (dict, "a mapping"),
-}
 
 
 def probe(name: str) -> Callable[[Function], Function]:
@@ -51,12 +44,11 @@ def probe(name: str) -> Callable[[Function], Function]:
     """
 
     def register(function: Function) -> Function:
-        for item in inspect.signature(function).parameters.values():
-            kind, of = _types(item)
-            named = kind in _WORDS and (kind != "list" or of in _WORDS)
-            if item.kind is not item.KEYWORD_ONLY or not named:
-                raise ValueError(f"probe {name!r}: parameter {item.name}: accepted keyword-only")
-        _probes.add(Entry(name, function))
+        entry: Entry[Callable[..., Answer]] = Entry(name, function)
+        for key in inspect.signature(function).parameters:
+            if key not in entry.parameters:
+                raise ValueError(f"probe {name!r}: parameter {key}: accepted keyword-only")
+        _probes.add(entry)
         return function
 
     return register
@@ -82,20 +74,8 @@ def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
     ConfigurationError
         Unknown probe or argument, an argument of another type, or what the probe raises.
     """
-    function = _probes.find(name).function
-    parameters = inspect.signature(function).parameters
-    given: dict[str, Any] = {}
-    for key, value in arguments.items():
-        if key not in parameters:
-            raise ConfigurationError(unknown_name(f"argument of probe {name}", key, parameters))
-        where, (kind, of) = f"probe {name}: {key}", _types(parameters[key])
-        given[key] = _checked(value, kind, where)
-        if kind == "list":
-            given[key] = [_checked(v, of, f"{where}[{i}]") for i, v in enumerate(value)]
-    for key, item in parameters.items():
-        if item.default is item.empty and key not in given:
-            raise ConfigurationError(f"probe {name}: {key}: missing, accepted a value for it")
-    return function(**given)
+    found = _probes.find(name)
+    return found.function(**checked(f"probe {name}", found.parameters, arguments, "argument"))
 
 
 def machine_of(name: str) -> Machine:
@@ -157,19 +137,3 @@ def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
     if not isinstance(known[name], int | float):
         raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
     return finite(known[name], name)
-
-
-def _types(parameter: inspect.Parameter) -> tuple[str, str]:
-    """Return the bare name of a parameter's type, and of its items: list and str."""
-    kind, _, item = str(parameter.annotation).strip("'\"").partition("[")
-    return kind, item.rstrip("]")
-
-
-def _checked(value: Any, kind: str, where: str) -> Any:
-    """Return a value of a type; whole numbers are numbers, too."""
-    expected, accepted = _WORDS[kind]
-    if expected is float and type(value) is int:
-        return finite(value, where)
-    if type(value) is not expected:
-        raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
-    return value

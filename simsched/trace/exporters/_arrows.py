@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline
 from simsched.trace.recording import Recording
 from simsched.workload.graph import TaskGraph
@@ -109,35 +108,24 @@ def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) ->
 
 
 def drawn_arrows(
-    exporter: str, recording: Recording, found: Timeline, *, dependences: int, bins: int
+    recording: Recording, found: Timeline, dependences: int
 ) -> tuple[Arrows, Arrows, list[str]]:
     """Return the steals and dependences that a picture of a run shows, and what it leaves out.
 
     Parameters
     ----------
-    exporter : str
-        Name of the format, for messages.
     recording : Recording
         The run.
     found : Timeline
         What its workers did.
-    dependences, bins : int
-        Options of the format: the most dependences, and the number of values of a bandwidth.
+    dependences : int
+        Option of the format: the most of them.
 
     Returns
     -------
     tuple
         Steals, dependences, and what is left out, one sentence each.
-
-    Raises
-    ------
-    ConfigurationError
-        An option that is not accepted.
     """
-    for option, value, least in (("dependences", dependences, 0), ("bins", bins, 1)):
-        if value < least:
-            accepted = f"{least} or more"
-            raise ConfigurationError(f"{exporter}: {option}: found {value}, accepted {accepted}")
     wanted, total = dependence_arrows(recording, found.intervals, dependences)
     stolen = steal_arrows(found.intervals, recording.n_workers)
     n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.files.errors import GraphError
-from simsched.names.registry import Format, Registry, blamed, check_returned, only_fitting
+from simsched.names.extensions import blamed, check_returned
+from simsched.names.formats import Format, only_fitting
+from simsched.names.registry import Registry
 from simsched.workload.graph import Workload
 from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.importers.measured import MeasuredWorkload
