@@ -120,7 +120,7 @@ def event_file(
 class _EventFile:
     """A Parquet file that grows by one row group per batch.
 
-    Encodings are chosen for the time that they take, see docs/decisions.md. All of them are part of
+    Encodings are chosen for the time that they take, see docs/decisions/traces-and-files.md. All of them are part of
     the Parquet format since its second version, and readers give back the columns of the schema.
     """
 
