@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from simsched.experiment.claims_schema import (
     Term,
 )
 from simsched.experiment.progress import duration
+from simsched.report.markdown import paragraph
 from simsched.report.tables import number
 
 UNDIAGNOSED = "undiagnosed"
@@ -301,7 +301,7 @@ def markdown(reproduction: Reproduction) -> str:
     for source, verdicts in _by_source(reproduction.all).items():
         failing = [verdict for verdict in verdicts if verdict.holds is False]
         if failing:
-            lines += [f"## {source}", "", _md_text(_reference(reproduction, source)), ""]
+            lines += [f"## {source}", "", paragraph(_reference(reproduction, source)), ""]
             lines += [*_failing_table(source, failing), "", *_diagnoses(failing), ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -329,19 +329,7 @@ def _diagnoses(failing: Sequence[Verdict]) -> list[str]:
     shared: dict[str, list[str]] = {}
     for verdict in failing:
         shared.setdefault(diagnosis_text(verdict), []).append(f"`{verdict.claim.id}`")
-    return [_md_text(f"{', '.join(ids)}: {text}", "* ") for text, ids in shared.items()]
-
-
-def _md_text(text: str, bullet: str = "") -> str:
-    """Return text in lines of a readable length."""
-    return textwrap.fill(
-        text,
-        width=110,
-        initial_indent=bullet,
-        subsequent_indent=" " * len(bullet),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return [paragraph(f"{', '.join(ids)}: {text}", "* ") for text, ids in shared.items()]
 
 
 def _md_row(*cells: str) -> list[str]:
