@@ -22,6 +22,7 @@ from simsched.errors import ModelError
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.policy.base import Placement
+from simsched.units import seconds_to_ps
 from simsched.workload.graph import Workload
 
 Int32Array = NDArray[np.int32]
@@ -295,8 +296,8 @@ def make_problem(
         follows=followed(placement),
         replica=make_replicas(placement),
         costs=machine.costs,
-        timer_period_ps=round(timer_period_s / PER_PS),
-        progress_limit_ps=round(progress_limit_s / PER_PS),
+        timer_period_ps=seconds_to_ps(timer_period_s),
+        progress_limit_ps=seconds_to_ps(progress_limit_s),
         n_classes=_n_classes(workload),
         copies_data=machine.copies_data,
         worker_node=np.array(

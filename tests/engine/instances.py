@@ -383,7 +383,7 @@ class RandomPolicy(Policy):
             move_block=np.array([b for b, _ in moves], np.int32),
             move_node=np.array([n for _, n in moves], np.int32),
             migrating_workers=int(rng.integers(1, 4)),
-            overhead_s=float(rng.choice([0.0, 1e-6])),
+            overhead_ps=int(rng.choice([0, US])),
         )
 
 
@@ -446,7 +446,7 @@ class HookPolicy(RandomPolicy):
             return (AcquireOrder(order),)
         if view.n_workers > 1 and state.integers(2):
             pair = state.choice(view.n_workers, 2, replace=False).tolist()
-            return (Exchange(*pair, float(state.choice([0.0, 2e-6]))),)
+            return (Exchange(*pair, int(state.choice([0, 2 * US]))),)
         waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
         decision = self._preempt(view, state, waiting[0] if waiting and state.integers(2) else None)
         return () if decision is None else (decision,)
@@ -455,9 +455,9 @@ class HookPolicy(RandomPolicy):
     def _transfer(view: View, state: Dice) -> Transfer:
         source, target = state.integers(0, view.n_workers, 2).tolist()
         end = str(state.choice(["oldest", "newest"]))
-        delay_s = float(state.choice([1e-9, 1e-6, 1e-5]))
+        delay_ps = int(state.choice([1000, US, 10 * US]))
         task = int(state.integers(view.workload.graph.n_tasks)) if state.integers(2) else None
-        return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_s, end, task)
+        return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_ps, end, task)
 
     @staticmethod
     def _preempt(view: View, state: Any, to: int | None) -> Preempt | None:
