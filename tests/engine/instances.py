@@ -26,6 +26,7 @@ from simsched.policy.base import (
     Transfer,
     Update,
     View,
+    Wake,
     param,
 )
 from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
@@ -299,6 +300,8 @@ class Dice(np.random.Generator):
     """Random numbers, and the plan that has been made with them last."""
 
     plan: Plan
+    wakes: np.random.Generator  # those of wakes: the other choices stay what they are without
+    n_wakes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -466,3 +469,51 @@ class HookPolicy(RandomPolicy):
         if not running or view.state.now_ps() > 400 * US:
             return None
         return Preempt(running[int(state.integers(len(running)))], to)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WakingPolicy(HookPolicy):
+    """The same, woken at random times, where it does what the timer does."""
+
+    def start(self, view: View) -> Dice:
+        state = super().start(view)
+        state.wakes = np.random.default_rng([self.choice, 5])
+        state.n_wakes = 100
+        return state
+
+    def on_ready(
+        self, view: View, state: Dice, task: int, worker: int
+    ) -> Pool | tuple[Pool | Wake, ...] | None:
+        pool = super().on_ready(view, state, task, worker)
+        wakes = self._wakes(view, state)
+        return (*([] if pool is None else [pool]), *wakes) if wakes else pool
+
+    def on_idle(self, view: View, state: Dice, worker: int) -> Preempt | Transfer | Wake | None:
+        return super().on_idle(view, state, worker) or next(iter(self._wakes(view, state)), None)
+
+    def on_finish(self, view: View, state: Dice, task: int, worker: int) -> tuple[Any, ...]:
+        return *super().on_finish(view, state, task, worker), *self._wakes(view, state)
+
+    def on_timer(self, view: View, state: Dice) -> tuple[Any, ...]:
+        return *super().on_timer(view, state), *self._wakes(view, state)
+
+    def on_wake(self, view: View, state: Dice, tag: int) -> tuple[Any, ...]:
+        assert view.state is not None
+        state.wakes.integers(5 + tag)  # which wake this is must be the same on both backends
+        decisions = super().on_timer(view, state) if state.wakes.integers(2) else ()
+        return *decisions, *self._wakes(view, state)
+
+    @staticmethod
+    def _wakes(view: View, state: Dice) -> tuple[Wake, ...]:
+        """None, or up to three at the present instant or later."""
+        assert view.state is not None
+        rng, now = state.wakes, view.state.now_ps()
+        if state.n_wakes <= 0 or rng.integers(3) == 0:
+            return ()
+        number = int(rng.integers(1, 4))
+        state.n_wakes -= number
+        delays = rng.choice([0, 0, 1000, US, 7 * US], number).tolist()
+        return tuple(
+            Wake(now + delay, int(rng.integers(-4, 9)), int(rng.integers(-1, 2)))
+            for delay in delays
+        )
