@@ -17,16 +17,16 @@ from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
-PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL, ORDER, PACE = range(7)  #: kinds of decisions
+PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL, ORDER, PACE, WAKE = range(8)  #: kinds of decisions
 WHOLE_PACE = 10**9  #: a worker's whole speed
 
 #: (PREEMPT, victim, taker or NOBODY), (TRANSFER, group, instance, to_group, to_instance, count,
 #: delay_ps, index of the end in TAKES or its length for one entry, that entry), (EXCHANGE, worker,
-#: other, cost_ps), (DUPLICATE, worker, taker), (KILL, worker, NOBODY), (ORDER, resolved plan) or
-#: (PACE, worker, billionths of its speed)
+#: other, cost_ps), (DUPLICATE, worker, taker), (KILL, worker, NOBODY), (ORDER, resolved plan),
+#: (PACE, worker, billionths of its speed) or (WAKE, at_ps, rank, tag)
 Decision = tuple[Any, ...]
 
-#: group (NOBODY: as the plan says), instance, transfers and paces after the push
+#: group (NOBODY: as the plan says), instance, transfers, paces and wakes after the push
 ReadyAnswer = tuple[int, int, list[Decision]]
 
 
@@ -41,6 +41,7 @@ class Hooks(Protocol):
     wants_on_finish: bool
     wants_on_landing: bool
     wants_on_timer: bool
+    wants_on_wake: bool
 
     def attach(self, state: EngineState) -> None:
         """Receive the backend's live state, before the first event."""
@@ -55,18 +56,21 @@ class Hooks(Protocol):
         """Return where the task goes and what follows, or None to follow the plan."""
 
     def on_start(self, task: int, worker: int) -> list[Decision] | None:
-        """Observe that a body begins to execute; return transfers and paces."""
+        """Observe that a body begins to execute; return transfers, paces and wakes."""
 
     def on_idle(self, worker: int) -> Decision | None:
         """Return what happens for a worker that found nothing, or None."""
 
     def on_finish(self, task: int, worker: int) -> list[Decision] | None:
-        """Observe the end of a task; return transfers and paces, in order."""
+        """Observe the end of a task; return transfers, paces and wakes, in order."""
 
     def on_landing(self, group: int, instance: int) -> list[Decision] | None:
-        """Observe that a delayed transfer to a pool has landed; return transfers and paces."""
+        """Observe that a delayed transfer to a pool has landed; return what on_finish may."""
 
     def on_timer(self) -> list[Decision]:
+        """Return decisions, carried out in order."""
+
+    def on_wake(self, tag: int) -> list[Decision]:
         """Return decisions, carried out in order."""
 
 

@@ -12,7 +12,7 @@ from simsched.engine.problem import Problem
 from simsched.engine.replication import refuse_copied
 from simsched.engine.victims import VictimLists, list_victims
 from simsched.files.errors import PolicyError
-from simsched.machine.paths import PER_PS
+from simsched.files.units import seconds_to_ps
 from simsched.policy.contract.blocks import THREAD_GROUPS
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
 from simsched.policy.contract.plan_checks import validate_acquire, validate_plan
@@ -148,7 +148,7 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         sample_offset_bytes=np.zeros((graph.n_blocks, 0), np.int64)
         if monitor is None
         else np.ascontiguousarray(monitor.sample_offset_bytes, np.int64),
-        balance_period_ps=0 if balancing is None else round(balancing.scan_period_s / PER_PS),
+        balance_period_ps=0 if balancing is None else seconds_to_ps(balancing.scan_period_s),
         balance_page_bytes=1 if balancing is None else balancing.page_bytes,
         balance_faults=1 if balancing is None else balancing.faults_to_move,
         balance_group=0 if balancing is None else THREAD_GROUPS.index(balancing.thread_group),

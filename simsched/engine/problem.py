@@ -18,6 +18,7 @@ from simsched.engine.replication import followed, make_replicas, node_ranks
 from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.victims import Homes
 from simsched.files.errors import ModelError
+from simsched.files.units import seconds_to_ps
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.paths import PER_PS, Paths, make_paths
@@ -295,8 +296,8 @@ def make_problem(
         follows=followed(placement),
         replica=make_replicas(placement),
         costs=machine.costs,
-        timer_period_ps=round(timer_period_s / PER_PS),
-        progress_limit_ps=round(progress_limit_s / PER_PS),
+        timer_period_ps=seconds_to_ps(timer_period_s),
+        progress_limit_ps=seconds_to_ps(progress_limit_s),
         n_classes=_n_classes(workload),
         copies_data=machine.copies_data,
         worker_node=np.array(

@@ -21,6 +21,7 @@ from simsched.engine.backend import (
     PACE,
     PREEMPT,
     TRANSFER,
+    WAKE,
     WHOLE_PACE,
     Backend,
     Decision,
@@ -35,6 +36,7 @@ from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.files.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.files.units import PS_PER_S
 from simsched.machine.model import Machine
 from simsched.machine.paths import PER_PS
 from simsched.policy.contract.base import (
@@ -53,6 +55,7 @@ from simsched.policy.contract.base import (
     Transfer,
     Update,
     View,
+    Wake,
 )
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.trace.run import Run
@@ -60,9 +63,12 @@ from simsched.trace.sink import EventSink, InformedSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
-MAX_DELAY_S = 4000  #: of a transfer
+MAX_DELAY_PS = 4000 * PS_PER_S  #: of a transfer
 MAX_COUNT = 2**31 - 1  #: entries of a transfer
-MAX_EXCHANGE_S = 1000  #: what an exchange costs
+MAX_EXCHANGE_PS = 1000 * PS_PER_S  #: what an exchange costs
+MAX_OVERHEAD_PS = 10**6 * PS_PER_S  #: of an update
+MAX_TIME_PS = 2**62  #: of a wake: the end of time
+MAX_TAG = 2**63 - 1  #: of a wake, and its rank
 
 
 class _PolicyHooks:
@@ -81,6 +87,7 @@ class _PolicyHooks:
         self.wants_on_finish = self._finishes or account is not None
         self.wants_on_landing = policy.overrides("on_landing")
         self.wants_on_timer = policy.overrides("on_timer")
+        self.wants_on_wake = policy.overrides("on_wake")
         self.decisions = 0
         self.decision_ps = 0
 
@@ -138,41 +145,79 @@ class _PolicyHooks:
         return self._numbers(decisions, "on_landing") if decisions else None
 
     def on_timer(self) -> list[Decision]:
-        decisions = self._policy.on_timer(self._view, self._state)
+        return self._timed(self._policy.on_timer(self._view, self._state), "on_timer")
+
+    def on_wake(self, tag: int) -> list[Decision]:
+        return self._timed(self._policy.on_wake(self._view, self._state, tag) or (), "on_wake")
+
+    def _timed(self, decisions: Sequence[object], hook: str) -> list[Decision]:
+        """Return what a hook that is called at a time decides as backends take it."""
         if self._view.machine.copies_data and any(isinstance(d, Exchange) for d in decisions):
-            refuse_copied("moves threads to other cores while they run (on_timer: Exchange)")
-        return [self._timed(decision) for decision in decisions]
-
-    def _timed(self, decision: object) -> Decision:
-        """Return a decision of the timer as backends take it."""
-        if isinstance(decision, AcquireOrder):
-            assert self._resolve_order is not None
-            return ORDER, self._resolve_order(decision)
-        return self._numbers((decision,), "on_timer")[0]
-
-    def _numbers(self, decisions: Sequence[object], hook: str) -> list[Decision]:
-        """Return decisions as backends take them; count what it took to make them."""
-        found = [_as_numbers(decision, hook) for decision in decisions]
+            refuse_copied(f"moves threads to other cores while they run ({hook}: Exchange)")
+        found: list[Decision] = []
         for decision in decisions:
-            if isinstance(decision, Pace) and not 0 <= decision.worker < self._view.n_workers:
-                raise PolicyError(
-                    f"{hook}: found a pace for worker {decision.worker}, "
-                    f"accepted 0 to {self._view.n_workers - 1}"
-                )
-            if isinstance(decision, Transfer) and decision.decision_s > 0.0:
-                self.decisions += 1
-                self.decision_ps += round(decision.decision_s / PER_PS)
+            if isinstance(decision, AcquireOrder):
+                assert self._resolve_order is not None
+                found.append((ORDER, self._resolve_order(decision)))
+            else:
+                found.append(self._number(decision, hook))
         return found
 
+    def _numbers(self, decisions: Sequence[object], hook: str) -> list[Decision]:
+        """Return decisions as backends take them."""
+        return [self._number(decision, hook) for decision in decisions]
 
+    def _number(self, decision: object, hook: str) -> Decision:
+        """Return a decision as backends take it; count what it took to make it."""
+        if isinstance(decision, Wake):
+            return self._wake(decision, hook)
+        found = _as_numbers(decision, hook)
+        if isinstance(decision, Pace) and not 0 <= decision.worker < self._view.n_workers:
+            raise PolicyError(
+                f"{hook}: found a pace for worker {decision.worker}, "
+                f"accepted 0 to {self._view.n_workers - 1}"
+            )
+        if isinstance(decision, Transfer) and decision.decision_ps > 0:
+            self.decisions += 1
+            self.decision_ps += decision.decision_ps
+        return found
+
+    def _wake(self, wake: Wake, hook: str) -> Decision:
+        """Return a wake as backends take it."""
+        at_ps, now_ps = _whole(wake.at_ps, hook, "a wake with an at_ps"), self._engine.now_ps()
+        rank, tag = _whole(wake.rank, hook, "a rank"), _whole(wake.tag, hook, "a tag")
+        wrong = ""
+        if not self.wants_on_wake:
+            wrong = "a wake, accepted none: there is no on_wake"
+        elif not now_ps <= at_ps <= MAX_TIME_PS:
+            wrong = f"a wake at {at_ps} ps, accepted {now_ps} (now) to {MAX_TIME_PS}"
+        elif max(abs(rank), abs(tag)) > MAX_TAG:
+            wrong = f"a wake with rank {rank} and tag {tag}, accepted -{MAX_TAG} to {MAX_TAG}"
+        if wrong:
+            name = self._policy.name or type(self._policy).__name__
+            raise PolicyError(f"policy {name}: {hook}: found {wrong}")
+        return WAKE, at_ps, rank, tag
+
+
+TIMED = ("on_timer", "on_wake")  #: hooks that are called at a time
+TOLD = "Transfers, Paces and Wakes"
 ACCEPTED = {
-    "on_ready": "a Pool, then Transfers and Paces",
-    "on_start": "Transfers and Paces",
-    "on_finish": "Transfers and Paces",
-    "on_landing": "Transfers and Paces",
-    "on_idle": "Preempt, Duplicate or Transfer",
-    "on_timer": "Preempt, Duplicate, Kill, Transfer, Exchange, Pace or AcquireOrder",
+    "on_ready": f"a Pool, then {TOLD}",
+    "on_start": TOLD,
+    "on_finish": TOLD,
+    "on_landing": TOLD,
+    "on_idle": "Preempt, Duplicate, Transfer or Wake",
+    **dict.fromkeys(
+        TIMED, "Preempt, Duplicate, Kill, Transfer, Exchange, Pace, AcquireOrder or Wake"
+    ),
 }  #: decisions of each hook
+
+
+def _whole(value: object, hook: str, what: str) -> int:
+    """Return a number of a decision that has to be an integer, such as picoseconds."""
+    if isinstance(value, int | np.integer):
+        return int(value)
+    raise PolicyError(f"{hook}: found {what} of {value!r}, accepted an integer")
 
 
 def _as_numbers(decision: object, hook: str) -> Decision:
@@ -183,18 +228,19 @@ def _as_numbers(decision: object, hook: str) -> Decision:
     PolicyError
         When it is of another type, or its numbers mean nothing whatever the pools are.
     """
-    if isinstance(decision, Preempt) and hook in ("on_idle", "on_timer"):
+    if isinstance(decision, Preempt) and hook in ("on_idle", *TIMED):
         return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
-    if isinstance(decision, Duplicate) and hook in ("on_idle", "on_timer"):
+    if isinstance(decision, Duplicate) and hook in ("on_idle", *TIMED):
         return DUPLICATE, decision.worker, decision.to
-    if isinstance(decision, Exchange) and hook == "on_timer":
-        if not 0.0 <= decision.cost_s <= MAX_EXCHANGE_S:
+    if isinstance(decision, Exchange) and hook in TIMED:
+        cost_ps = _whole(decision.cost_ps, hook, "an exchange with a cost_ps")
+        if not 0 <= cost_ps <= MAX_EXCHANGE_PS:
             raise PolicyError(
-                f"{hook}: found an exchange that costs {decision.cost_s} s, "
-                f"accepted 0 to {MAX_EXCHANGE_S} s"
+                f"{hook}: found an exchange that costs {cost_ps} ps, "
+                f"accepted 0 to {MAX_EXCHANGE_PS} ps"
             )
-        return EXCHANGE, decision.worker, decision.other, round(decision.cost_s / PER_PS)
-    if isinstance(decision, Kill) and hook == "on_timer":
+        return EXCHANGE, decision.worker, decision.other, cost_ps
+    if isinstance(decision, Kill) and hook in TIMED:
         return KILL, decision.worker, NOBODY
     if isinstance(decision, Pace) and hook != "on_idle":
         billionths = round(decision.part * WHOLE_PACE) if 0.0 < decision.part <= 1.0 else 0
@@ -205,20 +251,19 @@ def _as_numbers(decision: object, hook: str) -> Decision:
         raise PolicyError(f"{hook}: found {decision!r}, accepted {ACCEPTED[hook]}")
     if decision.take not in TAKES:
         raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
-    may_be_none = hook != "on_idle"
-    fits = 0.0 < decision.delay_s <= MAX_DELAY_S or (decision.delay_s == 0.0 and may_be_none)
-    if decision.count < 1 or not fits:
+    delay_ps = _whole(decision.delay_ps, hook, "a transfer with a delay_ps")
+    least_ps = 1 if hook == "on_idle" else 0
+    if decision.count < 1 or not least_ps <= delay_ps <= MAX_DELAY_PS:
         raise PolicyError(
-            f"{hook}: found a transfer of {decision.count} entries in {decision.delay_s} s, "
-            f"accepted 1 or more and {'' if may_be_none else 'more than '}0 to {MAX_DELAY_S} s"
+            f"{hook}: found a transfer of {decision.count} entries in {delay_ps} ps, "
+            f"accepted 1 or more and {least_ps} to {MAX_DELAY_PS} ps"
         )
-    if not 0.0 <= decision.decision_s <= decision.delay_s:
+    if not 0 <= _whole(decision.decision_ps, hook, "a transfer with a decision_ps") <= delay_ps:
         raise PolicyError(
-            f"{hook}: found a transfer with decision_s {decision.decision_s}, "
-            f"accepted 0 to its delay_s, {decision.delay_s}"
+            f"{hook}: found a transfer with decision_ps {decision.decision_ps}, "
+            f"accepted 0 to its delay_ps, {delay_ps}"
         )
     pools = decision.group, decision.instance, decision.to_group, decision.to_instance
-    delay_ps = 0 if decision.delay_s == 0.0 else max(1, round(decision.delay_s / PER_PS))
     end = TAKES.index(decision.take) if decision.task is None else len(TAKES)
     entry = NOBODY if decision.task is None else decision.task
     return TRANSFER, *pools, min(decision.count, MAX_COUNT), delay_ps, end, entry
@@ -462,6 +507,10 @@ def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
             f"update: move_block: found block {int(moved[times > 1][0])} more than once, "
             "accepted one move of a block"
         )
-    if update.migrating_workers < 1 or not 0.0 <= update.overhead_s < 1e6:
-        raise PolicyError("update: accepted migrating_workers >= 1 and overhead_s from 0 to 1e6")
-    engine.migrate(round(update.overhead_s / PER_PS), blocks, nodes, update.migrating_workers)
+    overhead_ps = _whole(update.overhead_ps, "update", "an overhead_ps")
+    if update.migrating_workers < 1 or not 0 <= overhead_ps < MAX_OVERHEAD_PS:
+        raise PolicyError(
+            f"update: found migrating_workers {update.migrating_workers} and overhead_ps "
+            f"{overhead_ps}, accepted 1 or more and 0 to less than {MAX_OVERHEAD_PS}"
+        )
+    engine.migrate(overhead_ps, blocks, nodes, update.migrating_workers)

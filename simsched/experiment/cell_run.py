@@ -86,7 +86,7 @@ def run_cell(
     except SimschedError as error:
         raise type(error)(f"{cell.label}: {error}") from error
     wall, peak = time.perf_counter() - begin, peak_rss_bytes()
-    moved = policy.overrides("on_idle") or policy.overrides("on_timer")
+    moved = any(policy.overrides(hook) for hook in ("on_idle", "on_timer", "on_wake"))
     row = run_metrics(
         run.summary,
         run.machine,

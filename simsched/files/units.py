@@ -123,6 +123,27 @@ def parse_time(text: object) -> int:
     return _whole(_parse(text, TIME) * PS_PER_S, text, "at least 1 ps, less than 106 days")
 
 
+def seconds_to_ps(seconds: float) -> int:
+    """Return the whole picoseconds nearest to a time, of two equally near ones the later.
+
+    Parameters
+    ----------
+    seconds : float
+        The time; finite.
+
+    Notes
+    -----
+    Exact: the number is taken as what it is in binary, and nothing is rounded before the end.
+
+    Examples
+    --------
+    >>> seconds_to_ps(1e-6), seconds_to_ps(0.1), seconds_to_ps(2.5e-12)
+    (1000000, 100000000000, 2)
+    """
+    whole, parts = float(seconds).as_integer_ratio()
+    return (2 * PS_PER_S * whole + parts) // (2 * parts)
+
+
 def parse_seconds(text: object) -> float:
     """Return a time in seconds, not rounded.
 

@@ -181,7 +181,7 @@ def _check_update(update: Update, machine: Machine, n_blocks: int) -> None:
     assert len(np.unique(blocks)) == len(blocks), "on_iteration: a block moves more than once"
     assert np.all((nodes >= 0) & (nodes < len(machine.nodes))), "on_iteration: no such node"
     assert update.migrating_workers >= 1, "on_iteration: nobody migrates"
-    assert update.overhead_s >= 0, "on_iteration: negative overhead"
+    assert update.overhead_ps >= 0, "on_iteration: negative overhead"
 
 
 def _touched(

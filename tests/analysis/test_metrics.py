@@ -176,7 +176,7 @@ def test_work_of_the_policy_and_migrations_are_told_apart(backend: str) -> None:
             if counters.iteration != 1:
                 return None
             moves = np.array([0], np.int32), np.array([1], np.int32)
-            return Update(move_block=moves[0], move_node=moves[1], overhead_s=3e-6)
+            return Update(move_block=moves[0], move_node=moves[1], overhead_ps=3_000_000)
 
     graph = build_graph([1e6], accessed=accesses([0], [0], 4096, 0, 1), block_bytes=[40_960])
     costs = RuntimeCosts(barrier_ps=7_000_000, page_migration_ps=1_000_000)

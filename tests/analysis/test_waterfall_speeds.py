@@ -178,7 +178,7 @@ def test_speeds_stay_with_cores_in_a_swap(backend: str) -> None:
 
 def test_the_cost_of_a_swap_is_not_waiting_for_caches(backend: str) -> None:
     # As above, 16 us, and 3 us longer.
-    policy = Deciding(at_us=((4, Exchange(0, 1, 3e-6)),))
+    policy = Deciding(at_us=((4, Exchange(0, 1, 3_000_000)),))
     result = run(backend, cores(1.0, 0.5), program((10_000, (15,))), policy)
     assert sums_us(result) == about(compute=19, idle=19)
 
@@ -187,7 +187,7 @@ def test_the_cost_of_a_swap_is_not_waiting_for_hits(backend: str) -> None:
     # The second iteration begins at 10 us and finds its 10 kB in the cache of worker 0, 2 us; it
     # goes over to the other core at 15 us, after 3000 of 10000 operations, and waits for 30 us.
     cache = ("L2", 64 * KB, 5e9, 0, 1, 0.0, 0, 0.0, 0.0)
-    policy = Deciding(at_us=((15, Exchange(0, 1, 30e-6)),))
+    policy = Deciding(at_us=((15, Exchange(0, 1, 30_000_000)),))
     workload = Workload("w", program((10_000, (10,))), iterations=2)
     machine = cores(1.0, 1.0, caches=[cache])
     result = simulate(machine, workload, policy, backend=backend, events=True)

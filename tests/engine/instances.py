@@ -26,6 +26,7 @@ from simsched.policy.contract.base import (
     Transfer,
     Update,
     View,
+    Wake,
     param,
 )
 from simsched.policy.contract.blocks import BlockPools, PageBalancing, size_classes
@@ -299,6 +300,8 @@ class Dice(np.random.Generator):
     """Random numbers, and the plan that has been made with them last."""
 
     plan: Plan
+    wakes: np.random.Generator  # those of wakes: the other choices stay what they are without
+    n_wakes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,7 +386,7 @@ class RandomPolicy(Policy):
             move_block=np.array([b for b, _ in moves], np.int32),
             move_node=np.array([n for _, n in moves], np.int32),
             migrating_workers=int(rng.integers(1, 4)),
-            overhead_s=float(rng.choice([0.0, 1e-6])),
+            overhead_ps=int(rng.choice([0, US])),
         )
 
 
@@ -446,7 +449,7 @@ class HookPolicy(RandomPolicy):
             return (AcquireOrder(order),)
         if view.n_workers > 1 and state.integers(2):
             pair = state.choice(view.n_workers, 2, replace=False).tolist()
-            return (Exchange(*pair, float(state.choice([0.0, 2e-6]))),)
+            return (Exchange(*pair, int(state.choice([0, 2 * US]))),)
         waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
         decision = self._preempt(view, state, waiting[0] if waiting and state.integers(2) else None)
         return () if decision is None else (decision,)
@@ -455,9 +458,9 @@ class HookPolicy(RandomPolicy):
     def _transfer(view: View, state: Dice) -> Transfer:
         source, target = state.integers(0, view.n_workers, 2).tolist()
         end = str(state.choice(["oldest", "newest"]))
-        delay_s = float(state.choice([1e-9, 1e-6, 1e-5]))
+        delay_ps = int(state.choice([1000, US, 10 * US]))
         task = int(state.integers(view.workload.graph.n_tasks)) if state.integers(2) else None
-        return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_s, end, task)
+        return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_ps, end, task)
 
     @staticmethod
     def _preempt(view: View, state: Any, to: int | None) -> Preempt | None:
@@ -466,3 +469,51 @@ class HookPolicy(RandomPolicy):
         if not running or view.state.now_ps() > 400 * US:
             return None
         return Preempt(running[int(state.integers(len(running)))], to)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WakingPolicy(HookPolicy):
+    """The same, woken at random times, where it does what the timer does."""
+
+    def start(self, view: View) -> Dice:
+        state = super().start(view)
+        state.wakes = np.random.default_rng([self.choice, 5])
+        state.n_wakes = 100
+        return state
+
+    def on_ready(
+        self, view: View, state: Dice, task: int, worker: int
+    ) -> Pool | tuple[Pool | Wake, ...] | None:
+        pool = super().on_ready(view, state, task, worker)
+        wakes = self._wakes(view, state)
+        return (*([] if pool is None else [pool]), *wakes) if wakes else pool
+
+    def on_idle(self, view: View, state: Dice, worker: int) -> Preempt | Transfer | Wake | None:
+        return super().on_idle(view, state, worker) or next(iter(self._wakes(view, state)), None)
+
+    def on_finish(self, view: View, state: Dice, task: int, worker: int) -> tuple[Any, ...]:
+        return *super().on_finish(view, state, task, worker), *self._wakes(view, state)
+
+    def on_timer(self, view: View, state: Dice) -> tuple[Any, ...]:
+        return *super().on_timer(view, state), *self._wakes(view, state)
+
+    def on_wake(self, view: View, state: Dice, tag: int) -> tuple[Any, ...]:
+        assert view.state is not None
+        state.wakes.integers(5 + tag)  # which wake this is must be the same on both backends
+        decisions = super().on_timer(view, state) if state.wakes.integers(2) else ()
+        return *decisions, *self._wakes(view, state)
+
+    @staticmethod
+    def _wakes(view: View, state: Dice) -> tuple[Wake, ...]:
+        """None, or up to three at the present instant or later."""
+        assert view.state is not None
+        rng, now = state.wakes, view.state.now_ps()
+        if state.n_wakes <= 0 or rng.integers(3) == 0:
+            return ()
+        number = int(rng.integers(1, 4))
+        state.n_wakes -= number
+        delays = rng.choice([0, 0, 1000, US, 7 * US], number).tolist()
+        return tuple(
+            Wake(now + delay, int(rng.integers(-4, 9)), int(rng.integers(-1, 2)))
+            for delay in delays
+        )

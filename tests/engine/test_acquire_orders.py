@@ -163,7 +163,7 @@ def test_times_count_execution_alone(backend: str) -> None:
 @pytest.mark.parametrize("cost_us", [0, 3])
 def test_a_dear_exchange_delays_what_is_executed(backend: str, cost_us: int) -> None:
     # 4000 of 10000 operations are done at 4 us; the others take 12 us on the slow core.
-    decision = Exchange(0, 1, cost_us * 1e-6)
+    decision = Exchange(0, 1, cost_us * US)
     policy = ByClass(steps=(ranked((0, 0, 0), (-1, -1, -1)),), at_us=((4, decision),))
     result = run(backend, policy, two_speeds(), [10_000.0])
     assert rows(result, EventKind.TASK_END, "time_ps", "worker") == [((16 + cost_us) * US, 0)]
@@ -174,8 +174,11 @@ def test_a_dear_exchange_delays_what_is_executed(backend: str, cost_us: int) -> 
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (Exchange(0, 1, -1.0), r"found an exchange that costs -1.0 s, accepted 0 to 1000 s"),
-        (Exchange(0, 1, float("nan")), r"found an exchange that costs nan s"),
+        (
+            Exchange(0, 1, -1),
+            "found an exchange that costs -1 ps, accepted 0 to 1000000000000000 ps",
+        ),
+        (Exchange(0, 1, 0.5), "found an exchange with a cost_ps of 0.5, accepted an integer"),
         (AcquireOrder((AcquireStep("class"),)), "pool group 'class'; did you mean 'classes'"),
         (AcquireOrder((AcquireStep("classes"),)), "'own' and batch 1 for a group with scope"),
         (AcquireOrder((ranked((0, 0), (0, 0)),)), r"found shape \(2, 2\), accepted \(2, 3\)"),

@@ -35,7 +35,7 @@ class Moving(CentralQueue):
 
     moves: tuple[tuple[int, int], ...] = ()
     together: int = 1
-    overhead_s: float = 0.0
+    overhead_ps: int = 0
     home: int = 0
 
     def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
@@ -45,7 +45,7 @@ class Moving(CentralQueue):
             move_block=np.array([block for block, _ in self.moves], np.int32),
             move_node=np.array([node for _, node in self.moves], np.int32),
             migrating_workers=self.together,
-            overhead_s=self.overhead_s,
+            overhead_ps=self.overhead_ps,
         )
 
 
@@ -57,7 +57,7 @@ def summary(backend: str, policy: Moving, n: int = 2, page_ps: int = 0) -> Summa
 
 
 def test_copies_load_the_controllers_and_the_run_waits_for_them(backend: str) -> None:
-    found = summary(backend, Moving(moves=((0, 1), (1, 1)), overhead_s=5e-6))
+    found = summary(backend, Moving(moves=((0, 1), (1, 1)), overhead_ps=5_000_000))
     # 2 MB at 10 GB/s; the second interval has nothing but the barrier.
     assert found.iteration_overhead_ps.tolist() == [1000 + 5 * US + 200 * US, 1000, 0]
     assert (found.migrations, found.migrated_bytes) == (2, 2 * MB)

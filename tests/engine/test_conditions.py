@@ -294,7 +294,7 @@ class Moving(Deciding):
         assert view.state is not None
         if task != 2 or view.state.now_ps() == 0:
             return None
-        return (Transfer(0, 0, 0, 1, 100, 0.0),)
+        return (Transfer(0, 0, 0, 1, 100, 0),)
 
 
 def test_what_a_failed_worker_had_may_go_elsewhere_while_it_is_pushed(backend: str) -> None:

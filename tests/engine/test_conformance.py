@@ -130,7 +130,7 @@ class Asking(RandomStealing):
 
     def on_idle(self, view: View, state: object, worker: int) -> Transfer:
         """Return a transfer of nothing."""
-        return Transfer(0, worker, 0, worker, 1, 2e-6)
+        return Transfer(0, worker, 0, worker, 1, 2_000_000)
 
 
 def test_hooks_that_go_on_for_ever_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

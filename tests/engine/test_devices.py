@@ -166,7 +166,7 @@ class Holding(Shared):
 
 
 def release(task: int, delay_us: float) -> Transfer:
-    return Transfer(HELD, 0, LOW, 0, 1, delay_us * 1e-6, task=task)
+    return Transfer(HELD, 0, LOW, 0, 1, round(delay_us * 1_000_000), task=task)
 
 
 def test_tasks_are_held_back_and_released_by_hooks(backend: str) -> None:
@@ -187,7 +187,7 @@ def test_a_transfer_of_on_ready_follows_the_push_of_its_task(backend: str) -> No
     # The plan's pool is kept, and the oldest entry of it, the task itself, moves on.
     policy = Holding(
         group=(HELD, HELD),
-        ready=lambda _: (Transfer(HELD, 0, LOW, 0, 1, 0.0),),
+        ready=lambda _: (Transfer(HELD, 0, LOW, 0, 1, 0),),
     )
     assert starts(run(backend, policy, [3, 3], [10, 10])) == [0, 3]
 
@@ -196,7 +196,7 @@ def test_a_transfer_of_on_ready_follows_the_push_of_its_task(backend: str) -> No
     ("answer", "message"),
     [
         ((Preempt(0),), r"on_ready: found Preempt.*accepted a Pool, then Transfers"),
-        ((Transfer(9, 0, LOW, 0, 1, 0.0),), "on_ready: no pool with group 9, instance 0"),
+        ((Transfer(9, 0, LOW, 0, 1, 0),), "on_ready: no pool with group 9, instance 0"),
     ],
 )
 def test_other_decisions_of_on_ready_are_refused(
@@ -211,7 +211,7 @@ def test_other_decisions_of_on_finish_are_refused(backend: str) -> None:
     policy = Holding(group=(LOW,), finish=lambda _: (Pool(0, 0),))
     with pytest.raises(PolicyError, match=r"on_finish: found Pool.*accepted Transfers"):
         run(backend, policy, [1], [1])
-    policy = Holding(group=(LOW,), finish=lambda _: (Transfer(0, 0, 7, 0, 1, 0.0),))
+    policy = Holding(group=(LOW,), finish=lambda _: (Transfer(0, 0, 7, 0, 1, 0),))
     with pytest.raises(PolicyError, match="on_finish: no pool with group 7, instance 0"):
         run(backend, policy, [1], [1])
 

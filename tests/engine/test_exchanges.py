@@ -210,5 +210,7 @@ def test_idle_workers_do_not_swap(backend: str) -> None:
         def on_idle(self, view: View, state: Any, worker: int) -> Any:
             return Exchange(0, 1)
 
-    with pytest.raises(PolicyError, match=r"on_idle: .*accepted Preempt, Duplicate or Transfer"):
+    with pytest.raises(
+        PolicyError, match=r"on_idle: .*accepted Preempt, Duplicate, Transfer or Wake"
+    ):
         run(backend, two_speeds(), build_graph([5000.0]), Asking(owner=(0,)))

@@ -22,6 +22,7 @@ from simsched.policy.contract.base import (
     PoolGroup,
     Transfer,
     View,
+    Wake,
 )
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -126,7 +127,7 @@ class Watching(Spawning):
         left.append(view.state.queue_length(group, instance))
 
 
-seen: list[tuple[int, ...]] = []
+seen: list[int] = []
 left: list[int] = []
 
 
@@ -166,7 +167,7 @@ class Starting(Spawning):
         assert view.state is not None
         assert view.state.running_task(worker) == -1  # it has not begun to compute
         seen.append((view.state.now_ps(), task, worker))
-        return (Transfer(0, worker, 0, (worker + 1) % view.n_workers, 1, 0.0),)
+        return (Transfer(0, worker, 0, (worker + 1) % view.n_workers, 1, 0),)
 
 
 def test_every_beginning_is_observed(backend: str) -> None:
@@ -198,7 +199,7 @@ def test_transfers_to_nowhere_are_refused_when_a_body_begins(backend: str) -> No
         def on_start(
             self, view: View, state: Any, task: int, worker: int
         ) -> tuple[Transfer, ...] | None:
-            return (Transfer(0, 9, 0, 0, 1, 0.0),)
+            return (Transfer(0, 9, 0, 0, 1, 0),)
 
     with pytest.raises(PolicyError, match="on_start: no pool with group 0, instance 9"):
         run(backend, Astray(answers=lambda child: None))
@@ -217,31 +218,26 @@ class Clocked(CentralQueue):
             acquire=(AcquireStep("worker", "own", "oldest"),), pool_groups=groups, roots="first"
         )
 
-    def on_ready(
-        self, view: View, state: Any, task: int, worker: int
-    ) -> tuple[Pool | Transfer, ...]:
-        tick = (Transfer(1, 1, 1, 0, 1, 2e-9),) if task == 0 else ()
-        return Pool(1, 0), *tick
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> tuple[Pool | Wake, ...]:
+        return (Pool(1, 0), Wake(2000)) if task == 0 else (Pool(1, 0),)
 
-    def on_landing(
-        self, view: View, state: Any, group: int, instance: int
-    ) -> tuple[Transfer, ...] | None:
+    def on_wake(self, view: View, state: Any, tag: int) -> tuple[Transfer | Wake, ...]:
         assert view.state is not None
-        seen.append((view.state.now_ps(), group, instance))
+        seen.append(view.state.now_ps())
         state["struck"] += 1
         if state["struck"] < 3:
-            return (Transfer(1, 1, 1, 0, 1, 2e-9),)
-        return (Transfer(1, 0, 0, 1, 5, 0.0),)
+            return (Wake(seen[-1] + 2000),)
+        return (Transfer(1, 0, 0, 1, 5, 0),)
 
 
-def test_transfers_of_nothing_are_a_clock(backend: str) -> None:
-    # Pool 1 of the second group is empty: its transfers bring nothing after 2, 4 and 6 ns, although
-    # nothing else is pending. Then all tasks go to worker 1 at once, of which nothing is told.
+def test_wakes_are_a_clock(backend: str) -> None:
+    # The policy is woken after 2, 4 and 6 ns, although nothing else is pending. Then all tasks go
+    # to worker 1 at once.
     seen.clear()
     machine = make_machine(domains=1, cores_per_domain=2)
     workload = Workload("independent", build_graph(np.full(3, 1000.0)))
     result = simulate(machine, workload, Clocked(), backend=backend, events=True)
-    assert seen == [(2000, 1, 0), (4000, 1, 0), (6000, 1, 0)]
+    assert seen == [2000, 4000, 6000]
     starts = column(result, EventKind.TASK_START, "time_ps", "task", "worker")
     assert [start[1:] for start in starts] == [(0, 1), (1, 1), (2, 1)]
     assert starts[0][0] == 6000
@@ -250,10 +246,13 @@ def test_transfers_of_nothing_are_a_clock(backend: str) -> None:
 def test_transfers_to_nowhere_are_refused_at_a_landing(backend: str) -> None:
     @dataclass(frozen=True, kw_only=True)
     class Lost(Clocked):
+        def on_wake(self, view: View, state: Any, tag: int) -> tuple[Transfer | Wake, ...]:
+            return (Transfer(1, 0, 0, 1, 5, 1),)
+
         def on_landing(
             self, view: View, state: Any, group: int, instance: int
         ) -> tuple[Transfer, ...] | None:
-            return (Transfer(0, 9, 0, 0, 1, 0.0),)
+            return (Transfer(0, 9, 0, 0, 1, 0),)
 
     machine = make_machine(domains=1, cores_per_domain=2)
     workload = Workload("independent", build_graph(np.full(3, 1000.0)))

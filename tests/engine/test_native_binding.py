@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.backend import PREEMPT, TRANSFER
+from simsched.engine.backend import PREEMPT, TRANSFER, WAKE
 from simsched.engine.native import NativeBackend, build_config, version
 from simsched.engine.plans import ResolvedPlan, resolve_plan
 from simsched.engine.problem import Problem, make_problem
@@ -27,7 +27,7 @@ from simsched.workload.graph import TaskGraph, Workload
 
 HOOKS = (
     *("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start"),
-    "on_landing",
+    *("on_landing", "on_wake"),
 )
 STEALING = Plan(acquire=(AcquireStep("worker"), AcquireStep("worker", "anywhere", "oldest")))
 
@@ -229,6 +229,8 @@ def test_exceptions_of_hooks_come_out_unchanged(hook: str, error: BaseException)
     if hook == "on_landing":
         delayed = (TRANSFER, 0, 0, 0, 0, 1, 100, 0, -1)
         hooks["on_ready"] = lambda *_: (-1, 0, [delayed])
+    if hook == "on_wake":
+        hooks["on_ready"] = lambda *_: (-1, 0, [(WAKE, 5, 0, 0)])
     backend = NativeBackend(problem, Hooks(**hooks), events=True)
     with pytest.raises(type(error)) as caught:
         backend.run_iteration(1, graph, plan, last=True)

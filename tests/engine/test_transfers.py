@@ -101,7 +101,9 @@ def test_entries_arrive_in_the_order_in_which_they_left(
 ) -> None:
     # Worker 0 executes task 0 for 20 us, tasks 1 to 4 wait behind it. At 2 us some are sent to
     # worker 1, where they arrive at 5.5 us.
-    policy = OwnersOnly(instance=(0,) * 5, at_us=((2, Transfer(0, 0, 0, 1, count, 3.5e-6, take)),))
+    policy = OwnersOnly(
+        instance=(0,) * 5, at_us=((2, Transfer(0, 0, 0, 1, count, int(3.5 * US), take)),)
+    )
     result = run(backend, policy, [20, 1, 1, 1, 1])
     began = starts(result)
     landing = 5 * US + US // 2
@@ -124,7 +126,7 @@ def test_a_named_entry_leaves_from_wherever_it_is(
     backend: str, task: int, moved: list[int]
 ) -> None:
     # Task 0 is running, so that no pool holds it.
-    policy = OwnersOnly(instance=(0,) * 5, at_us=((2, Transfer(0, 0, 0, 1, 9, 1e-6, task=task)),))
+    policy = OwnersOnly(instance=(0,) * 5, at_us=((2, Transfer(0, 0, 0, 1, 9, 1 * US, task=task)),))
     result = run(backend, policy, [20, 1, 1, 1, 1])
     began = starts(result)
     assert [t for t in range(5) if began[t][0] == 1] == moved
@@ -142,7 +144,7 @@ def test_on_their_way_entries_are_in_no_pool(backend: str) -> None:
         def start(self, view: View) -> list[Any]:
             return seen
 
-    policy = Watched(instance=(0,) * 4, at_us=((2, Transfer(0, 0, 0, 0, 2, 5e-6)),))
+    policy = Watched(instance=(0,) * 4, at_us=((2, Transfer(0, 0, 0, 0, 2, 5 * US)),))
     result = run(backend, policy, [9, 1, 1, 1])
     lengths = {now // US: queues[0] for now, queues in seen}
     assert [lengths[us] for us in (2, 4, 6, 8)] == [3, 1, 1, 3]
@@ -156,9 +158,9 @@ def test_transfers_of_one_instant_land_in_the_order_of_the_decisions(backend: st
     policy = OwnersOnly(
         instance=(0,) * 4,
         at_us=(
-            (2, Transfer(0, 0, 0, 1, 1, 4e-6, "newest")),
-            (2, Transfer(0, 0, 0, 1, 1, 4e-6)),
-            (4, Transfer(0, 0, 0, 1, 1, 2e-6)),
+            (2, Transfer(0, 0, 0, 1, 1, 4 * US, "newest")),
+            (2, Transfer(0, 0, 0, 1, 1, 4 * US)),
+            (4, Transfer(0, 0, 0, 1, 1, 2 * US)),
         ),
     )
     began = starts(run(backend, policy, [20, 1, 1, 1]))
@@ -171,7 +173,7 @@ def test_an_idle_worker_asks_again_when_the_answer_brings_nothing(backend: str) 
     def wished(worker: int, turn: int) -> Transfer | None:
         if worker != 1:
             return None
-        return Transfer(0, 2 if turn == 1 else 0, 0, 1, 1, 2e-6, "newest")
+        return Transfer(0, 2 if turn == 1 else 0, 0, 1, 1, 2 * US, "newest")
 
     policy = Asking(instance=(0, 1, 0), wished=wished)
     result = run(backend, policy, [50, 1, 1], [0, 0, 0])
@@ -195,7 +197,7 @@ def test_empty_answers_do_not_keep_a_run_alive(backend: str) -> None:
                 active_workers=np.array([True, True, False]),
             )
 
-    policy = OneActive(wished=lambda worker, turn: Transfer(0, 1, 0, 0, 1, 1e-6))
+    policy = OneActive(wished=lambda worker, turn: Transfer(0, 1, 0, 0, 1, 1 * US))
     with pytest.raises(StalledError, match="task 1 is in pool group 0 instance 2"):
         run(backend, policy, [5, 5])
 
@@ -204,7 +206,7 @@ def test_an_unanswered_request_ends_with_the_iteration(backend: str) -> None:
     # Worker 1 asks at 1, 4 and 7 us; tasks end at 8 us, the barrier is over at 28 us.
     policy = Asking(
         instance=(0, 1),
-        wished=lambda worker, turn: Transfer(0, 2, 0, 1, 1, 3e-6) if worker == 1 else None,
+        wished=lambda worker, turn: Transfer(0, 2, 0, 1, 1, 3 * US) if worker == 1 else None,
     )
     result = run(backend, policy, [8, 1], iterations=2)
     asked = [time // US for (time,) in rows(result, EventKind.TRANSFER, "time_ps")]
@@ -214,13 +216,13 @@ def test_an_unanswered_request_ends_with_the_iteration(backend: str) -> None:
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (Transfer(0, 3, 0, 1, 1, 1e-6), "on_timer: no pool with group 0, instance 3"),
-        (Transfer(0, 0, 1, 0, 1, 1e-6), "on_timer: no pool with group 1, instance 0"),
-        (Transfer(0, 0, 0, 1, 0, 1e-6), "found a transfer of 0 entries in 1e-06 s, accepted"),
-        (Transfer(0, 0, 0, 1, 1, -1.0), "found a transfer of 1 entries in -1.0 s, accepted"),
-        (Transfer(0, 0, 0, 1, 1, 1e9), "accepted 1 or more and 0 to 4000 s"),
-        (Transfer(0, 0, 0, 1, 1, float("nan")), "accepted 1 or more and 0 to 4000 s"),
-        (Transfer(0, 0, 0, 1, 1, 1e-6, "old"), "on_timer: transfer: .*'old'.*oldest"),
+        (Transfer(0, 3, 0, 1, 1, 1 * US), "on_timer: no pool with group 0, instance 3"),
+        (Transfer(0, 0, 1, 0, 1, 1 * US), "on_timer: no pool with group 1, instance 0"),
+        (Transfer(0, 0, 0, 1, 0, 1 * US), "found a transfer of 0 entries in 1000000 ps, accepted"),
+        (Transfer(0, 0, 0, 1, 1, -1), "found a transfer of 1 entries in -1 ps, accepted"),
+        (Transfer(0, 0, 0, 1, 1, 10**20), "accepted 1 or more and 0 to 4000000000000000 ps"),
+        (Transfer(0, 0, 0, 1, 1, 1e-6), "a transfer with a delay_ps of 1e-06, accepted an integer"),
+        (Transfer(0, 0, 0, 1, 1, 1 * US, "old"), "on_timer: transfer: .*'old'.*oldest"),
         ((0, 0), r"on_timer: found \(0, 0\), accepted Preempt, Duplicate, Kill, Transfer"),
     ],
 )
@@ -231,6 +233,6 @@ def test_transfers_that_cannot_be_are_refused(backend: str, decision: Any, messa
 
 
 def test_idle_workers_send_to_pools_that_exist(backend: str) -> None:
-    policy = Asking(instance=(0,), wished=lambda worker, turn: Transfer(0, 0, 0, 9, 1, 1e-6))
+    policy = Asking(instance=(0,), wished=lambda worker, turn: Transfer(0, 0, 0, 9, 1, 1 * US))
     with pytest.raises(PolicyError, match="on_idle: no pool with group 0, instance 9"):
         run(backend, policy, [5])

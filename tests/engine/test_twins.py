@@ -12,21 +12,22 @@ from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError
 from tests.engine.invariants import trace_violations
 
-from .instances import HookPolicy, RandomPolicy, random_machine, random_workload
+from .instances import HookPolicy, RandomPolicy, WakingPolicy, random_machine, random_workload
 
 SEEDS = st.integers(0, 2**32)
+POLICIES = st.sampled_from([RandomPolicy, HookPolicy, WakingPolicy])
 EXAMPLES = settings(max_examples=150, deadline=None)
 
 
 @EXAMPLES
-@given(SEEDS, SEEDS, SEEDS, st.booleans())
+@given(SEEDS, SEEDS, SEEDS, POLICIES)
 def test_backends_agree_on_random_instances(
-    machine: int, workload: int, policy: int, hooks: bool
+    machine: int, workload: int, policy: int, made: type[RandomPolicy]
 ) -> None:
     case = compare(
         random_machine(machine),
         random_workload(workload),
-        (HookPolicy if hooks else RandomPolicy)(choice=policy),
+        made(choice=policy),
         seed=policy % 1000,
     )
     assert case.difference == ""
@@ -34,10 +35,12 @@ def test_backends_agree_on_random_instances(
 
 @EXAMPLES
 # One slice of a cache has room for all of an access.
-@example(machine=33554433, workload=17492, policy=386, hooks=False)
-@given(SEEDS, SEEDS, SEEDS, st.booleans())
-def test_traces_are_sound(machine: int, workload: int, policy: int, hooks: bool) -> None:
-    chosen = (HookPolicy if hooks else RandomPolicy)(choice=policy)
+@example(machine=33554433, workload=17492, policy=386, made=RandomPolicy)
+@given(SEEDS, SEEDS, SEEDS, POLICIES)
+def test_traces_are_sound(
+    machine: int, workload: int, policy: int, made: type[RandomPolicy]
+) -> None:
+    chosen = made(choice=policy)
     try:
         run = simulate(
             random_machine(machine), random_workload(workload), chosen, backend="simpy", events=True
@@ -47,7 +50,7 @@ def test_traces_are_sound(machine: int, workload: int, policy: int, hooks: bool)
     assert trace_violations(run) == []
     limit = run.makespan_s * (1 + 1e-9)
     assert lower_bounds(run.machine, run.program, run.worker_thread).best_s <= limit
-    assert traffic_bound_s(run.summary, run.machine, moved=hooks) <= limit
+    assert traffic_bound_s(run.summary, run.machine, moved=made is not RandomPolicy) <= limit
 
 
 @pytest.mark.parametrize("backend", ["simpy", "native"])

@@ -16,6 +16,7 @@ from simsched.engine.backend import (
     PACE,
     PREEMPT,
     TRANSFER,
+    WAKE,
     WHOLE_PACE,
     Decision,
     ReadyAnswer,
@@ -45,6 +46,7 @@ HOOKS = (
     *("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start"),
     "on_landing",
 )
+WAKING = "on_wake"  #: drawn apart, so that what has been drawn without it stays
 COST_PS = (0, 0, 1, 7, 100, 1000)
 
 
@@ -79,11 +81,13 @@ class RandomHooks:
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)
-        for name in HOOKS:
+        self._wake_rng = np.random.default_rng([self.seed, 9])
+        for name in (*HOOKS, WAKING):
             setattr(self, f"wants_{name}", name in self.wanted)
         self.group_sizes: list[int] = []
         self.snatches = 50
         self.transfers = 200
+        self.wakes = 200
 
     def attach(self, state: Any) -> None:
         self.state = state
@@ -120,7 +124,17 @@ class RandomHooks:
         number = min(self.transfers, int(self._rng.choice([0, 0, 0, 1, 2])))
         self.transfers -= number
         chosen = [self._transfer(at_once=bool(self._rng.integers(2))) for _ in range(number)]
-        return chosen + self._paces()
+        return chosen + self._paces() + self._wakes()
+
+    def _wakes(self) -> list[Decision]:
+        """None, or wakes at the present instant or later, several of them at one time."""
+        rng = self._wake_rng
+        if WAKING not in self.wanted or self.wakes <= 0 or rng.random() < 0.6:
+            return []
+        number = int(rng.integers(1, 4))
+        self.wakes -= number
+        at = self.state.now_ps() + rng.choice([0, 0, 1, 100, 5000, 90_000], number)
+        return [(WAKE, int(time), int(rng.integers(-1, 2)), int(rng.integers(5))) for time in at]
 
     def _paces(self) -> list[Decision]:
         """None, or the pace of any worker."""
@@ -148,7 +162,7 @@ class RandomHooks:
             return self._transfer()
         running = [w for w in range(self.n_workers) if self.state.running_task(w) >= 0]
         if not running or self.snatches == 0 or self._rng.random() < 0.6:
-            return None
+            return next(iter(self._wakes()), None)
         self.snatches -= 1
         return PREEMPT, int(self._rng.choice(running)), worker
 
@@ -166,6 +180,17 @@ class RandomHooks:
 
     def on_timer(self) -> list[Decision]:
         self._look("timer")
+        return self._decisions_on_workers() + self._wakes()
+
+    def on_wake(self, tag: int) -> list[Decision]:
+        """What the timer decides, now and then, from numbers of its own."""
+        self._look("wake", tag)
+        self._rng, self._wake_rng = self._wake_rng, self._rng
+        decisions = [] if self._rng.random() < 0.6 else self._decisions_on_workers()
+        self._rng, self._wake_rng = self._wake_rng, self._rng
+        return decisions + self._wakes()
+
+    def _decisions_on_workers(self) -> list[Decision]:
         workers = range(self.n_workers)
         running = [w for w in workers if self.state.running_task(w) >= 0]
         waiting = [w for w in workers if self.state.is_waiting(w)]
@@ -204,6 +229,8 @@ def random_case(seed: int) -> RandomCase:
     workload.validate()
     timer = int(rng.choice([0, 0, 40_000, 300_000]))
     hooks = [name for name in HOOKS if rng.random() < 0.25]
+    if np.random.default_rng([seed, 8]).random() < 0.5:
+        hooks.append(WAKING)
     return RandomCase(
         seed,
         machine,

@@ -8,7 +8,20 @@ static bool aborts(random_hooks_t *state)
 
 static ssk_decision_t random_transfer(random_hooks_t *state);
 
-/* Up to two transfers, of which some land at once, or paces. */
+/* Now and then a wake, at the present instant or later, from numbers of its own. */
+static bool wants_wake(random_hooks_t *state, ssk_decision_t *decision)
+{
+    static const int64_t DELAYS[] = {0, 0, 1, 100, 5000, 90000};
+    if (!state->wakes || state->n_wakes >= 200 || !rng_chance(&state->wake_rng, 0.3))
+        return false;
+    state->n_wakes++;
+    *decision = (ssk_decision_t){.kind = SSK_DECIDE_WAKE, .tag = rng_below(&state->wake_rng, 5)};
+    decision->at_ps = ssk_sim_now(state->sim) + rng_pick(&state->wake_rng, DELAYS, 6);
+    decision->rank = (int64_t)rng_below(&state->wake_rng, 3) - 1;
+    return true;
+}
+
+/* Up to two transfers, of which some land at once, or paces; then perhaps a wake. */
 static void decide(random_hooks_t *state, ssk_decision_t *decisions, ssk_answer_t *answer)
 {
     int32_t n_workers = state->scenario->problem.n_workers;
@@ -23,6 +36,7 @@ static void decide(random_hooks_t *state, ssk_decision_t *decisions, ssk_answer_
         *d = random_transfer(state);
         d->delay_ps = rng_chance(&state->rng, 0.5) ? 0 : d->delay_ps;
     }
+    answer->n_decisions += wants_wake(state, &decisions[answer->n_decisions]);
     answer->decisions = decisions;
 }
 
@@ -97,7 +111,7 @@ static int on_idle(void *context, int32_t worker, ssk_decision_t *decision_ret)
         return 1;
     }
     if (victim == SSK_NONE || state->n_snatches == 0 || rng_chance(&state->rng, 0.5))
-        return 0;
+        return wants_wake(state, decision_ret);
     state->n_snatches--;
     decision_ret->kind = SSK_DECIDE_PREEMPT;
     decision_ret->worker = victim;
@@ -121,13 +135,9 @@ static int on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *
     return aborts(context) ? -1 : 0;
 }
 
-static int on_timer(void *context, const ssk_decision_t **decisions_ret)
+static int decide_on_workers(random_hooks_t *state)
 {
-    random_hooks_t *state = context;
     int32_t victim = running_worker(state), taker = SSK_NONE;
-    if (aborts(state))
-        return -1;
-    *decisions_ret = state->decisions;
     state->decisions[0] = random_transfer(state);
     if (victim == SSK_NONE)
         return 1;
@@ -145,10 +155,37 @@ static int on_timer(void *context, const ssk_decision_t **decisions_ret)
     return n > 1 ? 3 + rng_below(&state->rng, 2) : 3;
 }
 
+static int on_timer(void *context, const ssk_decision_t **decisions_ret)
+{
+    random_hooks_t *state = context;
+    if (aborts(state))
+        return -1;
+    *decisions_ret = state->decisions;
+    int n = decide_on_workers(state);
+    return n + wants_wake(state, &state->decisions[n]);
+}
+
+/* What the timer decides now and then, at the times of wakes, from numbers of its own. */
+static int on_wake(void *context, int64_t tag, const ssk_decision_t **decisions_ret)
+{
+    random_hooks_t *state = context;
+    CHECK(tag >= 0 && tag < 5);
+    if (aborts(state))
+        return -1;
+    rng_t others = state->rng;
+    state->rng = state->wake_rng;
+    int n = rng_chance(&state->rng, 0.3) ? decide_on_workers(state) : 0;
+    state->wake_rng = state->rng;
+    state->rng = others;
+    *decisions_ret = state->decisions;
+    return n + wants_wake(state, &state->decisions[n]);
+}
+
 ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed)
 {
     memset(state, 0, sizeof(*state));
     state->rng.state = seed;
+    state->wake_rng.state = seed + 7;
     state->scenario = scenario;
     state->n_snatches = 20;
     ssk_hooks_t hooks = {.context = state};
@@ -166,5 +203,9 @@ ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint
         hooks.on_timer = on_timer;
     if (seed & 64)
         hooks.on_start = on_start;
+    if (seed & 128) {
+        hooks.on_wake = on_wake;
+        state->wakes = true;
+    }
     return hooks;
 }

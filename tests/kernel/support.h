@@ -64,12 +64,13 @@ void scenario_free(scenario_t *scenario);
 
 /* Hooks that decide at random from what they see. */
 typedef struct {
-    rng_t rng;
+    rng_t rng, wake_rng;
     const ssk_sim_t *sim;
     const scenario_t *scenario;
-    ssk_decision_t decisions[4], ready_decisions[2], start_decisions[2], finish_decisions[2];
+    ssk_decision_t decisions[5], ready_decisions[3], start_decisions[3], finish_decisions[3];
     int64_t n_calls, abort_at; /* aborts in this call; 0 never */
-    int32_t n_snatches, n_transfers;
+    int32_t n_snatches, n_transfers, n_wakes;
+    bool wakes;
 } random_hooks_t;
 
 ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed);

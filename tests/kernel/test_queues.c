@@ -1,9 +1,10 @@
-/* Calendar, timers, pools and candidates against the plainest form of each. */
+/* Calendar, timers, wakes, pools and candidates against the plainest form of each. */
 #include "calendar.h"
 #include "pools.h"
 #include "routes.h"
 #include "support.h"
 #include "timers.h"
+#include "wakes.h"
 
 enum { N_SLOTS = 37, N_STEPS = 20000 };
 
@@ -73,6 +74,36 @@ static void test_timers_give_the_earliest_timer_of_the_smallest_worker(int32_t n
         CHECK(ssk_timers_has(&timers, worker) == (time[worker] != SSK_NO_TIMER));
     }
     ssk_timers_free(&timers, &allocator);
+}
+
+static void test_wakes_come_by_time_rank_and_request(void)
+{
+    ssk_allocator_t allocator = ssk_default_allocator();
+    ssk_wakes_t wakes;
+    struct { int64_t time, rank; bool is_pending; } asked[N_STEPS];
+    int64_t n_asked = 0;
+    rng_t rng = {5};
+    ssk_wakes_init(&wakes);
+    for (int step = 0; step < N_STEPS; step++) {
+        if (wakes.n > 0 && (rng_chance(&rng, 0.5) || wakes.n > 50)) {
+            int64_t first = SSK_NONE;
+            for (int64_t i = 0; i < n_asked; i++) /* of equal ones the first that was asked for */
+                if (asked[i].is_pending && (first < 0 || asked[i].time < asked[first].time ||
+                                            (asked[i].time == asked[first].time && asked[i].rank < asked[first].rank)))
+                    first = i;
+            CHECK(wakes.heap[0].time == asked[first].time);
+            CHECK(ssk_wakes_take(&wakes) == 7 * first);
+            asked[first].is_pending = false;
+        } else {
+            asked[n_asked].time = rng_below(&rng, 9);
+            asked[n_asked].rank = (int64_t)rng_below(&rng, 5) - 2;
+            asked[n_asked].is_pending = true;
+            CHECK(ssk_wakes_add(&wakes, &allocator, asked[n_asked].time, asked[n_asked].rank, 7 * n_asked) == SSK_OK);
+            n_asked++;
+        }
+        CHECK(ssk_wakes_verify(&wakes) == SSK_OK);
+    }
+    ssk_wakes_free(&wakes, &allocator);
 }
 
 static void test_pools_keep_the_order_of_pushes(void)
@@ -163,6 +194,7 @@ int main(void)
     test_timers_give_the_earliest_timer_of_the_smallest_worker(1);
     test_timers_give_the_earliest_timer_of_the_smallest_worker(2);
     test_timers_give_the_earliest_timer_of_the_smallest_worker(N_SLOTS);
+    test_wakes_come_by_time_rank_and_request();
     test_pools_keep_the_order_of_pushes();
     test_candidates_of_all_steps();
     return 0;

@@ -174,9 +174,9 @@ def test_a_kernel_that_arrives_at_an_idle_device_needs_no_decision(
 
 
 def test_replenishment() -> None:
-    assert [replenished(e, 5.0) for e in (-7, -2, 0, 4)] == [-2, 3, 5, 5]
-    assert [replenished(e, 5.0, 12.0) for e in (-2, 3, 8)] == [3, 8, 12]
-    assert replenished(4.0, 5.0, 3.0) == 5.0  # a cost below C changes nothing
+    assert [replenished(e, 5) for e in (-7, -2, 0, 4)] == [-2, 3, 5, 5]
+    assert [replenished(e, 5, 12) for e in (-2, 3, 8)] == [3, 8, 12]
+    assert replenished(4, 5, 3) == 5  # a cost below C changes nothing
 
 
 @pytest.mark.parametrize(
@@ -378,9 +378,9 @@ def test_decisions_are_overhead(backend: str) -> None:
 def test_a_decision_takes_no_longer_than_its_transfer() -> None:
     class Strange(CpuSidePool):
         def on_finish(self, view: Any, state: Any, task: int, worker: int) -> tuple[Transfer, ...]:
-            return (Transfer(3, 0, 2, 1, 1, 1e-3, decision_s=2e-3),)
+            return (Transfer(3, 0, 2, 1, 1, 1000, decision_ps=2000),)
 
-    message = "found a transfer with decision_s 0.002, accepted 0 to its delay_s, 0.001"
+    message = "found a transfer with decision_ps 2000, accepted 0 to its delay_ps, 1000"
     machine, kernel = load_machine("k40_server"), programs([{"kind": GPU, "ms": 1}])
     with pytest.raises(PolicyError, match=message):
         simulate(machine, kernel, Strange())

@@ -230,7 +230,7 @@ def test_profiling_comes_first_and_is_paid_for() -> None:
     assert first.counter_group.tolist() == list(range(255))
     assert "subtree" in [step.group for step in second.acquire]
     assert rehearsal.updates[1] is not None
-    assert rehearsal.updates[1].overhead_s == pytest.approx(255 * 2e-7 / 16)
+    assert rehearsal.updates[1].overhead_ps == pytest.approx(255 * 2e5 / 16)
 
 
 @pytest.mark.parametrize(

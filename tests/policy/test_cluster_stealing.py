@@ -238,7 +238,7 @@ def test_messages_take_what_steals_cost(policy: str, monkeypatch: pytest.MonkeyP
         self: ClusterPolicy, view: View, state: Clusters, sender: int, victim: int, to: int
     ) -> Transfer:
         message = send(self, view, state, sender, victim, to)
-        taken.add((victim // 4 == to // 4, round(message.delay_s * 1e12)))
+        taken.add((victim // 4 == to // 4, message.delay_ps))
         return message
 
     monkeypatch.setattr(ClusterPolicy, "_send", noted)

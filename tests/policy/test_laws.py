@@ -232,7 +232,7 @@ def test_reading_counters_takes_time_on_all_workers() -> None:
     updates = rehearse(Laws(profile_s=1e-6), MACHINE, SWEEP).updates
     assert updates[0] is None
     assert updates[1] is not None
-    assert updates[1].overhead_s == pytest.approx(127 * 1e-6 / 16)
+    assert updates[1].overhead_ps == pytest.approx(127 * 1e6 / 16)
 
 
 def test_profiling_executes_every_task_on_the_socket_of_its_data() -> None:

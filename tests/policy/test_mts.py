@@ -120,12 +120,12 @@ def test_a_steal_takes_its_probes_and_pushes() -> None:
     steal = policy._steal(view, state, 12, {0: 3, 1: 0, 2: 0, 3: 0}, 1)
     assert steal is not None
     # Two near sockets in vain at 200 ns each, 4 us for two hops, two pushes of 20 ns.
-    assert round(steal.delay_s * 1e12) == 2 * 200_000 + 4_000_000 + 2 * 20_000
+    assert steal.delay_ps == 2 * 200_000 + 4_000_000 + 2 * 20_000
     assert (steal.count, steal.instance, steal.to_instance, steal.take) == (3, 0, 3, "oldest")
     assert state.stealing_until_ps == {3: 4_440_000}
     shared = policy._steal(view, policy.start(view), 12, {0: 3, 1: 0, 2: 0, 3: 0}, 2)
     assert shared is not None
-    assert round(shared.delay_s * 1e12) == 200_000 + 4_000_000 + 2 * 20_000
+    assert shared.delay_ps == 200_000 + 4_000_000 + 2 * 20_000
     assert policy._steal(view, policy.start(view), 12, {0: 0, 1: 0, 2: 0, 3: 9}, 1) is None
 
 

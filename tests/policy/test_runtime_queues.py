@@ -19,7 +19,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.list_scheduling.deque_model import DequeModel, Model
 from simsched.policy.contract.base import Policy, View
-from simsched.policy.parts.runtime_queues import RuntimeState, TaskQueue, now_s
+from simsched.policy.parts.runtime_queues import RuntimeState, TaskQueue, now_ps
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -351,7 +351,7 @@ def test_each_decision_of_dmda_minimises_the_fitness() -> None:
             chosen, cost = super().best_worker(view, state, task, now, released)
             model: Model = state.queues
             assert view.state is not None
-            assert now == now_s(view)
+            assert now == now_ps(view) * 1e-12
             span = slice(state.graph.access_ptr[task], state.graph.access_ptr[task + 1])
             blocks = state.graph.access_block[span].tolist()
             ends, copies = {}, {}

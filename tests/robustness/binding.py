@@ -151,7 +151,13 @@ class Hooks:
 
     def __init__(self, rng: Random) -> None:
         self.rng, self.left = rng, 200
-        for name in ("ready", "idle", "finish", "landing", "timer", "spawn", "acquire", "start"):
+        for name in (
+            *("ready", "idle", "finish", "landing", "timer"),
+            "wake",
+            "spawn",
+            "acquire",
+            "start",
+        ):
             setattr(self, f"wants_on_{name}", rng.random() < 0.12)
 
     def attach(self, state: Any) -> None:
@@ -170,10 +176,10 @@ class Hooks:
             return ()
         if rng.random() < 0.02:
             return rng.choice((None, 5, [None], [()], [("x", 1, 2)], [(0,)], [(99, 1, 2)]))
-        lengths = {0: 2, 1: 8, 2: 3, 3: 2, 4: 2, 5: 2}
+        lengths = {0: 2, 1: 8, 2: 3, 3: 2, 4: 2, 5: 2, 6: 2, 7: 3}
         found = []
         for _ in range(rng.choice((0, 0, 1, 1, 2))):
-            kind = rng.randrange(5) if rng.random() < 0.98 else 5
+            kind = rng.choice((0, 1, 2, 3, 4, 6, 7)) if rng.random() < 0.98 else 5
             length = lengths[kind] + (rng.random() < 0.02)
             found.append((kind, *(self._n() for _ in range(length))))
         return found
@@ -190,6 +196,9 @@ class Hooks:
     on_start = on_landing = on_finish
 
     def on_timer(self) -> Any:
+        return self._decisions()
+
+    def on_wake(self, tag: int) -> Any:
         return self._decisions()
 
     def on_spawn(self, parent: int, child: int, worker: int) -> Any:

@@ -315,6 +315,8 @@ cdef int _fill_decision(ssk_decision_t *d, tuple chosen) except -1:
         d.count, d.delay_ps, d.take, d.entry = rest[4:]
     elif d.kind == SSK_DECIDE_EXCHANGE:
         d.worker, d.other, d.delay_ps = rest
+    elif d.kind == SSK_DECIDE_WAKE:
+        d.at_ps, d.rank, d.tag = rest
     elif d.kind == SSK_DECIDE_PACE:
         d.worker, d.count = rest
     else:

@@ -142,24 +142,37 @@ cdef int _on_landing(void *context, int32_t group, int32_t instance, ssk_answer_
 PLACE_OF_ORDER = (SSK_DECIDE_PREEMPT, -1, -1)  # filled in afterwards: an acquire order is no tuple of numbers
 
 
-cdef int _on_timer(void *context, const ssk_decision_t **decisions) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
+cdef int _hand_over(NativeBackend backend, object chosen, const ssk_decision_t **decisions) except -1:
+    """Hand over what the policy has decided at a time of its own; return the number of decisions."""
     cdef ssk_answer_t answer
     cdef ssk_decision_t *place
     cdef Py_ssize_t i
+    if any(_is_order(decision) for decision in chosen):
+        backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
+    backend.decisions = _fill_decisions(&answer, [
+        PLACE_OF_ORDER if _is_order(decision) else decision for decision in chosen
+    ])
+    place = <ssk_decision_t *>answer.decisions
+    for i in range(len(chosen)):
+        if _is_order(chosen[i]):
+            place[i].kind, place[i].plan = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
+    decisions[0] = place
+    return answer.n_decisions
+
+
+cdef int _on_timer(void *context, const ssk_decision_t **decisions) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
     try:
-        chosen = backend.hooks.on_timer()
-        if any(_is_order(decision) for decision in chosen):
-            backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
-        backend.decisions = _fill_decisions(&answer, [
-            PLACE_OF_ORDER if _is_order(decision) else decision for decision in chosen
-        ])
-        place = <ssk_decision_t *>answer.decisions
-        for i in range(len(chosen)):
-            if _is_order(chosen[i]):
-                place[i].kind, place[i].plan = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
-        decisions[0] = place
-        return answer.n_decisions
+        return _hand_over(backend, backend.hooks.on_timer(), decisions)
+    except BaseException as error:
+        backend.raised = error
+        return -1
+
+
+cdef int _on_wake(void *context, int64_t tag, const ssk_decision_t **decisions) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        return _hand_over(backend, backend.hooks.on_wake(tag), decisions)
     except BaseException as error:
         backend.raised = error
         return -1
@@ -227,6 +240,8 @@ cdef class NativeBackend:
             c_hooks.on_landing = _on_landing
         if hooks.wants_on_timer:
             c_hooks.on_timer = _on_timer
+        if hooks.wants_on_wake:
+            c_hooks.on_wake = _on_wake
         flaw.name, flaw.index = NULL, -1
         status = ssk_sim_alloc(&self.sim, &c_problem, &c_hooks, &allocator, &flaw)
         if status == SSK_ERR_ARGUMENT:
@@ -528,31 +543,31 @@ cdef str _describe_flaw(str what, ssk_flaw_t flaw):
     return f"{what}: {name} is malformed" + (f" at entry {flaw.index}" if flaw.index >= 0 else "")
 
 
+HOOKS = {
+    SSK_HOOK_READY: "on_ready", SSK_HOOK_START: "on_start", SSK_HOOK_IDLE: "on_idle", SSK_HOOK_FINISH: "on_finish",
+    SSK_HOOK_LANDING: "on_landing", SSK_HOOK_TIMER: "on_timer", SSK_HOOK_WAKE: "on_wake",
+}
+
+
 cdef str _describe_decision(ssk_failure_t f):
     """Return the message for a hook's decision that is not allowed."""
-    hooks = {
-        SSK_REASON_IDLE_POOL: "on_idle", SSK_REASON_TIMER_POOL: "on_timer",
-        SSK_REASON_READY_POOL: "on_ready", SSK_REASON_FINISH_POOL: "on_finish", SSK_REASON_START_POOL: "on_start",
-        SSK_REASON_LANDING_POOL: "on_landing",
-    }
-    if f.reason in hooks:
-        return f"{hooks[f.reason]}: no pool with group {f.group}, instance {f.instance}"
+    hook = HOOKS[f.hook]
+    if f.reason == SSK_REASON_POOLS:
+        return f"{hook}: no pool with group {f.group}, instance {f.instance}"
     if f.reason == SSK_REASON_EXCHANGE:
-        return f"on_timer: workers {f.worker} and {f.taker} cannot swap threads"
+        return f"{hook}: workers {f.worker} and {f.taker} cannot swap threads"
     if f.reason == SSK_REASON_KIND:
         return "a decision means nothing to the engine"
     if f.reason == SSK_REASON_POOL:
-        return f"on_ready: task {f.task}: no pool with group {f.group}, instance {f.instance}"
-    if f.reason == SSK_REASON_IDLE_TAKER:
-        return f"on_idle: worker {f.worker} asked, found a task for {f.taker}"
-    if f.reason == SSK_REASON_TIMER_TAKER:
-        return f"on_timer: worker {f.taker} cannot take a task: it is not waiting"
-    of_idle = (SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_COPIED, SSK_REASON_IDLE_SPAWNS, SSK_REASON_IDLE_SEVERAL)
-    hook = "on_idle" if f.reason in of_idle else "on_timer"
-    if f.reason in (SSK_REASON_IDLE_SPAWNS, SSK_REASON_TIMER_SPAWNS):
+        return f"{hook}: task {f.task}: no pool with group {f.group}, instance {f.instance}"
+    if f.reason == SSK_REASON_TAKER and f.hook == SSK_HOOK_IDLE:
+        return f"{hook}: worker {f.worker} asked, found a task for {f.taker}"
+    if f.reason == SSK_REASON_TAKER:
+        return f"{hook}: worker {f.taker} cannot take a task: it is not waiting"
+    if f.reason == SSK_REASON_SPAWNS:
         return f"{hook}: task {f.task} spawns others, it cannot start over"
-    if f.reason in (SSK_REASON_IDLE_SEVERAL, SSK_REASON_TIMER_SEVERAL):
+    if f.reason == SSK_REASON_SEVERAL:
         return f"{hook}: task {f.task} is executed by several workers"
-    if f.reason in (SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED):
+    if f.reason == SSK_REASON_COPIED:
         return f"{hook}: tasks whose data are copied cannot be moved"
     return f"{hook}: worker {f.worker} is not executing a task"

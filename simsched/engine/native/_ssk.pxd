@@ -8,13 +8,11 @@ cdef extern from "ssk.h" nogil:
     int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
     int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT, SSK_ERR_TOO_LARGE
     int SSK_ERR_PROGRESS
-    int SSK_REASON_POOL, SSK_REASON_IDLE_VICTIM, SSK_REASON_IDLE_TAKER
-    int SSK_REASON_TIMER_VICTIM, SSK_REASON_TIMER_TAKER, SSK_REASON_IDLE_POOL, SSK_REASON_TIMER_POOL
-    int SSK_REASON_EXCHANGE, SSK_REASON_KIND
-    int SSK_REASON_IDLE_COPIED, SSK_REASON_TIMER_COPIED
-    int SSK_REASON_IDLE_SPAWNS, SSK_REASON_TIMER_SPAWNS, SSK_REASON_IDLE_SEVERAL, SSK_REASON_TIMER_SEVERAL
-    int SSK_REASON_READY_POOL, SSK_REASON_FINISH_POOL, SSK_REASON_START_POOL, SSK_REASON_LANDING_POOL
+    int SSK_HOOK_READY, SSK_HOOK_START, SSK_HOOK_IDLE, SSK_HOOK_FINISH, SSK_HOOK_LANDING, SSK_HOOK_TIMER, SSK_HOOK_WAKE
+    int SSK_REASON_POOL, SSK_REASON_POOLS, SSK_REASON_VICTIM, SSK_REASON_TAKER, SSK_REASON_EXCHANGE, SSK_REASON_KIND
+    int SSK_REASON_COPIED, SSK_REASON_SPAWNS, SSK_REASON_SEVERAL
     int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER, SSK_DECIDE_EXCHANGE, SSK_DECIDE_ORDER, SSK_DECIDE_PACE
+    int SSK_DECIDE_WAKE
 
     ctypedef struct ssk_allocator_t:
         pass
@@ -28,6 +26,7 @@ cdef extern from "ssk.h" nogil:
     ctypedef struct ssk_decision_t:
         int32_t kind, worker, other, group, instance, to_group, to_instance, count, take, entry
         int64_t delay_ps
+        int64_t at_ps, rank, tag
         const ssk_plan_t *plan
 
     ctypedef struct ssk_answer_t:
@@ -44,6 +43,7 @@ cdef extern from "ssk.h" nogil:
         int (*on_finish)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_landing)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_timer)(void *, const ssk_decision_t **) noexcept nogil
+        int (*on_wake)(void *, int64_t, const ssk_decision_t **) noexcept nogil
 
     ctypedef struct ssk_costs_t:
         int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps
@@ -207,7 +207,7 @@ cdef extern from "ssk.h" nogil:
         int64_t index
 
     ctypedef struct ssk_failure_t:
-        int code, reason
+        int code, reason, hook
         int32_t task, worker, taker, kind, block, node, domain, group, instance
         int64_t bytes
         ssk_flaw_t flaw

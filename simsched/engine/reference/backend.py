@@ -28,6 +28,7 @@ from simsched.engine.reference.seats import own_seats
 from simsched.engine.reference.segments import Memory
 from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.reference.tasks import Tasks
+from simsched.engine.reference.wakes import Wakes
 from simsched.engine.reference.worker import Worker
 from simsched.engine.stall import NOT_STARTED, TOO_LONG, explain_stall
 from simsched.files.errors import ModelError, PolicyError, StalledError
@@ -37,7 +38,7 @@ from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
 
 #: kinds of pending events, in order
-FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY_TIMER, CHANGE = range(7)
+FLOW, TIMER, ARRIVAL, LANDING, WAKE, BOUNDARY, POLICY_TIMER, CHANGE = range(8)
 
 
 class SimpyBackend:
@@ -67,6 +68,7 @@ class SimpyBackend:
         self._hooks = hooks
         self._arrivals: dict[int, int] = {}  # task -> time
         self.flights = Flights()
+        self.wakes = Wakes()
         self._boundary_ps: int | None = None
         self._deadline_ps = 0  # the run is given up then unless a task ends or arrives before
         self._moves: list[tuple[int, int]] = []
@@ -91,7 +93,7 @@ class SimpyBackend:
         self.tasks = Tasks(graph)
         for failed in self.conditions.failed:
             self.pools.deactivate(failed)
-        self.flights = Flights()
+        self.flights, self.wakes = Flights(), Wakes()
         self.lag = 0.0
         self.record.start_iteration(number, self.now)
         self.memory.start_iteration(plan, self.now)
@@ -178,21 +180,28 @@ class SimpyBackend:
                 self.lag = worker.lag
                 worker.go_on()
                 yield self.env.timeout(0)  # the worker's process runs until it waits again
-            elif kind == ARRIVAL:
-                del self._arrivals[entity]
-                self._note_progress()
-                self.create(entity, None, at=self.now)
-            elif kind == LANDING:
-                flight = self.flights.land(entity)
-                self.decisions.land(flight)
-                self.decisions.tell_of_landing(flight)
             elif kind == BOUNDARY:
                 self._boundary_ps = None
                 return
-            elif kind == CHANGE:
-                self.conditions.change()
             else:
-                self.decisions.fire_timer()
+                self._handle_rare(kind, entity)
+
+    def _handle_rare(self, kind: int, entity: int) -> None:
+        """Handle an event that belongs to no worker."""
+        if kind == ARRIVAL:
+            del self._arrivals[entity]
+            self._note_progress()
+            self.create(entity, None, at=self.now)
+        elif kind == LANDING:
+            flight = self.flights.land(entity)
+            self.decisions.land(flight)
+            self.decisions.tell_of_landing(flight)
+        elif kind == WAKE:
+            self.decisions.wake_policy(self.wakes.take())
+        elif kind == CHANGE:
+            self.conditions.change()
+        else:
+            self.decisions.fire_timer()
 
     def _go_on_copying(self, kind: int, entity: int) -> None:
         """Handle an event of an engine that copies blocks."""
@@ -214,11 +223,12 @@ class SimpyBackend:
             pending.append((flow[0], FLOW, flow[1]))
         if self._boundary_ps is not None:
             pending.append((self._boundary_ps, BOUNDARY, 0))
-        flights = self.flights.times(loaded=True), self.flights.times(loaded=False)
-        pending += [(time, LANDING, number) for time, number in flights[0]]
-        if not (pending or (self._hooks.wants_on_landing and flights[1])):
+        if self.wakes:
+            pending.append((self.wakes.first_ps(), WAKE, 0))
+        pending += [(time, LANDING, n) for time, n in self.flights.times(loaded=True)]
+        if not pending:
             return NEVER, BOUNDARY, 0
-        pending += [(time, LANDING, number) for time, number in flights[1]]
+        pending += [(time, LANDING, n) for time, n in self.flights.times(loaded=False)]
         if self.decisions.timer_ps > 0:
             pending.append((self.decisions.timer_ps, POLICY_TIMER, 0))
         change = self.conditions.next_change()
@@ -234,7 +244,7 @@ class SimpyBackend:
         """Return the error for a run in which no event is left before the end of time."""
         if time < NEVER:
             return StalledError(self._explain_stall(limit_ps=self.problem.progress_limit_ps))
-        waiting = self.timers or self._arrivals or self.flights.times(loaded=True)
+        waiting = self.timers or self._arrivals or self.flights.times(loaded=True) or self.wakes
         if waiting or self.sharing.has_flows() or self._boundary_ps is not None:
             return ModelError(TOO_LONG)
         return StalledError(self._explain_stall())
@@ -248,7 +258,7 @@ class SimpyBackend:
         self._note_progress()
         if self.tasks.n_ended == self.graph.n_tasks:
             self._ended, self._last_worker = True, worker
-            self.flights = Flights()
+            self.flights, self.wakes = Flights(), Wakes()
             self.record.event(self.now, EventKind.ITERATION_END, NONE, NONE)
             self.record.end_ps.append(self.now)
             if not self._last:

@@ -12,7 +12,9 @@ from simsched.engine.backend import (
     NOBODY,
     ORDER,
     PACE,
+    PREEMPT,
     TRANSFER,
+    WAKE,
     WHOLE_PACE,
     Decision,
     Hooks,
@@ -60,6 +62,9 @@ class Decisions:
         if decision[0] == TRANSFER:
             self.transfer(decision, worker, "on_idle")
             return None
+        if decision[0] == WAKE:
+            self._sim.wakes.add(*decision[1:])
+            return None
         kind, victim, taker = decision
         if taker != worker:
             raise PolicyError(f"on_idle: worker {worker} asked, found a task for {taker}")
@@ -70,30 +75,37 @@ class Decisions:
         sim = self._sim
         self.timer_ps += sim.problem.timer_period_ps
         sim.record.event(sim.now, EventKind.TIMER, NONE, NONE)
-        for decision in self._hooks.on_timer() if self._hooks.wants_on_timer else []:
-            if decision[0] == TRANSFER:
-                self.transfer(decision, None, "on_timer")
-            elif decision[0] == PACE:
-                self._set_pace(*decision[1:])
-            elif decision[0] == EXCHANGE:
-                self._exchange(*decision[1:])
+        if self._hooks.wants_on_timer:
+            self._carry_out_timed(self._hooks.on_timer(), "on_timer")
+
+    def wake_policy(self, tag: int) -> None:
+        """Carry out what the policy decides at a time for which it has asked."""
+        self._carry_out_timed(self._hooks.on_wake(tag), "on_wake")
+
+    def _carry_out_timed(self, decisions: Sequence[Decision], hook: str) -> None:
+        """Carry out what a hook that is called at a time has decided, in order."""
+        for decision in decisions:
+            if decision[0] == EXCHANGE:
+                self._exchange(hook, *decision[1:])
             elif decision[0] == ORDER:
                 self._change_order(decision[1])
             elif decision[0] == KILL:
-                sim.executions.kill(decision[1], "on_timer")
+                self._sim.executions.kill(decision[1], hook)
+            elif decision[0] in (PREEMPT, DUPLICATE):
+                self._move(hook, *decision)
             else:
-                self._move(*decision)
+                self.carry_out((decision,), hook)
 
-    def _move(self, kind: int, victim: int, taker: int) -> None:
+    def _move(self, hook: str, kind: int, victim: int, taker: int) -> None:
         """Take a running task off a worker, or a duplicate of it, for a worker that waits."""
         sim = self._sim
         if taker == NOBODY and kind != DUPLICATE:
-            self._preempt(victim, taker, "on_timer")
+            self._preempt(victim, taker, hook)
             return
         if not (0 <= taker < len(sim.workers) and sim.is_waiting(taker)):
-            raise PolicyError(f"on_timer: worker {taker} cannot take a task: it is not waiting")
+            raise PolicyError(f"{hook}: worker {taker} cannot take a task: it is not waiting")
         worker = sim.workers[taker]
-        worker.gift = gift = self._hand_over(kind, victim, taker, "on_timer")
+        worker.gift = gift = self._hand_over(kind, victim, taker, hook)
         worker.task = gift[0]
         worker.parked = False
         worker.lag = sim.lag
@@ -122,10 +134,12 @@ class Decisions:
         )
 
     def carry_out(self, decisions: Sequence[Decision] | None, hook: str) -> None:
-        """Carry out the transfers and paces that a hook has decided on, in order."""
+        """Carry out the transfers, paces and wakes that a hook has decided on, in order."""
         for decision in decisions or ():
             if decision[0] == PACE:
                 self._set_pace(*decision[1:])
+            elif decision[0] == WAKE:
+                self._sim.wakes.add(*decision[1:])
             else:
                 self.transfer(decision, None, hook)
 
@@ -180,12 +194,12 @@ class Decisions:
             if sim.can_wake(worker):
                 sim.wake(worker, 1)
 
-    def _exchange(self, first: int, second: int, cost_ps: int) -> None:
+    def _exchange(self, hook: str, first: int, second: int, cost_ps: int) -> None:
         """Let two workers swap their hardware threads; what they execute waits for the cost."""
         sim = self._sim
         n = len(sim.workers)
         if not (0 <= first < n and 0 <= second < n and first != second):
-            raise PolicyError(f"on_timer: workers {first} and {second} cannot swap threads")
+            raise PolicyError(f"{hook}: workers {first} and {second} cannot swap threads")
         if sim.has_failed(first) or sim.has_failed(second):
             return
         sim.record.event(sim.now, EventKind.EXCHANGE, NONE, NONE, first, second)

@@ -10,7 +10,7 @@ decisions:
    :class:`Update`; :meth:`Policy.divide` says how much divisible work each part of the program
    gets.
 3. Fine hooks (`on_spawn`, `on_ready`, `on_acquire`, `on_start`, `on_idle`, `on_finish`,
-   `on_landing`, `on_timer`), called only when a class overrides them.
+   `on_landing`, `on_timer`, `on_wake`), called only when a class overrides them.
 
 Rules
 -----
@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
+from simsched.files.units import seconds_to_ps as seconds_to_ps
 from simsched.machine.model import Machine
 from simsched.names.parameters import parameters_of
 from simsched.policy.contract.blocks import BlockPools
@@ -42,6 +43,7 @@ from simsched.policy.contract.decisions import Pace as Pace
 from simsched.policy.contract.decisions import Pool as Pool
 from simsched.policy.contract.decisions import Preempt as Preempt
 from simsched.policy.contract.decisions import Transfer as Transfer
+from simsched.policy.contract.decisions import Wake as Wake
 from simsched.policy.contract.estimates import INFORMATION_MODES, estimate_ops, parse_user_ops
 from simsched.policy.contract.executions import Duplicate, Kill, Progress
 from simsched.policy.contract.plan import CHILD_FIRST as CHILD_FIRST
@@ -105,7 +107,7 @@ class Update:
         Blocks to migrate, in this order, and their new nodes.
     migrating_workers : int
         Number of workers that copy blocks at the same time.
-    overhead_s : float
+    overhead_ps : int
         Time that the policy's own work takes before the next iteration may start.
     """
 
@@ -113,12 +115,14 @@ class Update:
     move_block: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
     move_node: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
     migrating_workers: int = 1
-    overhead_s: float = 0.0
+    overhead_ps: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class AcquireOrder:
-    """Decision of `on_timer`: workers look for work in another order until the iteration ends.
+    """Decision of `on_timer` and `on_wake`: workers look for work in another order.
+
+    It holds until the iteration ends.
 
     Parameters
     ----------
@@ -127,6 +131,10 @@ class AcquireOrder:
     """
 
     acquire: tuple[AcquireStep, ...]
+
+
+#: Decisions of hooks that are called at a time, not by what happens to a task or worker.
+TimedDecision = Preempt | Duplicate | Kill | Transfer | Exchange | Pace | AcquireOrder | Wake
 
 
 class EngineState(Protocol):
@@ -421,11 +429,11 @@ class Policy:
 
     def on_ready(
         self, view: View, state: Any, task: int, worker: int
-    ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
+    ) -> Pool | tuple[Pool | Transfer | Pace | Wake, ...] | None:
         """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
 
-        A tuple of the pool, if it is not the plan's, and of transfers and paces lets these be
-        carried out, in this order, when the task has entered its pool.
+        A tuple of the pool, if it is not the plan's, and of transfers, paces and wakes lets these
+        be carried out, in this order, when the task has entered its pool.
         """
         return None
 
@@ -437,17 +445,19 @@ class Policy:
         The rest of a batch is not reported before it is taken from the worker's own pool.
         """
 
-    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Duplicate | Transfer | None:
+    def on_idle(
+        self, view: View, state: Any, worker: int
+    ) -> Preempt | Duplicate | Transfer | Wake | None:
         """Return a task to snatch or duplicate for an idle worker, or what it sends for.
 
-        The worker has found nothing; None lets it wait. After a transfer it waits too, at the
-        latest until the transfer arrives; then it looks for work again.
+        The worker has found nothing; None lets it wait, and so does a wake. After a transfer it
+        waits too, at the latest until the transfer arrives; then it looks for work again.
         """
         return None
 
     def on_start(
         self, view: View, state: Any, task: int, worker: int
-    ) -> tuple[Transfer | Pace, ...] | None:
+    ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe that the body of a task begins to execute; return what to carry out.
 
         Where data are copied, those of the body have come by then.
@@ -456,7 +466,7 @@ class Policy:
 
     def on_finish(
         self, view: View, state: Any, task: int, worker: int
-    ) -> tuple[Transfer | Pace, ...] | None:
+    ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe the end of a task; return what to carry out, in this order.
 
         The task has given back what it occupied; its successors have not been released yet.
@@ -465,16 +475,28 @@ class Policy:
 
     def on_landing(
         self, view: View, state: Any, group: int, instance: int
-    ) -> tuple[Transfer | Pace, ...] | None:
+    ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe that a transfer with a delay has landed in a pool; return what happens.
 
-        One without entries lands too: that is how a policy is called at a time of its choice.
+        One without entries, an answer that brings nothing, lands too.
         """
         return None
 
-    def on_timer(
-        self, view: View, state: Any
-    ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange | Pace | AcquireOrder, ...]:
+    def on_wake(self, view: View, state: Any, tag: int) -> tuple[TimedDecision, ...] | None:
+        """Return what happens at a time for which the policy has asked by a :class:`Wake`.
+
+        Parameters
+        ----------
+        view : View
+            Live state.
+        state : object
+            The policy's own.
+        tag : int
+            That of the wake.
+        """
+        return None
+
+    def on_timer(self, view: View, state: Any) -> tuple[TimedDecision, ...]:
         """Return what happens now, in this order; called every `timer_period_s`.
 
         Returns

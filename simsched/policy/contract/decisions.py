@@ -1,4 +1,8 @@
-"""What hooks decide about tasks and workers."""
+"""What hooks decide about tasks and workers.
+
+Times in decisions are whole picoseconds, as in the engines; parameters of policies are seconds,
+which `seconds_to_ps` converts.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Preempt:
-    """Decision of `on_idle` and `on_timer`: take the running task off a worker.
+    """Decision of `on_idle`, `on_timer` and `on_wake`: take the running task off a worker.
 
     Parameters
     ----------
@@ -51,16 +55,16 @@ class Transfer:
     count : int
         Number of entries, at least 1; fewer leave if the pool holds fewer, also none: then an
         answer arrives that brings nothing.
-    delay_s : float
-        How long they are on their way, at most 4000 s; of `on_idle` more than 0. In that time they
-        are in no pool.
+    delay_ps : int
+        How long they are on their way, at most 4000 s; of `on_idle` more than 0, because its worker
+        waits for them. In that time they are in no pool.
     take : {"oldest", "newest"}
         End of the pool that they leave, one after the other.
     task : int, optional
         The only entry that leaves, wherever it is in the pool, instead of `count` entries from an
         end; none does if the pool does not hold it.
-    decision_s : float
-        Part of `delay_s` that goes into the decision itself: prediction, interrupt, choice. It is
+    decision_ps : int
+        Part of `delay_ps` that goes into the decision itself: prediction, interrupt, choice. It is
         counted as the policy's overhead and delays nothing by itself.
     """
 
@@ -69,10 +73,33 @@ class Transfer:
     to_group: int
     to_instance: int
     count: int
-    delay_s: float
+    delay_ps: int
     take: str = "oldest"
     task: int | None = None
-    decision_s: float = 0.0
+    decision_ps: int = 0
+
+
+@dataclass(frozen=True)
+class Wake:
+    """Decision of all hooks but `on_spawn`: the policy wants to be asked, by `on_wake`.
+
+    Any number may be pending. When the iteration ends, those that are left are forgotten.
+
+    Parameters
+    ----------
+    at_ps : int
+        When, not before now. A wake for the present instant comes when everything else that
+        happens in it without wakes is over.
+    tag : int
+        What `on_wake` is told.
+    rank : int
+        Of the wakes of one instant the one of the lowest rank comes first, of equal ranks the one
+        that was asked for first.
+    """
+
+    at_ps: int
+    tag: int = 0
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,7 +124,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Decision of `on_timer`: two workers swap hardware threads, as unpinned threads do.
+    """Decision of `on_timer` and `on_wake`: two workers swap threads, as unpinned threads do.
 
     From then on each runs at the other's speed, with the other's caches and ways to memory. Its
     pools, its rank among the workers of a domain and `View.worker_domain` stay. With a worker that
@@ -107,10 +134,10 @@ class Exchange:
     ----------
     worker, other : int
         The two workers.
-    cost_s : float
+    cost_ps : int
         Time from 0 to 1000 s that whatever the two are executing waits on its new thread.
     """
 
     worker: int
     other: int
-    cost_s: float = 0.0
+    cost_ps: int = 0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class Duplicate:
-    """Decision of `on_idle` and `on_timer`: a waiting worker starts a running task once more.
+    """Decision of `on_idle`, `on_timer`, `on_wake`: a waiting worker starts a running task too.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Duplicate:
 
 @dataclass(frozen=True)
 class Kill:
-    """Decision of `on_timer`: a worker gives up the task that it executes; its work is lost.
+    """Decision of `on_timer` and `on_wake`: a worker gives up what it executes; its work is lost.
 
     Parameters
     ----------

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from simsched.files.errors import ModelError
 from simsched.machine.model import CoreGroup
 from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
-from simsched.policy.contract.base import AcquireStep, Counters, Plan, Update, View, param
+from simsched.policy.contract.base import (
+    AcquireStep,
+    Counters,
+    Plan,
+    Update,
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division, divided
@@ -381,7 +389,11 @@ class DividingPolicy(PlacedPolicy):
 
     def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
         """Return the time that the scheduler needs."""
-        return None if view.workload.division is None else Update(overhead_s=self.decision_s)
+        return (
+            None
+            if view.workload.division is None
+            else Update(overhead_ps=seconds_to_ps(self.decision_s))
+        )
 
 
 def device_shares(sides: Sides, share: float) -> FloatArray:

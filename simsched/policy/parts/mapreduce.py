@@ -29,7 +29,9 @@ from simsched.policy.contract.base import (
     PoolGroup,
     Transfer,
     View,
+    Wake,
     param,
+    seconds_to_ps,
 )
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.policy.parts.mapreduce_waiting import CountedWorkload, Waiting, without_slowstart
@@ -40,7 +42,6 @@ from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 Decision = Duplicate | Kill | Transfer
 
 OWN, WAITING = 0, 1  #: pool groups: of a slot; of the tracker
-AT_ONCE_S = 1e-12  #: delay of a task on its way to its slot; its start is paid there
 PS = 1e-12
 HADOOP_MAP_SLOTS = 2  #: default of ``mapred.tasktracker.map.tasks.maximum``
 
@@ -327,20 +328,26 @@ class MapReducePolicy(Policy):
                 return Pool(OWN, free[0][1])
         return Pool(WAITING, 0)
 
-    def on_idle(self, view: View, state: Tracker, worker: int) -> Transfer | None:
-        """Return a task for some slot when nobody does anything and no heartbeat would follow."""
+    def on_idle(self, view: View, state: Tracker, worker: int) -> Wake | None:
+        """Let the tracker look at once when nobody does anything and no heartbeat would follow."""
         if not state.is_tracking or not state.waiting or not self._is_quiet(view, state, worker):
             return None
+        return Wake(_live(view).now_ps())
+
+    def on_wake(self, view: View, state: Tracker, tag: int) -> tuple[Decision, ...]:
+        """Return a task for some slot if still nobody does anything."""
+        if not state.waiting or not self._is_quiet(view, state):
+            return ()
         state.memo.clear()
-        decision = next(self._fill(view, state, worker), None)
+        decision = next(self._fill(view, state), None)
         if isinstance(decision, Transfer):
-            return decision
+            return (decision,)
         task = next(t for kind in (MAP, REDUCE) for t in state.waiting.of_kind(kind))
         for node, slots in enumerate(state.slots[int(state.tasks.kind[task])]):
             for slot in slots:
-                if self._is_free(view, state, slot, worker):
-                    return self._send(view, state, task, node, slot)
-        return None
+                if self._is_free(view, state, slot):
+                    return (self._send(view, state, task, node, slot),)
+        return ()
 
     def on_finish(self, view: View, state: Tracker, task: int, worker: int) -> None:
         """Forget all attempts at a task that has ended; learn from the successful one."""
@@ -362,7 +369,7 @@ class MapReducePolicy(Policy):
         if not state.is_tracking:
             return ()
         now = _live(view).now_ps()
-        period_ps = round(self.heartbeat_s / PS)
+        period_ps = seconds_to_ps(self.heartbeat_s)
         is_heartbeat = now >= max(state.next_heartbeat_ps, period_ps)
         self.report(view, state, in_full=is_heartbeat)
         if not is_heartbeat:
@@ -439,13 +446,13 @@ class MapReducePolicy(Policy):
     # -------------------------------------------------------------------------------------------
     # free slots
 
-    def _fill(self, view: View, state: Tracker, asker: int = -1) -> Iterator[Decision]:
+    def _fill(self, view: View, state: Tracker) -> Iterator[Decision]:
         """Yield what the free slots get, node by node, another node being first every time."""
         for turn in range(state.n_nodes):
             node = (turn + state.heartbeats) % state.n_nodes
-            yield from islice(self._fill_node(view, state, node, asker), self.tasks_per_heartbeat)
+            yield from islice(self._fill_node(view, state, node), self.tasks_per_heartbeat)
 
-    def _fill_node(self, view: View, state: Tracker, node: int, asker: int) -> Iterator[Decision]:
+    def _fill_node(self, view: View, state: Tracker, node: int) -> Iterator[Decision]:
         """Yield what the free slots of a node get, those for map tasks first.
 
         A node asks once, whatever number of slots it has: what the first one is refused, the next
@@ -456,7 +463,7 @@ class MapReducePolicy(Policy):
         for kind in (MAP, REDUCE):
             is_refused = False
             for slot in state.slots[kind][node]:
-                if not self._is_free(view, state, slot, asker):
+                if not self._is_free(view, state, slot):
                     continue
                 if state.waiting.jobs[kind]:
                     task = None if is_refused else self.pick(view, state, node, kind)
@@ -478,22 +485,22 @@ class MapReducePolicy(Policy):
         state.failed.pop(task, None)
         state.started.add(task)
         state.attempts[slot] = Attempt(task, slot, node, _live(view).now_ps())
-        return Transfer(WAITING, 0, OWN, slot, 1, AT_ONCE_S, task=task)
+        return Transfer(WAITING, 0, OWN, slot, 1, 0, task=task)
 
-    def _is_free(self, view: View, state: Tracker, slot: int, asker: int = -1) -> bool:
+    def _is_free(self, view: View, state: Tracker, slot: int) -> bool:
         """Return whether a slot can get a task; whatever it has lost or suspended is forgotten."""
         live = _live(view)
-        if slot != asker and not live.is_waiting(slot):
+        if not live.is_waiting(slot):
             return False
         attempt = state.attempts.get(slot)
-        if attempt is not None and attempt.sent_ps + 1 < live.now_ps():
+        if attempt is not None and attempt.sent_ps < live.now_ps():
             del state.attempts[slot]
         return slot not in state.attempts
 
     def _is_quiet(self, view: View, state: Tracker, asker: int = -1) -> bool:
         """Return whether nobody executes anything and nothing is on its way."""
         live = _live(view)
-        on_way = any(a.sent_ps + 1 >= live.now_ps() for a in state.attempts.values())
+        on_way = any(a.sent_ps == live.now_ps() for a in state.attempts.values())
         others = (w for w in range(view.n_workers) if w != asker)
         return not on_way and all(live.is_waiting(w) or live.has_failed(w) for w in others)
 

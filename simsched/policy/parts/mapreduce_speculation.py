@@ -6,7 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.policy.contract.base import EngineState, View, param
+from simsched.policy.contract.base import (
+    EngineState,
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.parts.mapreduce import PS, Attempt, MapReducePolicy, Tracker
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
@@ -89,11 +94,11 @@ class SpeculativePolicy(MapReducePolicy):
 
     def rate(self, view: View, state: Tracker, attempt: Attempt) -> float:
         """Return the progress rate per second."""
-        return progress_rate(self.score(state, attempt), running_s(view, attempt))
+        return progress_rate(self.score(state, attempt), running_ps(view, attempt) * PS)
 
     def remaining_s(self, view: View, state: Tracker, attempt: Attempt) -> float:
         """Return the estimated remaining time in seconds."""
-        return time_to_end(self.score(state, attempt), running_s(view, attempt))
+        return time_to_end(self.score(state, attempt), running_ps(view, attempt) * PS)
 
     def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind of which anything is known, by worker."""
@@ -127,7 +132,7 @@ class SpeculativePolicy(MapReducePolicy):
         """Return whether an attempt has run for long enough and is the only one at a leaf task."""
         graph = state.tasks.graph
         is_leaf = graph.child_ptr[attempt.task] == graph.child_ptr[attempt.task + 1]
-        long_enough = running_s(view, attempt) >= self.least_running_s
+        long_enough = running_ps(view, attempt) >= seconds_to_ps(self.least_running_s)
         return bool(
             is_leaf
             and long_enough
@@ -158,9 +163,9 @@ def observed_weights(state: Tracker, attempt: Attempt, end_ps: int) -> Weights |
     return tuple((np.diff(times) / (times[-1] - times[0])).tolist())
 
 
-def running_s(view: View, attempt: Attempt) -> float:
+def running_ps(view: View, attempt: Attempt) -> int:
     """Return for how long an attempt has been running."""
-    return (live(view).now_ps() - attempt.entered_ps[0]) * PS if attempt.entered_ps else 0.0
+    return live(view).now_ps() - attempt.entered_ps[0] if attempt.entered_ps else 0
 
 
 def live(view: View) -> EngineState:

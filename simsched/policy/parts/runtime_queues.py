@@ -5,8 +5,7 @@ its queues for the task that suits a worker, and a worker that drives a device a
 task while the present one runs, so that the data of one are fetched while the other computes.
 :class:`QueuedRuntime` keeps ready tasks in pools from which no worker takes and transfers them to
 the pools of workers; what its queues are, whom a new task is announced to, and which task a worker
-gets, is up to subclasses. Transfers of nothing between pools that are always empty are the
-runtime's clock: they land when a task has been pushed or a worker has come round.
+gets, is up to subclasses. It is woken when a task has been pushed or a worker has come round.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -30,16 +29,20 @@ from simsched.policy.contract.base import (
     PoolGroup,
     Transfer,
     View,
+    Wake,
     param,
+    seconds_to_ps,
 )
 from simsched.policy.parts.placement import PlacedPolicy, host_nodes
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import TaskGraph
 
-#: pools of what workers have been given, may get, and will get, and of what is being pushed;
-#: pools that are always empty
-OWN, QUEUED, CLAIMED, PUSHED, CALLS = 0, 1, 2, 3, 4
-TICK_S = 1e-12  #: who is to come first is this much earlier
+#: pools of what workers have been given, may get, and will get, and of what is being pushed
+OWN, QUEUED, CLAIMED, PUSHED = 0, 1, 2, 3
+PUSH_DONE = -1  #: tag of the wake when a task has been pushed; else it is the worker that asks
+#: Ranks of wakes: a core that has ended a task, then pushes and those that are called, then a
+#: device that has ended one.
+CORE_FIRST, IN_TURN, DEVICE_LAST = -1, 0, 1
 
 
 class TaskQueue:
@@ -91,11 +94,22 @@ class TaskQueue:
         return None if best is None else self._entries.pop(best)[2]
 
 
+class Costs(NamedTuple):
+    """What the runtime takes, as the parameters of the same names say in seconds."""
+
+    push_ps: int
+    look_ps: int
+    fetch_ps: int
+    release_ps: int
+
+
 class RuntimeState:
     """What a runtime knows during a run: who can run what and ask for a task, and its queues.
 
     Attributes
     ----------
+    costs : Costs
+        What the runtime takes.
     order : list of int
         Workers that take part, those of devices first.
     is_device : list of bool
@@ -123,9 +137,9 @@ class RuntimeState:
         Blocks that its last task has written for the last time.
     n_releasing : list of int
         How many these are, until it comes round.
-    of_program : tuple of float and int
+    of_program : tuple of int and int
         When the program has begun to push tasks, and how many since then.
-    pushes : list of (float, int, int, int)
+    pushes : list of (int, int, int, int)
         A heap of pushes: when each is done, its number, the task, and the worker or -1.
     place : dict of int to (int, int)
         Pool (group, instance) in which each queued task is.
@@ -135,7 +149,8 @@ class RuntimeState:
         What the subclass keeps.
     """
 
-    def __init__(self, view: View, cores_per_device: int) -> None:
+    def __init__(self, view: View, cores_per_device: int, costs: Costs) -> None:
+        self.costs = costs
         n, machine = view.n_workers, view.machine
         self.node = [machine.own_node(int(d)) for d in view.worker_domain]
         self.is_device = [machine.nodes[node].kind == "GPU" for node in self.node]
@@ -156,8 +171,8 @@ class RuntimeState:
         self.n_pushing = [0] * n
         self.releasing: list[set[int]] = [set() for _ in range(n)]
         self.n_releasing = [0] * n
-        self.of_program = (0.0, 0)
-        self.pushes: list[tuple[float, int, int, int]] = []
+        self.of_program = (0, 0)
+        self.pushes: list[tuple[int, int, int, int]] = []
         self.n_pushes = 0
         self.place: dict[int, tuple[int, int]] = {}
         self.claims: dict[int, int] = {}
@@ -201,25 +216,25 @@ class RuntimeState:
                 return [worker]
         return [w for w in able if not self.is_device[w]]
 
-    def push(self, task: int, worker: int, now: float, push_s: float) -> float:
-        """Note a push by a worker, -1 for the program; return when it is done, in seconds."""
+    def push(self, task: int, worker: int, now_ps: int) -> int:
+        """Note a push by a worker, -1 for the program; return when it is done."""
         if worker >= 0:
             self.n_pushing[worker] += 1
             n_pushing = self.n_pushing[worker]
         else:
             since, n_pushing = self.of_program
-            n_pushing = n_pushing + 1 if since == now else 1
-            self.of_program = now, n_pushing
-        at = now + n_pushing * push_s
-        heappush(self.pushes, (at, self.n_pushes, task, worker))
+            n_pushing = n_pushing + 1 if since == now_ps else 1
+            self.of_program = now_ps, n_pushing
+        at_ps = now_ps + n_pushing * self.costs.push_ps
+        heappush(self.pushes, (at_ps, self.n_pushes, task, worker))
         self.n_pushes += 1
         self.place[task] = PUSHED, self.order[0]
-        return at
+        return at_ps
 
-    def take_pushed(self, now: float) -> list[tuple[int, int]]:
+    def take_pushed(self, now_ps: int) -> list[tuple[int, int]]:
         """Return what different workers have pushed by now, one task of each at most."""
         pushed: list[tuple[int, int]] = []
-        while self.pushes and self.pushes[0][0] < now + TICK_S:
+        while self.pushes and self.pushes[0][0] <= now_ps:
             _, _, task, pusher = self.pushes[0]
             if any(pusher == other for _, other in pushed):
                 break
@@ -236,13 +251,13 @@ class RuntimeState:
         self.releasing[worker] = set(graph.access_block[span][graph.access_final[span]].tolist())
         self.n_releasing[worker] = len(self.releasing[worker])
 
-    def give(self, worker: int, task: int, fetch_s: float) -> Transfer:
+    def give(self, worker: int, task: int) -> Transfer:
         """Return the transfer of a task to a worker, and note it."""
         self.is_waiting[worker] = False
         self.held[worker] += 1
         self.claims.pop(task, None)
-        delay_s = self.n_accesses[task] * fetch_s
-        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_s, task=task)
+        delay_ps = self.n_accesses[task] * self.costs.fetch_ps
+        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_ps, task=task)
 
     def claim(self, worker: int, task: int) -> None:
         """Let the data of a queued task be fetched for a worker that will get it."""
@@ -252,7 +267,7 @@ class RuntimeState:
         """Return the transfers of claimed tasks, and note them."""
         transfers = []
         for task, worker in self.claims.items():
-            transfers.append(Transfer(*self.place[task], CLAIMED, worker, 1, 0.0, task=task))
+            transfers.append(Transfer(*self.place[task], CLAIMED, worker, 1, 0, task=task))
             self.place[task] = CLAIMED, worker
         self.claims.clear()
         return transfers
@@ -291,8 +306,8 @@ class QueuedRuntime(PlacedPolicy):
     called; if it makes several ready, others are faster. A device that is called by another one
     would ask at the same moment as that; it comes first, as it does in StarPU: there a chain of
     tasks that all devices may take goes back and forth between two of them. Of others that ask at
-    the same time the one that has been called first comes first. A task that a worker has been
-    given enters its pool, which fetches the data.
+    the same time the one that has been called first comes first, also where nothing takes time.
+    A task that a worker has been given enters its pool, which fetches the data.
 
     The costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task``, for
     each memory node in ``_starpu_datawizard_progress``, for each datum in
@@ -326,7 +341,8 @@ class QueuedRuntime(PlacedPolicy):
                     f"policy {self.name}: found a spawn tree in workload {view.workload.name}, "
                     "accepted dataflow graphs: tasks of this runtime create no tasks"
                 )
-        return RuntimeState(view, self.cores_per_device)
+        costs_s = self.push_s, self.look_s, self.fetch_s, self.release_s
+        return RuntimeState(view, self.cores_per_device, Costs(*map(seconds_to_ps, costs_s)))
 
     def place(self, view: View, state: RuntimeState) -> Placement:
         """Return the host's memory where data are copied, else what `placement` says."""
@@ -352,7 +368,6 @@ class QueuedRuntime(PlacedPolicy):
                 ),
                 PoolGroup("claimed", prefetches=True, prefetches_by_priority=False),
                 PoolGroup("pushed"),
-                PoolGroup("calls"),  # always empty
             ),
             spawn_order=PARENT_FIRST,
             active_workers=active,
@@ -409,55 +424,53 @@ class QueuedRuntime(PlacedPolicy):
 
     def on_ready(
         self, view: View, state: RuntimeState, task: int, worker: int
-    ) -> tuple[Pool | Transfer, ...]:
+    ) -> tuple[Pool | Wake, ...]:
         """Let the push of the task begin."""
-        now = now_s(view)
-        at = state.push(task, worker, now, self.push_s)
-        pool = Pool(*state.place[task])
-        return pool, Transfer(CALLS, pool.instance, *state.place[task], 1, max(TICK_S, at - now))
+        at_ps = state.push(task, worker, now_ps(view))
+        return Pool(*state.place[task]), Wake(at_ps, PUSH_DONE)
 
-    def on_start(
-        self, view: View, state: RuntimeState, task: int, worker: int
-    ) -> tuple[Transfer, ...]:
+    def on_start(self, view: View, state: RuntimeState, task: int, worker: int) -> tuple[Wake, ...]:
         """Let the worker of a device come round for its next task."""
         self.note_start(view, state, task, worker)
         if not state.is_device[worker] or state.held[worker] >= self.device_pipeline:
             return ()
-        return self._come_round(view, state, worker, self._pushed_s(view, state, worker))
+        return self._come_round(view, state, worker, self._pushed_ps(view, state, worker))
 
-    def on_idle(self, view: View, state: RuntimeState, worker: int) -> Transfer | None:
+    def on_idle(self, view: View, state: RuntimeState, worker: int) -> Wake | None:
         """Let a worker that has ended a task come round for another one."""
         if state.held[worker] > 0 or state.is_waiting[worker] or state.is_coming[worker]:
             return None
         # A core comes before those that its last push calls, a device after them.
-        tick_s = TICK_S if state.is_device[worker] else -TICK_S
-        at = self._pushed_s(view, state, worker) + tick_s
-        return self._come_round(view, state, worker, at)[0]
+        rank = DEVICE_LAST if state.is_device[worker] else CORE_FIRST
+        at_ps = self._pushed_ps(view, state, worker)
+        return self._come_round(view, state, worker, at_ps, rank)[0]
 
-    def on_landing(
-        self, view: View, state: RuntimeState, group: int, instance: int
-    ) -> tuple[Transfer, ...]:
+    def on_wake(self, view: View, state: RuntimeState, tag: int) -> tuple[Transfer | Wake, ...]:
         """Queue what has been pushed by now, or let a worker that has come round ask for a task."""
-        if group == CALLS:
-            return self._ask(view, state, instance)
-        given: list[Transfer] = []
-        while pushed := state.take_pushed(now_s(view)):
+        if tag != PUSH_DONE:
+            return self._ask(view, state, tag)
+        given: list[Transfer | Wake] = []
+        while pushed := state.take_pushed(now_ps(view)):
             self.decide(view, state, pushed)
             for task, pusher in pushed:
                 given += self._queue(view, state, task, pusher)
         return tuple(given)
 
-    def _queue(self, view: View, state: RuntimeState, task: int, pusher: int) -> list[Transfer]:
+    def _queue(
+        self, view: View, state: RuntimeState, task: int, pusher: int
+    ) -> list[Transfer | Wake]:
         """Queue a task that has been pushed, and call whom this is announced to."""
         owner = self.enqueue(view, state, task, pusher)
-        given = [Transfer(*state.place[task], QUEUED, owner, 1, 0.0, task=task)]
+        given: list[Transfer | Wake] = [
+            Transfer(*state.place[task], QUEUED, owner, 1, 0, task=task)
+        ]
         state.place[task] = QUEUED, owner
         given += state.take_claims()
         for worker in self.announced_to(state, task, owner):
             if state.is_coming[worker]:
                 state.is_called[worker] = True
             elif state.is_waiting[worker]:
-                given += self._come_round(view, state, worker, now_s(view))
+                given += self._come_round(view, state, worker, now_ps(view))
         return given
 
     def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
@@ -468,24 +481,26 @@ class QueuedRuntime(PlacedPolicy):
         state.is_waiting[worker] = False
         self.note_end(view, state, task, worker)
 
-    def _pushed_s(self, view: View, state: RuntimeState, worker: int) -> float:
-        """Return when a worker has pushed what it has made ready, in seconds."""
+    def _pushed_ps(self, view: View, state: RuntimeState, worker: int) -> int:
+        """Return when a worker has pushed what it has made ready."""
         n_pushing, state.n_pushing[worker] = state.n_pushing[worker], 0
         n_releasing, state.n_releasing[worker] = state.n_releasing[worker], 0
-        return now_s(view) + n_pushing * self.push_s + n_releasing * self.release_s
+        costs = state.costs
+        return now_ps(view) + n_pushing * costs.push_ps + n_releasing * costs.release_ps
 
     def _come_round(
-        self, view: View, state: RuntimeState, worker: int, at: float
-    ) -> tuple[Transfer, ...]:
-        """Let a worker look after copies from a time on, in seconds, and then ask for a task."""
+        self, view: View, state: RuntimeState, worker: int, from_ps: int, rank: int = IN_TURN
+    ) -> tuple[Wake, ...]:
+        """Let a worker look after copies from a time on, and then ask for a task."""
         if state.is_coming[worker]:
             return ()
         state.is_coming[worker], state.is_called[worker] = True, False
         n_memories = 2 if state.is_device[worker] else 1
-        delay_s = max(TICK_S, at - now_s(view) + n_memories * self.look_s)
-        return (Transfer(CALLS, worker, CALLS, worker, 1, delay_s),)
+        at_ps = from_ps + n_memories * state.costs.look_ps
+        # What takes no time comes in turn: a worker's own push before it asks.
+        return (Wake(at_ps, worker, rank if at_ps > now_ps(view) else IN_TURN),)
 
-    def _ask(self, view: View, state: RuntimeState, worker: int) -> tuple[Transfer, ...]:
+    def _ask(self, view: View, state: RuntimeState, worker: int) -> tuple[Transfer | Wake, ...]:
         """Let a worker ask for a task; without one it sleeps unless it has been called."""
         state.is_coming[worker] = False
         if state.held[worker] >= (self.device_pipeline if state.is_device[worker] else 1):
@@ -493,14 +508,14 @@ class QueuedRuntime(PlacedPolicy):
         task = self.choose(view, state, worker)
         claims = state.take_claims()
         if task is not None:
-            return *claims, state.give(worker, task, self.fetch_s)
+            return *claims, state.give(worker, task)
         if state.is_called[worker]:
-            return *claims, *self._come_round(view, state, worker, now_s(view))
+            return *claims, *self._come_round(view, state, worker, now_ps(view))
         state.is_waiting[worker] = True
         return tuple(claims)
 
 
-def now_s(view: View) -> float:
-    """Return the simulated time in seconds."""
+def now_ps(view: View) -> int:
+    """Return the simulated time."""
     assert view.state is not None
-    return view.state.now_ps() * 1e-12
+    return view.state.now_ps()

@@ -27,7 +27,7 @@ from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 CRITICAL = ".critical"  #: ends the names of classes of critical sections
-MIGRATION_S = 1e-9  #: a thread in no queue; what it costs is paid by context switches
+MIGRATION_PS = 1000  #: a thread in no queue; what it costs is paid by context switches
 
 Move = Preempt | Transfer
 
@@ -80,7 +80,7 @@ class Queues:
         self.waiting[source].remove(task)
         self.waiting[target].append(task)
         self.note_move(self.thread_of(task), target)
-        return Transfer(0, source, 0, target, 1, MIGRATION_S, task=task)
+        return Transfer(0, source, 0, target, 1, MIGRATION_PS, task=task)
 
     def note_move(self, thread: int, target: int) -> None:
         """Let a thread belong to another core."""

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.units import PS_PER_S, seconds_to_ps
 from simsched.machine.model import Machine, Path
 from simsched.policy.algorithms.accelerator import baymax, gpu_sharing
 from simsched.policy.algorithms.accelerator.accelerator import pinned_nodes
@@ -70,7 +71,9 @@ def replenished_budget(
     *, capacity_s: float, left_s: list[float], cost_s: float = 0.0
 ) -> list[float]:
     """Return budgets of TimeGraph after a replenishment, for several budgets before it."""
-    return [replenished(left, capacity_s, cost_s) for left in left_s]
+    capacity_ps, cost_ps = seconds_to_ps(capacity_s), seconds_to_ps(cost_s)
+    found = [replenished(seconds_to_ps(left), capacity_ps, cost_ps) for left in left_s]
+    return [left_ps / PS_PER_S for left_ps in found]
 
 
 @probe("timegraph_overhead_s")

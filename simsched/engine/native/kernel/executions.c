@@ -85,24 +85,22 @@ int32_t ssk_lose_by_failure(ssk_sim_t *sim, int32_t worker)
 }
 
 /* Refuses a decision unless it is about a leaf that a worker executes. */
-static int check_leaf(ssk_sim_t *sim, int32_t worker, bool is_idle)
+static int check_leaf(ssk_sim_t *sim, int32_t worker, int hook)
 {
-    int reason = is_idle ? SSK_REASON_IDLE_VICTIM : SSK_REASON_TIMER_VICTIM;
     bool is_awaiting = worker >= 0 && worker < sim->problem.n_workers && sim->workers[worker].state == SSK_AWAITING;
-    int status = is_awaiting ? SSK_OK : ssk_check_executing(sim, worker, reason);
+    int status = is_awaiting ? SSK_OK : ssk_check_executing(sim, worker, hook);
     if (status != SSK_OK)
         return status;
     int32_t task = sim->workers[worker].task;
     if (sim->graph.child_ptr[task] == sim->graph.child_ptr[task + 1])
         return SSK_OK;
-    sim->failure.reason = is_idle ? SSK_REASON_IDLE_SPAWNS : SSK_REASON_TIMER_SPAWNS;
     sim->failure.task = task;
-    return ssk_fail(sim, SSK_ERR_DECISION);
+    return ssk_refuse(sim, hook, SSK_REASON_SPAWNS);
 }
 
-int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, bool is_idle, int64_t *cost_ret)
+int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, int hook, int64_t *cost_ret)
 {
-    int status = check_leaf(sim, worker, is_idle);
+    int status = check_leaf(sim, worker, hook);
     if (status != SSK_OK)
         return status;
     ssk_worker_t *t = &sim->workers[taker];
@@ -116,9 +114,9 @@ int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, bool is_idle, i
     return SSK_OK;
 }
 
-int ssk_kill(ssk_sim_t *sim, int32_t worker)
+int ssk_kill(ssk_sim_t *sim, int32_t worker, int hook)
 {
-    int status = check_leaf(sim, worker, false);
+    int status = check_leaf(sim, worker, hook);
     if (status != SSK_OK)
         return status;
     int32_t task = sim->workers[worker].task;

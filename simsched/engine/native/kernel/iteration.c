@@ -235,7 +235,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     sim->plan = *plan;
     sim->last = last != 0;
     sim->roots_placed = sim->n_awaiting = 0;
-    ssk_drop_flights(sim);
+    ssk_forget_pending(sim);
     sim->is_pooling = number > 0 && sim->problem.pooling.n_tasks > 0;
     for (int32_t group = 0; group < plan->n_groups; group++)
         with_marks = with_marks || plan->group_marks_active[group];
@@ -270,7 +270,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
 
 void ssk_end_iteration(ssk_sim_t *sim)
 {
-    ssk_drop_flights(sim);
+    ssk_forget_pending(sim);
     ssk_event(sim, SSK_ITERATION_END, SSK_NONE, SSK_NONE, 0, 0);
     sim->iterations[sim->n_iterations - 1].end_ps = sim->now;
     if (sim->last) {

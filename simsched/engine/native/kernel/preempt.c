@@ -3,34 +3,35 @@
  */
 #include "sim.h"
 
-int ssk_check_executing(ssk_sim_t *sim, int32_t victim, int reason)
+int ssk_refuse(ssk_sim_t *sim, int hook, int reason)
+{
+    sim->failure.hook = hook;
+    sim->failure.reason = reason;
+    return ssk_fail(sim, SSK_ERR_DECISION);
+}
+
+int ssk_check_executing(ssk_sim_t *sim, int32_t victim, int hook)
 {
     if (victim < 0 || victim >= sim->problem.n_workers || sim->workers[victim].state != SSK_EXECUTING) {
-        sim->failure.reason = reason;
         sim->failure.worker = victim;
-        return ssk_fail(sim, SSK_ERR_DECISION);
+        return ssk_refuse(sim, hook, SSK_REASON_VICTIM);
     }
-    if (sim->problem.copies_data) {
-        sim->failure.reason = reason == SSK_REASON_IDLE_VICTIM ? SSK_REASON_IDLE_COPIED : SSK_REASON_TIMER_COPIED;
-        return ssk_fail(sim, SSK_ERR_DECISION);
-    }
-    return SSK_OK;
+    return sim->problem.copies_data ? ssk_refuse(sim, hook, SSK_REASON_COPIED) : SSK_OK;
 }
 
 /*
  * Takes the running task off `victim`, which pays a context switch and looks for work; what follows for the task is up
- * to the caller. `reason` is that of the failure when the victim is not executing.
+ * to the caller.
  */
-static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int reason, int32_t *task_ret)
+static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int hook, int32_t *task_ret)
 {
-    int status = ssk_check_executing(sim, victim, reason);
+    int status = ssk_check_executing(sim, victim, hook);
     if (status != SSK_OK)
         return status;
     ssk_worker_t *v = &sim->workers[victim];
     if (ssk_has_duplicates(sim, victim)) {
-        sim->failure.reason = reason == SSK_REASON_IDLE_VICTIM ? SSK_REASON_IDLE_SEVERAL : SSK_REASON_TIMER_SEVERAL;
         sim->failure.task = v->task;
-        return ssk_fail(sim, SSK_ERR_DECISION);
+        return ssk_refuse(sim, hook, SSK_REASON_SEVERAL);
     }
     int64_t cost = sim->problem.costs.context_switch_ps;
     int32_t task = v->task;
@@ -69,12 +70,11 @@ int ssk_push_back(ssk_sim_t *sim, int32_t task, int32_t worker)
     return status;
 }
 
-static int refuse_taker(ssk_sim_t *sim, int reason, int32_t worker, int32_t taker)
+static int refuse_pair(ssk_sim_t *sim, int hook, int reason, int32_t worker, int32_t taker)
 {
-    sim->failure.reason = reason;
     sim->failure.worker = worker;
     sim->failure.taker = taker;
-    return ssk_fail(sim, SSK_ERR_DECISION);
+    return ssk_refuse(sim, hook, reason);
 }
 
 /* Puts the entries of a flight into their pool. */
@@ -91,23 +91,20 @@ static int arrive(ssk_sim_t *sim, const ssk_flight_t *flight)
     return SSK_OK;
 }
 
-/* Lets entries leave a pool for another one; `asker` waits for them. `reason` is that of a pool that does not exist. */
-static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int reason)
+/* Lets entries leave a pool for another one; `asker` waits for them. */
+static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int hook)
 {
     const int32_t pools[2][2] = {{d->group, d->instance}, {d->to_group, d->to_instance}};
     for (int i = 0; i < 2; i++) {
         if (pools[i][0] >= 0 && pools[i][0] < sim->plan.n_groups && pools[i][1] >= 0 &&
             pools[i][1] < ssk_pools_n_instances(&sim->pools, pools[i][0]))
             continue;
-        sim->failure.reason = reason;
         sim->failure.group = pools[i][0];
         sim->failure.instance = pools[i][1];
-        return ssk_fail(sim, SSK_ERR_DECISION);
+        return ssk_refuse(sim, hook, SSK_REASON_POOLS);
     }
-    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_MAX_COST_PS) {
-        sim->failure.reason = SSK_REASON_KIND;
-        return ssk_fail(sim, SSK_ERR_DECISION);
-    }
+    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_MAX_COST_PS)
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
     int status = ssk_flights_reserve(&sim->flights, &sim->allocator, sim->graph.n_tasks);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
@@ -145,39 +142,55 @@ int ssk_land(ssk_sim_t *sim)
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (sim->hooks.on_landing(sim->hooks.context, flight.group, flight.instance, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
-    return ssk_answer(sim, &answer, SSK_REASON_LANDING_POOL);
+    return ssk_answer(sim, &answer, SSK_HOOK_LANDING);
 }
 
-void ssk_drop_flights(ssk_sim_t *sim)
+void ssk_forget_pending(ssk_sim_t *sim)
 {
     ssk_flights_clear(&sim->flights);
+    ssk_wakes_clear(&sim->wakes);
     ssk_set_rare(sim, SSK_RARE_LANDING, SSK_NO_TIMER);
+    ssk_set_rare(sim, SSK_RARE_WAKE, SSK_NO_TIMER);
 }
 
-static int refuse_kind(ssk_sim_t *sim)
-{
-    sim->failure.reason = SSK_REASON_KIND;
-    return ssk_fail(sim, SSK_ERR_DECISION);
-}
-
-static int set_pace(ssk_sim_t *sim, const ssk_decision_t *decision)
+static int set_pace(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
 {
     if (decision->worker < 0 || decision->worker >= sim->problem.n_workers)
-        return refuse_kind(sim);
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
     if (decision->count < 1 || decision->count > SSK_WHOLE_PACE)
-        return refuse_kind(sim);
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
     ssk_set_pace(sim, decision->worker, decision->count);
     return SSK_OK;
 }
 
-int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int reason)
+/* Notes when the policy wants to be asked. */
+static int add_wake(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    if (sim->hooks.on_wake == NULL || decision->at_ps < sim->now || decision->at_ps > SSK_NEVER)
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
+    int status = ssk_wakes_add(&sim->wakes, &sim->allocator, decision->at_ps, decision->rank, decision->tag);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.heap[0].time);
+    return SSK_OK;
+}
+
+/* Carries out a decision that every hook may make. */
+static int carry_out_common(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    if (decision->kind == SSK_DECIDE_TRANSFER)
+        return transfer(sim, decision, SSK_NONE, hook);
+    if (decision->kind == SSK_DECIDE_WAKE)
+        return add_wake(sim, decision, hook);
+    if (decision->kind == SSK_DECIDE_PACE)
+        return set_pace(sim, decision, hook);
+    return ssk_refuse(sim, hook, SSK_REASON_KIND);
+}
+
+int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int hook)
 {
     for (int32_t i = 0; i < answer->n_decisions; i++) {
-        const ssk_decision_t *decision = &answer->decisions[i];
-        if (decision->kind != SSK_DECIDE_TRANSFER && decision->kind != SSK_DECIDE_PACE)
-            return refuse_kind(sim);
-        int status = decision->kind == SSK_DECIDE_PACE ? set_pace(sim, decision)
-                                                       : transfer(sim, decision, SSK_NONE, reason);
+        int status = carry_out_common(sim, &answer->decisions[i], hook);
         if (status != SSK_OK)
             return status;
     }
@@ -191,7 +204,7 @@ int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker)
         return SSK_OK;
     if (sim->hooks.on_start(sim->hooks.context, sim->workers[worker].task, worker, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
-    return ssk_answer(sim, &answer, SSK_REASON_START_POOL);
+    return ssk_answer(sim, &answer, SSK_HOOK_START);
 }
 
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
@@ -204,17 +217,19 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
     if (answer == 0)
         return SSK_WAIT;
     if (decision.kind == SSK_DECIDE_TRANSFER)
-        return transfer(sim, &decision, worker, SSK_REASON_IDLE_POOL);
+        return transfer(sim, &decision, worker, SSK_HOOK_IDLE);
+    if (decision.kind == SSK_DECIDE_WAKE)
+        return add_wake(sim, &decision, SSK_HOOK_IDLE);
     if (decision.kind != SSK_DECIDE_PREEMPT && decision.kind != SSK_DECIDE_DUPLICATE)
-        return refuse_kind(sim);
+        return ssk_refuse(sim, SSK_HOOK_IDLE, SSK_REASON_KIND);
     if (decision.other != worker)
-        return refuse_taker(sim, SSK_REASON_IDLE_TAKER, worker, decision.other);
+        return refuse_pair(sim, SSK_HOOK_IDLE, SSK_REASON_TAKER, worker, decision.other);
     int64_t cost = 0;
     int status;
     if (decision.kind == SSK_DECIDE_DUPLICATE)
-        status = ssk_duplicate(sim, decision.worker, worker, true, &cost);
+        status = ssk_duplicate(sim, decision.worker, worker, SSK_HOOK_IDLE, &cost);
     else
-        status = take_away(sim, decision.worker, worker, SSK_REASON_IDLE_VICTIM, &task);
+        status = take_away(sim, decision.worker, worker, SSK_HOOK_IDLE, &task);
     if (status != SSK_OK)
         return status;
     if (decision.kind == SSK_DECIDE_PREEMPT)
@@ -224,11 +239,11 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 }
 
 /* Replaces the acquire order; all parked workers try the new one. */
-static int change_order(ssk_sim_t *sim, const ssk_plan_t *order)
+static int change_order(ssk_sim_t *sim, const ssk_plan_t *order, int hook)
 {
     ssk_plan_t *plan = &sim->plan;
     if (order == NULL || ssk_order_check(order, plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
-        return refuse_kind(sim);
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
     plan->n_steps = order->n_steps;
     plan->step_group = order->step_group;
     plan->step_where = order->step_where;
@@ -254,35 +269,16 @@ static int change_order(ssk_sim_t *sim, const ssk_plan_t *order)
     return SSK_OK;
 }
 
-/* Carries out one decision of the policy's timer. */
-static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
+/* Takes a running task off a worker, or a duplicate of it, for a worker that waits. */
+static int move(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
 {
     int32_t victim = decision->worker, taker = decision->other, task = SSK_NONE;
-    if (decision->kind == SSK_DECIDE_TRANSFER)
-        return transfer(sim, decision, SSK_NONE, SSK_REASON_TIMER_POOL);
-    if (decision->kind == SSK_DECIDE_EXCHANGE) {
-        int32_t n = sim->problem.n_workers;
-        if (victim < 0 || victim >= n || taker < 0 || taker >= n || victim == taker)
-            return refuse_taker(sim, SSK_REASON_EXCHANGE, victim, taker);
-        if (decision->delay_ps < 0 || decision->delay_ps > SSK_MAX_COST_PS)
-            return refuse_kind(sim);
-        ssk_exchange(sim, victim, taker, decision->delay_ps);
-        return SSK_OK;
-    }
-    if (decision->kind == SSK_DECIDE_PACE)
-        return set_pace(sim, decision);
-    if (decision->kind == SSK_DECIDE_ORDER)
-        return change_order(sim, decision->plan);
-    if (decision->kind == SSK_DECIDE_KILL)
-        return ssk_kill(sim, victim);
     bool is_duplicate = decision->kind == SSK_DECIDE_DUPLICATE;
-    if (decision->kind != SSK_DECIDE_PREEMPT && !is_duplicate)
-        return refuse_kind(sim);
     if ((taker != SSK_NONE || is_duplicate) && !ssk_sim_is_waiting(sim, taker))
-        return refuse_taker(sim, SSK_REASON_TIMER_TAKER, SSK_NONE, taker);
+        return refuse_pair(sim, hook, SSK_REASON_TAKER, SSK_NONE, taker);
     int64_t cost = 0;
-    int status = is_duplicate ? ssk_duplicate(sim, victim, taker, false, &cost)
-                              : take_away(sim, victim, taker, SSK_REASON_TIMER_VICTIM, &task);
+    int status = is_duplicate ? ssk_duplicate(sim, victim, taker, hook, &cost)
+                              : take_away(sim, victim, taker, hook, &task);
     if (status != SSK_OK)
         return status;
     if (taker == SSK_NONE)
@@ -296,6 +292,47 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
     return SSK_OK;
 }
 
+/* Lets two workers swap their threads. */
+static int exchange(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    int32_t n = sim->problem.n_workers, first = decision->worker, second = decision->other;
+    if (first < 0 || first >= n || second < 0 || second >= n || first == second)
+        return refuse_pair(sim, hook, SSK_REASON_EXCHANGE, first, second);
+    if (decision->delay_ps < 0 || decision->delay_ps > SSK_MAX_COST_PS)
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
+    ssk_exchange(sim, first, second, decision->delay_ps);
+    return SSK_OK;
+}
+
+/* Carries out what the policy decides when its time has come; of less than 0 decisions the hook has failed. */
+static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decisions, int n, int hook)
+{
+    if (n < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    int status = SSK_OK;
+    for (int i = 0; i < n && status == SSK_OK; i++) {
+        const ssk_decision_t *decision = &decisions[i];
+        switch (decision->kind) {
+        case SSK_DECIDE_EXCHANGE: status = exchange(sim, decision, hook); break;
+        case SSK_DECIDE_ORDER: status = change_order(sim, decision->plan, hook); break;
+        case SSK_DECIDE_KILL: status = ssk_kill(sim, decision->worker, hook); break;
+        case SSK_DECIDE_PREEMPT:
+        case SSK_DECIDE_DUPLICATE: status = move(sim, decision, hook); break;
+        default: status = carry_out_common(sim, decision, hook);
+        }
+    }
+    return status;
+}
+
+int ssk_wake_policy(ssk_sim_t *sim)
+{
+    const ssk_decision_t *decisions = NULL;
+    int64_t tag = ssk_wakes_take(&sim->wakes);
+    ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.n > 0 ? sim->wakes.heap[0].time : SSK_NO_TIMER);
+    int n = sim->hooks.on_wake(sim->hooks.context, tag, &decisions);
+    return carry_out(sim, decisions, n, SSK_HOOK_WAKE);
+}
+
 int ssk_fire_policy_timer(ssk_sim_t *sim)
 {
     const ssk_decision_t *decisions = NULL;
@@ -304,12 +341,5 @@ int ssk_fire_policy_timer(ssk_sim_t *sim)
     if (sim->hooks.on_timer == NULL)
         return SSK_OK;
     int n = sim->hooks.on_timer(sim->hooks.context, &decisions);
-    if (n < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
-    for (int i = 0; i < n; i++) {
-        int status = carry_out(sim, &decisions[i]);
-        if (status != SSK_OK)
-            return status;
-    }
-    return SSK_OK;
+    return carry_out(sim, decisions, n, SSK_HOOK_TIMER);
 }

@@ -2,13 +2,12 @@
  * The event loop: which pending event comes next, and who handles it.
  *
  * Events are ordered by (time, kind, entity). Each kind has its own place: flows (0), timers of workers (1), the next
- * arrival (2), the next landing (3), the boundary (4), the policy's timer (5), the
- * next change of conditions (6). The first of each kind is known; of those with the earliest
- * time the first kind comes next.
+ * arrival (2), the next landing (3), the next wake (4), the boundary (5), the policy's timer (6), the next change of
+ * conditions (7). The first of each kind is known; of those with the earliest time the first kind comes next.
  */
 #include "sim.h"
 
-enum { FLOW, TIMER, ARRIVAL, LANDING, BOUNDARY, POLICY, CHANGE }; /* from ARRIVAL on in the order of the rare times */
+enum { FLOW, TIMER, ARRIVAL, LANDING, WAKE, BOUNDARY, POLICY, CHANGE }; /* from ARRIVAL on in the order of the rare times */
 
 int ssk_fail(ssk_sim_t *sim, int code)
 {
@@ -20,14 +19,14 @@ int ssk_fail(ssk_sim_t *sim, int code)
 }
 
 /*
- * Tells whether nothing but the policy's timer, changes of conditions and flights without entries of which the policy is
- * not told is pending. A flow is, even while its rate is not known yet.
+ * Tells whether nothing but the policy's timer, changes of conditions and flights without entries is pending. A flow is,
+ * even while its rate is not known yet.
  */
 static bool is_stalled(const ssk_sim_t *sim)
 {
     return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER &&
-           sim->rare_time[SSK_RARE_BOUNDARY] == SSK_NO_TIMER &&
-           (sim->hooks.on_landing == NULL ? sim->flights.n_loaded : sim->flights.n) == 0;
+           sim->rare_time[SSK_RARE_BOUNDARY] == SSK_NO_TIMER && sim->wakes.n == 0 &&
+           sim->flights.n_loaded == 0;
 }
 
 /* Tells whether the next event comes so long after the last end of a task that nobody waits for it; arrivals may. */
@@ -109,6 +108,7 @@ static int handle_next(ssk_sim_t *sim)
     case TIMER: return handle_timer(sim);
     case ARRIVAL: return ssk_arrive(sim);
     case LANDING: return ssk_land(sim);
+    case WAKE: return ssk_wake_policy(sim);
     case BOUNDARY: return ssk_reach_boundary(sim);
     default: return kind == POLICY ? ssk_fire_policy_timer(sim) : ssk_change_conditions(sim);
     }

@@ -191,11 +191,10 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
             if (*group >= 0 && *group < plan->n_groups && *instance >= 0 &&
                 *instance < ssk_pools_n_instances(&sim->pools, *group))
                 return SSK_OK;
-            sim->failure.reason = SSK_REASON_POOL;
             sim->failure.task = task;
             sim->failure.group = *group;
             sim->failure.instance = *instance;
-            return ssk_fail(sim, SSK_ERR_DECISION);
+            return ssk_refuse(sim, SSK_HOOK_READY, SSK_REASON_POOL);
         }
     }
     *group = plan->group_of[task];
@@ -237,7 +236,7 @@ int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, in
         *clock = lock(sim, ssk_pools_at(&sim->pools, group, instance), *clock);
     int status = ssk_enter(sim, task, group, instance, pusher);
     if (status == SSK_OK && answer.n_decisions > 0)
-        status = ssk_answer(sim, &answer, SSK_REASON_READY_POOL);
+        status = ssk_answer(sim, &answer, SSK_HOOK_READY);
     if (status == SSK_OK && supplied != SSK_NONE)
         ssk_wake_supplied(sim, supplied);
     return status;

@@ -125,6 +125,7 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
     ssk_tasks_init(&sim->tasks);
     ssk_pools_init(&sim->pools);
     ssk_flights_init(&sim->flights);
+    ssk_wakes_init(&sim->wakes);
     ssk_devices_init(&sim->devices);
     ssk_trace_init(&sim->trace, &problem->recorder);
     int status = alloc_parts(sim);
@@ -156,6 +157,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_tasks_free(&sim->tasks, &allocator);
     ssk_pools_free(&sim->pools, &allocator);
     ssk_flights_free(&sim->flights, &allocator);
+    ssk_wakes_free(&sim->wakes, &allocator);
     ssk_devices_free(&sim->devices, &allocator);
     void *const blocks[] = {
         sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
@@ -246,6 +248,8 @@ int ssk_sim_verify(const ssk_sim_t *sim)
         status = ssk_pools_verify(&sim->pools);
     if (status == SSK_OK)
         status = ssk_flights_verify(&sim->flights);
+    if (status == SSK_OK)
+        status = ssk_wakes_verify(&sim->wakes);
     if (status == SSK_OK)
         status = ssk_devices_verify(&sim->devices, &sim->plan, &sim->graph);
     if (status == SSK_OK)

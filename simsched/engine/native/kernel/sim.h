@@ -37,6 +37,7 @@
 #include "timers.h"
 #include "trace.h"
 #include "victims.h"
+#include "wakes.h"
 
 /* Actions of a worker. */
 enum {
@@ -56,7 +57,15 @@ enum {
 };
 
 /* Events without a worker, of which there is one of a kind, in the order of their kinds. */
-enum { SSK_RARE_ARRIVAL = 0, SSK_RARE_LANDING, SSK_RARE_BOUNDARY, SSK_RARE_POLICY, SSK_RARE_CHANGE, SSK_N_RARE };
+enum {
+    SSK_RARE_ARRIVAL = 0,
+    SSK_RARE_LANDING,
+    SSK_RARE_WAKE,
+    SSK_RARE_BOUNDARY,
+    SSK_RARE_POLICY,
+    SSK_RARE_CHANGE,
+    SSK_N_RARE
+};
 
 /* What ssk_sim_run() is to complete. */
 enum { SSK_PHASE_IDLE = 0, SSK_PHASE_TASKS, SSK_PHASE_BARRIER, SSK_PHASE_OVERHEAD, SSK_PHASE_COPIES };
@@ -145,6 +154,7 @@ struct ssk_sim {
     ssk_tasks_t tasks;
     ssk_pools_t pools;
     ssk_flights_t flights;
+    ssk_wakes_t wakes;
     ssk_devices_t devices;
     ssk_routes_t routes;
     ssk_victims_t victims;
@@ -376,25 +386,29 @@ int32_t ssk_lose_by_failure(ssk_sim_t *sim, int32_t worker);
 /* Tells whether others execute the worker's task too. */
 bool ssk_has_duplicates(const ssk_sim_t *sim, int32_t worker);
 /* Lets `taker` take the task that a worker executes; *cost_ret is what that costs. */
-int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, bool is_idle, int64_t *cost_ret) SSK_CHECK_RESULT;
-int ssk_kill(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
+int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, int hook, int64_t *cost_ret) SSK_CHECK_RESULT;
+int ssk_kill(ssk_sim_t *sim, int32_t worker, int hook) SSK_CHECK_RESULT;
 /* Lets a worker wait inside its task for the end of another one; lets those go on that have waited for a task. */
 /* Kills all executions of a task that has ended. */
 void ssk_end_duplicates(ssk_sim_t *sim, int32_t task);
 
 /* preempt.c */
+/* Refuses a decision of a hook. */
+int ssk_refuse(ssk_sim_t *sim, int hook, int reason) SSK_CHECK_RESULT;
 /* Refuses a decision about a worker that is not executing, or where data are copied. */
-int ssk_check_executing(ssk_sim_t *sim, int32_t worker, int reason) SSK_CHECK_RESULT;
+int ssk_check_executing(ssk_sim_t *sim, int32_t worker, int hook) SSK_CHECK_RESULT;
 /* Lets a worker push a task that it has lost. */
 int ssk_push_back(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret) SSK_CHECK_RESULT;
 int ssk_fire_policy_timer(ssk_sim_t *sim) SSK_CHECK_RESULT;
-/* Carries out the transfers of an answer; `reason` is that of a pool that does not exist. */
-int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int reason) SSK_CHECK_RESULT;
+int ssk_wake_policy(ssk_sim_t *sim) SSK_CHECK_RESULT;
+/* Carries out the answer of a hook. */
+int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int hook) SSK_CHECK_RESULT;
 /* Tells the policy that a worker begins to execute a body, and carries out what it decides. */
 int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_land(ssk_sim_t *sim) SSK_CHECK_RESULT;
-void ssk_drop_flights(ssk_sim_t *sim);
+/* Forgets flights and wakes. */
+void ssk_forget_pending(ssk_sim_t *sim);
 
 /* iteration.c */
 void ssk_end_iteration(ssk_sim_t *sim);

@@ -52,28 +52,29 @@ enum {
     SSK_ERR_ARGUMENT = -10      /* malformed argument or call at the wrong time: failure.flaw */
 };
 
-/* Why a decision is not allowed; the operands are in ssk_failure_t. */
+/* Hooks that decide. */
+enum {
+    SSK_HOOK_READY = 0,
+    SSK_HOOK_START = 1,
+    SSK_HOOK_IDLE = 2,
+    SSK_HOOK_FINISH = 3,
+    SSK_HOOK_LANDING = 4,
+    SSK_HOOK_TIMER = 5,
+    SSK_HOOK_WAKE = 6
+};
+
+/* Why a decision is not allowed; the operands are in ssk_failure_t, with the hook. */
 enum {
     SSK_REASON_NONE = 0,
-    SSK_REASON_POOL = 1,         /* on_ready: .group or .instance does not exist; .task */
-    SSK_REASON_IDLE_VICTIM = 2,  /* on_idle: .worker is not executing a task */
-    SSK_REASON_IDLE_TAKER = 3,   /* on_idle: .worker asked, the decision names .taker */
-    SSK_REASON_TIMER_VICTIM = 4, /* on_timer: .worker is not executing a task */
-    SSK_REASON_TIMER_TAKER = 5,  /* on_timer: .taker is not waiting */
-    SSK_REASON_IDLE_POOL = 6,    /* on_idle: .group or .instance does not exist */
-    SSK_REASON_TIMER_POOL = 7,   /* on_timer: the same */
-    SSK_REASON_EXCHANGE = 8,     /* on_timer: .worker and .taker are not two workers */
-    SSK_REASON_KIND = 9,         /* the decision is of no kind that the hook may return, or its numbers mean nothing */
-    SSK_REASON_IDLE_COPIED = 10, /* on_idle: data are copied, tasks cannot be moved */
-    SSK_REASON_TIMER_COPIED = 11, /* on_timer: the same */
-    SSK_REASON_IDLE_SPAWNS = 12,  /* on_idle: .task is no leaf, it cannot start over */
-    SSK_REASON_TIMER_SPAWNS = 13, /* on_timer: the same */
-    SSK_REASON_IDLE_SEVERAL = 14, /* on_idle: several workers execute .task, it cannot be moved */
-    SSK_REASON_TIMER_SEVERAL = 15, /* on_timer: the same */
-    SSK_REASON_READY_POOL = 16,   /* on_ready: .group or .instance of a transfer does not exist */
-    SSK_REASON_FINISH_POOL = 17,  /* on_finish: the same */
-    SSK_REASON_START_POOL = 18,   /* on_start: the same */
-    SSK_REASON_LANDING_POOL = 19  /* on_landing: the same */
+    SSK_REASON_POOL = 1,     /* on_ready: .group or .instance does not exist; .task */
+    SSK_REASON_POOLS = 2,    /* .group or .instance of a transfer does not exist */
+    SSK_REASON_VICTIM = 3,   /* .worker is not executing a task */
+    SSK_REASON_TAKER = 4,    /* .taker is not waiting; on_idle: it is not .worker, which asked */
+    SSK_REASON_EXCHANGE = 5, /* .worker and .taker are not two workers */
+    SSK_REASON_KIND = 6,     /* the decision is of no kind that the hook may return, or its numbers mean nothing */
+    SSK_REASON_COPIED = 7,   /* data are copied, tasks cannot be moved */
+    SSK_REASON_SPAWNS = 8,   /* .task is no leaf, it cannot start over */
+    SSK_REASON_SEVERAL = 9   /* several workers execute .task, it cannot be moved */
 };
 
 /* Trace events; see simsched/trace/schema.py. */
@@ -159,7 +160,8 @@ enum {
     SSK_DECIDE_DUPLICATE = 3,
     SSK_DECIDE_KILL = 4,
     SSK_DECIDE_ORDER = 5,
-    SSK_DECIDE_PACE = 6
+    SSK_DECIDE_PACE = 6,
+    SSK_DECIDE_WAKE = 7
 };
 
 #define SSK_WHOLE_PACE 1000000000
@@ -167,23 +169,26 @@ enum {
 typedef struct ssk_plan ssk_plan_t;
 
 /*
- * A decision of a hook; on_ready, on_start, on_finish and on_landing decide on transfers and paces only.
+ * A decision of a hook; on_ready, on_start, on_finish and on_landing decide on transfers, paces and wakes only.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
  * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`, which may be 0
  * except for on_idle; with SSK_ENTRY as `take` only `entry` does, if the pool holds it.
  * SSK_DECIDE_DUPLICATE: `other` starts the task that `worker` executes once more.
- * SSK_DECIDE_KILL: `worker` loses the task that it executes; of on_timer only.
+ * SSK_DECIDE_KILL: `worker` loses the task that it executes; of on_timer and on_wake only.
  * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads, what they execute waits for `delay_ps`; of on_timer
- * only.
+ * and on_wake only.
  * SSK_DECIDE_PACE: `worker` computes at `count` billionths of its speed, 1 to SSK_WHOLE_PACE, from now on; not of on_idle.
  * SSK_DECIDE_ORDER: the steps and lists of `plan` replace those of the present plan until the iteration ends; of
- * on_timer only. Its arrays are read until then or until the next such decision has been carried out.
+ * on_timer and on_wake only. Its arrays are read until then or until the next such decision has been carried out.
+ * SSK_DECIDE_WAKE: on_wake is called with `tag` at `at_ps`, the present time or later; those of one instant by `rank`,
+ * then in the order of the decisions.
  */
 typedef struct {
     int32_t kind;
     int32_t worker, other;
     int32_t group, instance, to_group, to_instance, count, take, entry;
     int64_t delay_ps;
+    int64_t at_ps, rank, tag;
     const ssk_plan_t *plan;
 } ssk_decision_t;
 
@@ -213,6 +218,8 @@ typedef struct {
     int (*on_landing)(void *context, int32_t group, int32_t instance, ssk_answer_t *answer_ret);
     /* Number of decisions; *decisions_ret stays the hook's and is read before the next call. */
     int (*on_timer)(void *context, const ssk_decision_t **decisions_ret);
+    /* The time of a wake has come; the same. Without this function wakes are not allowed. */
+    int (*on_wake)(void *context, int64_t tag, const ssk_decision_t **decisions_ret);
 } ssk_hooks_t;
 
 /* Runtime costs; the two tables hold their last value beyond their end and have at least one entry. */
@@ -376,7 +383,7 @@ typedef struct {
 
 /* Operands of the last failure; which of them mean something is said beside each SSK_ERR_* and SSK_REASON_*. */
 typedef struct {
-    int code, reason;
+    int code, reason, hook;
     int32_t task, worker, taker, kind, block, node, domain, group, instance;
     int64_t bytes;
     ssk_flaw_t flaw; /* of SSK_ERR_ARGUMENT; name is NULL when the call came at the wrong time */

@@ -17,7 +17,15 @@ from simsched.policy.algorithms.accelerator.accelerator import (
     lay_out,
     pinned_nodes,
 )
-from simsched.policy.contract.base import Pace, Plan, Pool, Transfer, View, param
+from simsched.policy.contract.base import (
+    Pace,
+    Plan,
+    Pool,
+    Transfer,
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import TaskGraph
@@ -30,15 +38,15 @@ class Release(NamedTuple):
     ----------
     task : int
         The task.
-    decision_s : float
+    decision_ps : int
         What the decision takes; the policy's overhead.
-    sleep_s : float
+    sleep_ps : int
         How long the task sleeps before it goes.
     """
 
     task: int
-    decision_s: float = 0.0
-    sleep_s: float = 0.0
+    decision_ps: int = 0
+    sleep_ps: int = 0
 
 
 @dataclass
@@ -132,7 +140,7 @@ class ReorderingPolicy(AcceleratorPolicy):
 
     def _releases(self, view: View, state: Any) -> Iterator[Transfer | Pace]:
         """Yield the transfers of the tasks that may go."""
-        for task, decision_s, sleep_s in self.chosen(view, state):
+        for task, decision_ps, sleep_ps in self.chosen(view, state):
             state.waiting.remove(task)
             group = QUEUE
             if state.now.is_kernel[task]:
@@ -140,8 +148,8 @@ class ReorderingPolicy(AcceleratorPolicy):
                 group = self.kernel_group
             domain = int(state.now.domain[task])
             to = domain if domain >= 0 else int(view.worker_domain[0])
-            delay_s = decision_s + sleep_s
-            yield Transfer(HELD, 0, group, to, 1, delay_s, task=task, decision_s=decision_s)
+            delay_ps = decision_ps + sleep_ps
+            yield Transfer(HELD, 0, group, to, 1, delay_ps, task=task, decision_ps=decision_ps)
 
 
 def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
@@ -201,7 +209,7 @@ class CpuSidePool(ReorderingPolicy):
         """Yield waiting kernels in order while the device has fewer than it may have."""
         while state.waiting and len(state.issued) < self.in_flight:
             first = min(state.waiting, key=lambda task: self._rank(state, task))
-            yield Release(first, self.decision_s)
+            yield Release(first, seconds_to_ps(self.decision_s))
 
     def _rank(self, state: PoolState, task: int) -> float:
         """Return what the order goes by; of equal ones the earliest submission counts."""

@@ -18,7 +18,12 @@ from simsched.policy.algorithms.accelerator.accelerator_pool import (
     ReorderingPolicy,
     known_seconds,
 )
-from simsched.policy.contract.base import Plan, View, param
+from simsched.policy.contract.base import (
+    Plan,
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predicted_seconds
 from simsched.workload.graph import TaskGraph
@@ -119,7 +124,7 @@ class Query:
 
     Attributes
     ----------
-    began_s : float
+    began_ps : int
         When its first task was submitted.
     headroom_s : float
         What batch work may still take, T_hr.
@@ -129,7 +134,7 @@ class Query:
         Tasks that have not ended.
     """
 
-    began_s: float
+    began_ps: int
     headroom_s: float
     left: int
     submitted_s: float = 0.0
@@ -262,7 +267,7 @@ class Baymax(ReorderingPolicy):
     def note_ready(self, view: View, state: BaymaxState, task: int) -> None:
         """Launch a query or refill its headroom."""
         assert view.state is not None
-        number, now_s = int(state.now.query[task]), view.state.now_ps() * PS
+        number, now_ps = int(state.now.query[task]), view.state.now_ps()
         if number < 0:
             return
         own_s, target_s = float(state.self_s[number]), self._target_s(state)
@@ -270,14 +275,14 @@ class Baymax(ReorderingPolicy):
         if query is None:
             others_s = self._needed_s(state, state.queries)
             headroom = headroom_s(target_s, state.queued_s, own_s, others_s)
-            query = Query(now_s, headroom, int(state.n_tasks[number]))
+            query = Query(now_ps, headroom, int(state.n_tasks[number]))
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
             done_s = query.submitted_s + (state.part_s[task] if self.refills_with_next else 0.0)
             query.headroom_s = refilled_s(
                 target_s,
-                now_s - query.began_s,
+                (now_ps - query.began_ps) * PS,
                 state.queued_s,
                 own_s,
                 float(done_s),
@@ -309,7 +314,7 @@ class Baymax(ReorderingPolicy):
                 continue
             if self._may_go(state, about):
                 self._charge(state, task, about)
-                yield Release(task, self.decision_s)
+                yield Release(task, seconds_to_ps(self.decision_s))
             else:
                 stopped.add(about.application)
 

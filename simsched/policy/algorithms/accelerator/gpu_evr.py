@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import PS_PER_S
 from simsched.policy.algorithms.accelerator.accelerator import FIRST, FULL, GROUPS, lay_out
 from simsched.policy.algorithms.accelerator.accelerator_pool import (
     PoolState,
@@ -17,11 +18,17 @@ from simsched.policy.algorithms.accelerator.accelerator_pool import (
     ReorderingPolicy,
 )
 from simsched.policy.algorithms.accelerator.gpu_sharing import MULTIPROCESSORS
-from simsched.policy.contract.base import Device, Pace, Plan, Transfer, View, param
+from simsched.policy.contract.base import (
+    Device,
+    Pace,
+    Plan,
+    Transfer,
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.registry import register
 from simsched.workload.graph import TaskGraph
-
-PS = 1e-12
 
 
 @dataclass
@@ -114,7 +121,7 @@ class EvrState(PoolState):
         Who executes them, from their begin.
     pace : dict of int to float
         Part of its speed at which each worker computes, unless that is 1.
-    arrived_s : dict of int to float
+    arrived_ps : dict of int to int
         When kernels were submitted that wait.
     threshold_s : float
         How close to its latest start a kernel is urgent.
@@ -127,7 +134,7 @@ class EvrState(PoolState):
     held: dict[int, Kernel] = field(default_factory=dict)
     worker: dict[int, int] = field(default_factory=dict)
     pace: dict[int, float] = field(default_factory=dict)
-    arrived_s: dict[int, float] = field(default_factory=dict)
+    arrived_ps: dict[int, int] = field(default_factory=dict)
     threshold_s: float = 0.0
     n_queues: int = 1
 
@@ -229,7 +236,7 @@ class GpuEvr(ReorderingPolicy):
         """Note when a kernel is submitted."""
         assert view.state is not None
         if self.is_managed(state, task):
-            state.arrived_s[task] = view.state.now_ps() * PS
+            state.arrived_ps[task] = view.state.now_ps()
 
     def note_finish(self, view: View, state: EvrState, task: int) -> None:
         """Free the multiprocessors of a kernel."""
@@ -242,11 +249,11 @@ class GpuEvr(ReorderingPolicy):
             task = self._next(view, state)
             if task is None:
                 break
-            del state.arrived_s[task]
+            del state.arrived_ps[task]
             critical, most = bool(state.now.is_critical[task]), math.ceil(state.usable[task])
             state.held[task] = Kernel(int(critical), int(state.needed[task]), most)
             self._hand_out(state, self.spare)
-            yield Release(task, self.decision_s)
+            yield Release(task, seconds_to_ps(self.decision_s))
         self._hand_out(state, self.spare)
 
     def _next(self, view: View, state: EvrState) -> int | None:
@@ -268,8 +275,9 @@ class GpuEvr(ReorderingPolicy):
         known = state.now.applications
         target_s = self.response_s or (0.0 if known is None else known.target_s)
         response_s = self.batch_response_s or 10.0 * target_s
-        margin_s = state.arrived_s[task] + response_s - float(state.seconds[task])
-        return 0 if view.state.now_ps() * PS >= margin_s - state.threshold_s else 2
+        margin_s = response_s - float(state.seconds[task])
+        waited_ps = view.state.now_ps() - state.arrived_ps[task]
+        return 0 if waited_ps >= (margin_s - state.threshold_s) * PS_PER_S else 2
 
     def _hand_out(self, state: EvrState, spare: str = "") -> None:
         """Let kernels that have been passed on have the multiprocessors that are now theirs."""

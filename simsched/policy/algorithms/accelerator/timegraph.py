@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from simsched.files.errors import ConfigurationError
+from simsched.files.units import PS_PER_S
 from simsched.policy.algorithms.accelerator.accelerator import exclusive_kernels
 from simsched.policy.algorithms.accelerator.accelerator_pool import (
     PoolState,
     Release,
     ReorderingPolicy,
 )
-from simsched.policy.contract.base import View, param
+from simsched.policy.contract.base import (
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.registry import preset, register
 from simsched.workload.graph import Workload
 
-PS = 1e-12
-MAX_SLEEP_S = 3990.0  #: a transfer is on its way for at most 4000 s, with its decision
+MAX_SLEEP_S = 3990  #: a transfer is on its way for at most 4000 s, with its decision
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
 
 
@@ -29,26 +32,26 @@ class Budget:
 
     Attributes
     ----------
-    left_s : float
+    left_ps : int
         What is left, e; negative after an overrun.
     periods : int
         Replenishments so far.
     """
 
-    left_s: float
+    left_ps: int
     periods: int = 0
 
 
-def replenished(left_s: float, capacity_s: float, cost_s: float = 0.0, periods: int = 1) -> float:
+def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int = 1) -> int:
     """Return the budget after replenishments.
 
     Parameters
     ----------
-    left_s : float
+    left_ps : int
         Budget before, e.
-    capacity_s : float
+    capacity_ps : int
         Reserved time per period, C.
-    cost_s : float
+    cost_ps : int
         Predicted cost x of the kernel that the budget is for (a-priori enforcement); 0 where
         there is none and for posterior enforcement.
     periods : int
@@ -61,32 +64,32 @@ def replenished(left_s: float, capacity_s: float, cost_s: float = 0.0, periods: 
 
     Examples
     --------
-    >>> replenished(-7.0, 5.0), replenished(-7.0, 5.0, periods=2), replenished(-7.0, 5.0, periods=9)
-    (-2.0, 3.0, 5.0)
+    >>> replenished(-7, 5), replenished(-7, 5, periods=2), replenished(-7, 5, periods=9)
+    (-2, 3, 5)
     """
-    return min(max(capacity_s, cost_s), left_s + periods * capacity_s)
+    return min(max(capacity_ps, cost_ps), left_ps + periods * capacity_ps)
 
 
-def periods_until(left_s: float, capacity_s: float, cost_s: float | None = None) -> int:
+def periods_until(left_ps: int, capacity_ps: int, cost_ps: int | None = None) -> int:
     """Return the replenishments until a budget lets a kernel be submitted.
 
     Parameters
     ----------
-    left_s, capacity_s : float
+    left_ps, capacity_ps : int
         Budget e and reserved time per period C.
-    cost_s : float or None
+    cost_ps : int or None
         Cost x that the budget has to cover (``e >= x``); None where it has to be above 0.
 
     Examples
     --------
-    >>> [periods_until(left_s, 5.0) for left_s in (1.0, 0.0, -4.0, -5.0)]
+    >>> [periods_until(left_ps, 5) for left_ps in (1, 0, -4, -5)]
     [0, 1, 1, 2]
-    >>> [periods_until(left_s, 5.0, 12.0) for left_s in (12.0, 7.0, 6.0, -5.0)]
+    >>> [periods_until(left_ps, 5, 12) for left_ps in (12, 7, 6, -5)]
     [0, 1, 2, 4]
     """
-    if cost_s is None:
-        return 0 if left_s > 0.0 else math.floor(-left_s / capacity_s) + 1
-    return max(0, math.ceil((cost_s - left_s) / capacity_s))
+    if cost_ps is None:
+        return 0 if left_ps > 0 else -left_ps // capacity_ps + 1
+    return max(0, -((left_ps - cost_ps) // capacity_ps))
 
 
 @dataclass
@@ -99,14 +102,14 @@ class TimeGraphState(PoolState):
         Task that has just become ready, -1 at the end of a task.
     budgets : dict of int to Budget
         Budget of each application.
-    began_ps, wakes_s : dict
+    began_ps, wakes_ps : dict
         When kernels that run began, and when those wake that sleep for their budget.
     """
 
     arrived: int = -1
     budgets: dict[int, Budget] = field(default_factory=dict)
     began_ps: dict[int, int] = field(default_factory=dict)
-    wakes_s: dict[int, float] = field(default_factory=dict)
+    wakes_ps: dict[int, int] = field(default_factory=dict)
 
 
 @register("timegraph_prt")
@@ -197,49 +200,50 @@ class TimeGraph(ReorderingPolicy):
         """Take the time of a kernel off its application's budget."""
         assert view.state is not None
         state.arrived = -1
-        state.wakes_s.pop(task, None)
+        state.wakes_ps.pop(task, None)
         if task not in state.began_ps:
             return
-        used_s = (view.state.now_ps() - state.began_ps[task]) * PS
+        used_ps = view.state.now_ps() - state.began_ps[task]
         if self._reserves(state, task):
-            self._budget(view, state, task).left_s -= used_s
+            self._budget(view, state, task).left_ps -= used_ps
         del state.began_ps[task]
 
     def chosen(self, view: View, state: TimeGraphState) -> Iterator[Release]:
         """Yield what may be submitted now."""
         assert view.state is not None
-        now_s = view.state.now_ps() * PS
+        now_ps = view.state.now_ps()
         while state.waiting:
-            if any(state.wakes_s.get(task, 0.0) <= now_s for task in state.issued):
+            if any(state.wakes_ps.get(task, 0) <= now_ps for task in state.issued):
                 following = self._following(state)
                 if following is None:
                     return
                 yield Release(following)
                 continue
-            task = self._first(view, state, now_s)
+            task = self._first(view, state, now_ps)
             if task is None:
                 return
-            sleep_s = self._sleep_s(view, state, task)
-            decision_s = 0.0 if task == state.arrived and not sleep_s else self.decision_s
-            if sleep_s > MAX_SLEEP_S:
+            sleep_ps = self._sleep_ps(view, state, task)
+            is_sent_on = task == state.arrived and not sleep_ps
+            decision_ps = 0 if is_sent_on else seconds_to_ps(self.decision_s)
+            if sleep_ps > MAX_SLEEP_S * PS_PER_S:
                 raise ConfigurationError(
                     f"policy {self.name}: parameters capacity_s and period_s: found "
                     f"{self.capacity_s!r} and {self.period_s!r}, with which task {task} sleeps "
-                    f"{sleep_s:.4g} s for its budget, accepted at most {MAX_SLEEP_S:g} s"
+                    f"{sleep_ps / PS_PER_S:.4g} s for its budget, accepted at most {MAX_SLEEP_S} s"
                 )
-            if sleep_s > 0.0:
-                state.wakes_s[task] = now_s + sleep_s
+            if sleep_ps > 0:
+                state.wakes_ps[task] = now_ps + sleep_ps
             if self.reservation == "ae" and self._reserves(state, task):
-                decision_s += self.prediction_s
-            yield Release(task, decision_s, sleep_s)
+                decision_ps += seconds_to_ps(self.prediction_s)
+            yield Release(task, decision_ps, sleep_ps)
 
-    def _first(self, view: View, state: TimeGraphState, now_s: float) -> int | None:
+    def _first(self, view: View, state: TimeGraphState, now_ps: int) -> int | None:
         """Return the kernel to wake on an idle GPU: budget, then priority, then age."""
         application = state.now.application
-        sleeping = {int(application[t]) for t in state.issued if state.wakes_s.get(t, 0.0) > now_s}
+        sleeping = {int(application[t]) for t in state.issued if state.wakes_ps.get(t, 0) > now_ps}
 
-        def rank(task: int) -> tuple[float, bool]:
-            return self._sleep_s(view, state, task), not bool(state.now.is_critical[task])
+        def rank(task: int) -> tuple[int, bool]:
+            return self._sleep_ps(view, state, task), not bool(state.now.is_critical[task])
 
         awake = [task for task in state.waiting if int(application[task]) not in sleeping]
         return min(awake, key=rank, default=None)
@@ -264,16 +268,17 @@ class TimeGraph(ReorderingPolicy):
         """Return the budget of a task's application, replenished up to now."""
         assert view.state is not None
         application = int(state.now.application[task])
-        budget = state.budgets.setdefault(application, Budget(self.capacity_s))
-        periods = int(view.state.now_ps() * PS / self.period_s)
+        capacity_ps = seconds_to_ps(self.capacity_s)
+        budget = state.budgets.setdefault(application, Budget(capacity_ps))
+        periods = view.state.now_ps() // seconds_to_ps(self.period_s)
         passed = periods - budget.periods
         if passed > 0:
-            cost_s = self._cost_s(state, application)
-            budget.left_s = replenished(budget.left_s, self.capacity_s, cost_s, passed)
+            cost_ps = self._cost_ps(state, application)
+            budget.left_ps = replenished(budget.left_ps, capacity_ps, cost_ps, passed)
             budget.periods = periods
         return budget
 
-    def _cost_s(self, state: TimeGraphState, application: int) -> float:
+    def _cost_ps(self, state: TimeGraphState, application: int) -> int:
         """Return the predicted cost of the kernel that an application's budget is for, or 0.
 
         That is the one that runs, else the one that sleeps, else the first that waits. It counts
@@ -283,21 +288,21 @@ class TimeGraph(ReorderingPolicy):
         if self.reservation == "ae":
             for task in (*state.began_ps, *state.issued, *state.waiting):
                 if state.now.application[task] == application:
-                    return float(state.seconds[task])
-        return 0.0
+                    return seconds_to_ps(state.seconds[task])
+        return 0
 
-    def _sleep_s(self, view: View, state: TimeGraphState, task: int) -> float:
+    def _sleep_ps(self, view: View, state: TimeGraphState, task: int) -> int:
         """Return how long a kernel sleeps until its application's budget lets it be submitted."""
         assert view.state is not None
         if not self._reserves(state, task):
-            return 0.0
+            return 0
         budget = self._budget(view, state, task)
-        cost_s = float(state.seconds[task]) if self.reservation == "ae" else None
-        missing = periods_until(budget.left_s, self.capacity_s, cost_s)
+        cost_ps = seconds_to_ps(state.seconds[task]) if self.reservation == "ae" else None
+        missing = periods_until(budget.left_ps, seconds_to_ps(self.capacity_s), cost_ps)
         if not missing:
-            return 0.0
-        ends_s = (budget.periods + missing) * self.period_s
-        return max(0.0, ends_s - view.state.now_ps() * PS)
+            return 0
+        ends_ps = (budget.periods + missing) * seconds_to_ps(self.period_s)
+        return ends_ps - view.state.now_ps()
 
 
 preset("timegraph_ht", TimeGraph, f"High throughput: runs of one task ({BOOK}).", policy="ht")

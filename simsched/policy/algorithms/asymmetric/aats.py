@@ -21,7 +21,9 @@ from simsched.policy.contract.base import (
     PoolGroup,
     Update,
     View,
+    Wake,
     param,
+    seconds_to_ps,
 )
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
@@ -133,7 +135,7 @@ class _Memory:
     by_weight: Int32Array | None = None  # place of each class among all then, the heaviest first
     finished: list[tuple[int, int, float, float]] = field(default_factory=list)
     graph: TaskGraph | None = None  # of the iteration that is going on
-    looks: int = 0
+    helper_ps: int = -1  # when the helper thread is woken next, or was last
 
 
 @register("aats")
@@ -152,7 +154,8 @@ class Aats(PlacedPolicy):
     snatching : {"none", "largest"}
         Whether a core that finds no task takes over the largest one that a slower core executes.
     helper_period_s : float
-        Time in seconds between two looks of the helper thread at the tasks that have ended.
+        Time in seconds between two looks of the helper thread at the tasks that have ended. With
+        snatching its first one in an iteration comes at or after the first look of the thieves.
     snatch_s, look_s, failed_steals : float, float, int
         As for `RandomSnatching`; used with `snatching`.
 
@@ -192,7 +195,7 @@ class Aats(PlacedPolicy):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks of whoever looks more often."""
+        """Time between two looks of the thieves if there are any, else of the helper thread."""
         return self.helper_period_s if self.snatching == "none" else self.look_s
 
     def prepare(self, view: View) -> Workload:
@@ -280,26 +283,44 @@ class Aats(PlacedPolicy):
             group = int(state.seats.group[worker])
             state.finished.append((place, group, time_s, ops / time_s))
 
-    def on_timer(self, view: View, state: Any) -> tuple[Exchange | AcquireOrder, ...]:
-        """Return swaps, and the new order of pools if anything has changed."""
+    def on_timer(self, view: View, state: Any) -> tuple[Exchange | AcquireOrder | Wake, ...]:
+        """Return swaps with the new order of pools, and when the helper thread looks."""
         if state.steals or state.graph is None:
             return ()
-        swaps: list[Exchange] = []
-        if self.snatching == "largest":
-            swaps = self._snatch(view, state)
-        state.looks += 1
+        if self.snatching == "none":
+            return self._help(view, state)
+        swaps = self._snatch(view, state)
+        order = (AcquireOrder(self._acquire(view, state)),) if swaps else ()
+        return *swaps, *order, *self._call_helper(view, state)
+
+    def on_wake(self, view: View, state: Any, tag: int) -> tuple[AcquireOrder | Wake, ...]:
+        """Let the helper thread look, now and in a period."""
+        return *self._help(view, state), self._next_look(view, state, least_ps=1)
+
+    def _call_helper(self, view: View, state: _Memory) -> tuple[Wake, ...]:
+        """Return the next look of the helper thread unless it is to come in this iteration."""
+        assert view.state is not None
+        if state.helper_ps >= view.state.now_ps():
+            return ()
+        return (self._next_look(view, state, least_ps=0),)
+
+    def _next_look(self, view: View, state: _Memory, *, least_ps: int) -> Wake:
+        """Return the look of the helper thread at the next multiple of its period."""
+        assert view.state is not None
+        period_ps = seconds_to_ps(self.helper_period_s)
+        state.helper_ps = -(-(view.state.now_ps() + least_ps) // period_ps) * period_ps
+        return Wake(state.helper_ps)
+
+    def _help(self, view: View, state: _Memory) -> tuple[AcquireOrder, ...]:
+        """Let the helper thread look; return the new order of pools if anything has changed."""
         before = state.cluster, state.by_weight
-        if state.looks * self.timer_period_s >= self.helper_period_s:
-            state.looks = 0
-            self._learn(state)
-            if not state.is_batch:
-                self._divide(state, state.history.time_s, state.history.n.sum(axis=1))
+        self._learn(state)
+        if not state.is_batch:
+            self._divide(state, state.history.time_s, state.history.n.sum(axis=1))
         same = _same(before[0], state.cluster)
         if self.within == "in_order":  # classes may change places within a group, too
             same = same and _same(before[1], state.by_weight)
-        if not swaps and same:
-            return ()
-        return (*swaps, AcquireOrder(self._acquire(view, state)))
+        return () if same else (AcquireOrder(self._acquire(view, state)),)
 
     def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
         """Return the plan for the next batch."""
@@ -322,7 +343,10 @@ class Aats(PlacedPolicy):
             return float(state.history.time_s[place[0], 0]) if len(place) else 0.0
 
         return state.seats.snatch(
-            view, self.failed_steals, self.snatch_s, lambda victims: max(victims, key=size)
+            view,
+            self.failed_steals,
+            seconds_to_ps(self.snatch_s),
+            lambda victims: max(victims, key=size),
         )
 
     def _learn(self, state: _Memory) -> None:

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import Preempt, View, param
+from simsched.policy.contract.base import (
+    Preempt,
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
@@ -81,7 +86,7 @@ class LinuxBalancer(ThreadScheduler):
     ) -> list[Move]:
         """Return the pull of one core from the first longer queue in which it finds anything."""
         assert view.state is not None
-        limit_ps = view.state.now_ps() - round(self.cache_hot_s * 1e12)
+        limit_ps = view.state.now_ps() - seconds_to_ps(self.cache_hot_s)
         for busiest in longer:
             for task in state.waiting[busiest]:
                 last = state.last_ran_ps[state.thread_of(task)]

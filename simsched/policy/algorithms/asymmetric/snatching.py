@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Counters, Exchange, Update, View, param
+from simsched.policy.contract.base import Counters, Exchange, Update, View, param, seconds_to_ps
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.core_groups import core_groups
 
@@ -36,7 +36,7 @@ class Seats:
         self,
         view: View,
         patience: int,
-        cost_s: float,
+        cost_ps: int,
         choose: Callable[[list[int]], int],
     ) -> list[Exchange]:
         """Return the swaps of waiting workers with workers that execute tasks on slower cores.
@@ -47,8 +47,8 @@ class Seats:
             With the state of the run.
         patience : int
             How many looks in a row must have found a worker waiting.
-        cost_s : float
-            Cost of a swap in seconds.
+        cost_ps : int
+            Cost of a swap.
         choose : callable
             Returns one of the workers that it is given, ascending.
         """
@@ -66,7 +66,7 @@ class Seats:
             victims = [other for other in slower if state.running_task(other) >= 0]
             if victims:
                 victim = choose(victims)
-                swaps.append(Exchange(worker, victim, cost_s))
+                swaps.append(Exchange(worker, victim, cost_ps))
                 pair = [worker, victim]
                 self.group[pair] = self.group[pair[::-1]]
                 self._looks[worker] = 0
@@ -144,4 +144,5 @@ class RandomSnatching(RandomStealing):
             assert live is not None
             return max(victims, key=lambda v: float(ops[live.running_task(v)]))
 
-        return tuple(state.snatch(view, self.failed_steals, self.snatch_s, choose))
+        cost_ps = seconds_to_ps(self.snatch_s)
+        return tuple(state.snatch(view, self.failed_steals, cost_ps, choose))

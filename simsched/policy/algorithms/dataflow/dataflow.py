@@ -234,7 +234,7 @@ class Dataflow(Policy):
         slot = Pool(SLOT, worker)
         if view.state.queue_length(SLOT, worker) == 0:
             return slot
-        return slot, Transfer(SLOT, worker, DEQUE, worker, 1, 0.0, "oldest")
+        return slot, Transfer(SLOT, worker, DEQUE, worker, 1, 0, "oldest")
 
     def on_start(
         self, view: View, state: Any, task: int, worker: int
@@ -245,10 +245,10 @@ class Dataflow(Policy):
             return None
         before = queue.index(task)
         state.pushed[worker] = queue[before + 1 :]
-        displaced = Transfer(SLOT, worker, DEQUE, worker, 1, 0.0, "oldest")
+        displaced = Transfer(SLOT, worker, DEQUE, worker, 1, 0, "oldest")
         if before == 0:
             return (displaced,)
-        return displaced, Transfer(PUSHED, worker, DEQUE, worker, before, 0.0, "oldest")
+        return displaced, Transfer(PUSHED, worker, DEQUE, worker, before, 0, "oldest")
 
     def _pushing(self, view: View, graph: TaskGraph) -> Pushing | None:
         """Return Algorithm 1 for a graph, None without pushing."""

@@ -21,6 +21,7 @@ from simsched.policy.contract.base import (
     Update,
     View,
     param,
+    seconds_to_ps,
 )
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.localization import Localization
@@ -191,8 +192,8 @@ class Bats(Policy):
         if counters.iteration == 0 or found is None or found.is_complete:
             return None
         found.record(counters.group_bytes)
-        overhead_s = self.analysis_s_per_item * len(found.socket)
-        return Update(plan=self._hierarchical(state), overhead_s=overhead_s)
+        overhead_ps = seconds_to_ps(self.analysis_s_per_item * len(found.socket))
+        return Update(plan=self._hierarchical(state), overhead_ps=overhead_ps)
 
     def least_tasks(self, view: View) -> int:
         """Return the smallest number of tasks of a subgraph."""
@@ -229,7 +230,7 @@ class Bats(Policy):
             move_block=blocks,
             move_node=nodes,
             migrating_workers=self.migrating_workers,
-            overhead_s=self.analysis_s_per_item * items,
+            overhead_ps=seconds_to_ps(self.analysis_s_per_item * items),
         )
 
     def _moves(self, view: View, counters: Counters) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

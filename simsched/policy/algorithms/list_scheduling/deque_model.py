@@ -9,7 +9,7 @@ from simsched.machine.model import Machine
 from simsched.policy.contract.base import View, param
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.placement import host_nodes
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue, now_s
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue, now_ps
 from simsched.policy.parts.schedules import worker_costs
 from simsched.workload.graph import TaskGraph
 
@@ -230,12 +230,12 @@ class DequeModel(QueuedRuntime):
         model: Model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
-            model.chosen[task] = self.best_worker(view, state, task, now_s(view), released)
+            model.chosen[task] = self.best_worker(view, state, task, now_ps(view) * 1e-12, released)
 
     def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
         model: Model = state.queues
-        now = now_s(view)
+        now = now_ps(view) * 1e-12
         worker, penalty = model.chosen.pop(task)
         queue, length = model.workers[worker], model.cost_s[worker][task]
         queue.start_s = max(queue.start_s, now)
@@ -291,7 +291,7 @@ class DequeModel(QueuedRuntime):
     def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
         """Take a task out of the worker's queue."""
         model: Model = state.queues
-        queue, now = model.workers[worker], now_s(view)
+        queue, now = model.workers[worker], now_ps(view) * 1e-12
         queue.start_s = max(queue.start_s, now)
         if self.pop == "ready" and len(queue.tasks) > 1:
             node = state.node[worker]
@@ -313,14 +313,14 @@ class DequeModel(QueuedRuntime):
         queue, length = model.workers[worker], model.length_s[task]
         queue.length_s -= length
         queue.pipeline_s += length - model.transfer_s.pop(task)
-        queue.start_s = now_s(view) + queue.pipeline_s
+        queue.start_s = now_ps(view) * 1e-12 + queue.pipeline_s
 
     def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Count the task no longer."""
         model: Model = state.queues
         queue = model.workers[worker]
         queue.pipeline_s -= model.length_s.pop(task)
-        queue.start_s = max(now_s(view) + queue.pipeline_s, queue.start_s)
+        queue.start_s = max(now_ps(view) * 1e-12 + queue.pipeline_s, queue.start_s)
 
 
 preset("dm", DequeModel, "Expected end of the computation alone.", data_aware=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from simsched.policy.contract.base import View, param
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, now_s
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, now_ps
 
 HOST, DEVICE = 0, 1
 TYPES = (HOST, DEVICE)
@@ -92,7 +92,7 @@ class Buckets:
         What each task shares with others of its bucket.
     n_pushed : int
         Tasks pushed so far.
-    begun_s : dict of int to float
+    begun_ps : dict of int to int
         When the present task of each worker began.
     """
 
@@ -104,7 +104,7 @@ class Buckets:
     share: dict[Like, float] = field(default_factory=dict)
     order: list[list[Like]] = field(default_factory=lambda: [[], []])
     n_pushed: int = 0
-    begun_s: dict[int, float] = field(default_factory=dict)
+    begun_ps: dict[int, int] = field(default_factory=dict)
 
     def normalised(self, kind: int, bucket: Bucket) -> float:
         """Return the time of a task in units of the mean task on its fastest processor."""
@@ -307,7 +307,7 @@ class Heteroprio(QueuedRuntime):
 
     def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Note when the task begins."""
-        state.queues.begun_s[worker] = now_s(view)
+        state.queues.begun_ps[worker] = now_ps(view)
 
     def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Learn how long the task has taken, and where."""
@@ -317,4 +317,4 @@ class Heteroprio(QueuedRuntime):
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
         scale = sum(bucket.executed)
         bucket.executed = [share / scale for share in bucket.executed]
-        bucket.time_s[kind].add(now_s(view) - buckets.begun_s[worker])
+        bucket.time_s[kind].add((now_ps(view) - buckets.begun_ps[worker]) * 1e-12)

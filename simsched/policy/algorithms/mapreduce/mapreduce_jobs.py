@@ -6,10 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import View, param
+from simsched.policy.contract.base import (
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.executions import Kill
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.mapreduce import PS, MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
 from simsched.workload.mapreduce_job import MAP
 
 
@@ -147,7 +151,7 @@ class Fair(SharedPolicy):
                     state.since_ps.pop((kind, user), None)
                     continue
                 since = state.since_ps.setdefault((kind, user), now)
-                if (now - since) * PS < self.preempt_after_s:
+                if now - since < seconds_to_ps(self.preempt_after_s):
                     continue
                 state.since_ps[kind, user] = now
                 chosen += self._victims(view, state, kind, user, count, lacks - free)

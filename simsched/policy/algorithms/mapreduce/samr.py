@@ -9,7 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import View, param
+from simsched.policy.contract.base import (
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_formulas import (
@@ -19,7 +23,7 @@ from simsched.policy.parts.mapreduce_formulas import (
     slow_tasks,
 )
 from simsched.policy.parts.mapreduce_history import Recorded, read_history
-from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy, running_s
+from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy, running_ps
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
@@ -125,7 +129,8 @@ class Samr(SpeculativePolicy):
     def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind that have run for long enough, by worker."""
         running = super().reported(view, state, kind)
-        return [a for a in running if running_s(view, a) >= self.least_running_s]
+        least_ps = seconds_to_ps(self.least_running_s)
+        return [a for a in running if running_ps(view, a) >= least_ps]
 
     def stragglers(self, view: View, state: Tracker) -> list[Attempt]:
         """Return the stragglers of both kinds, longest remaining time first."""

@@ -20,6 +20,7 @@ from simsched.policy.contract.base import (
     Update,
     View,
     param,
+    seconds_to_ps,
 )
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.footprint import (
@@ -262,8 +263,8 @@ class Cab(PlacedPolicy):
         graph, init = view.workload.graph, view.workload.init
         if self.is_profiled(view) and counters.iteration == 1:
             state.tiers = self._profiled(view, graph, counters)
-            overhead_s = self.profile_s * graph.n_tasks / view.n_workers
-            return Update(plan=self._plan(graph, state.tiers), overhead_s=overhead_s)
+            overhead_ps = seconds_to_ps(self.profile_s * graph.n_tasks / view.n_workers)
+            return Update(plan=self._plan(graph, state.tiers), overhead_ps=overhead_ps)
         if self.subtree_affinity == "none" or state.tiers is None:
             return None
         last_socket = view.worker_domain[counters.executed_by]

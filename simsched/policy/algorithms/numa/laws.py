@@ -20,6 +20,7 @@ from simsched.policy.contract.base import (
     Update,
     View,
     param,
+    seconds_to_ps,
 )
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.allocation import STRADDLES, allocate
@@ -207,7 +208,7 @@ class Laws(PlacedPolicy):
         if counters.iteration == 1:
             return Update(
                 plan=self._profiled(view, state, counters),
-                overhead_s=self.profile_s * graph.n_tasks / view.n_workers,
+                overhead_ps=seconds_to_ps(self.profile_s * graph.n_tasks / view.n_workers),
             )
         if state.tuner is None or state.tuner.is_done:
             return None

@@ -11,7 +11,16 @@ from scipy.sparse import csr_array
 
 from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import AcquireStep, Counters, Plan, Pool, Update, View, param
+from simsched.policy.contract.base import (
+    AcquireStep,
+    Counters,
+    Plan,
+    Pool,
+    Update,
+    View,
+    param,
+    seconds_to_ps,
+)
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.loop import flattened
 from simsched.policy.parts.placement import PlacedPolicy, host_nodes
@@ -145,7 +154,7 @@ class Numalb(PlacedPolicy):
             move_block=moves[0],
             move_node=moves[1],
             migrating_workers=view.n_workers,
-            overhead_s=self.s_per_choice * graph.n_tasks * view.n_workers,
+            overhead_ps=seconds_to_ps(self.s_per_choice * graph.n_tasks * view.n_workers),
         )
 
     def _moves(

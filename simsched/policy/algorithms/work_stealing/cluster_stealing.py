@@ -99,7 +99,7 @@ class ClusterPolicy(PlacedPolicy):
         cost_ps = view.machine.steal_ps(int(thread[to]), int(thread[victim]))
         delay_ps = max(1, round(self.message_factor * cost_ps))
         state.arrival_ps.setdefault(sender, []).append(_live(view).now_ps() + delay_ps)
-        return Transfer(0, victim, 0, to, 1, delay_ps * 1e-12, "oldest")
+        return Transfer(0, victim, 0, to, 1, delay_ps, "oldest")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -195,7 +195,7 @@ class Mts(PlacedPolicy):
             cost_ps = _at(costs.steal_ps, away) + (count - 1) * costs.push_ps
             delay_ps = max(1, probes_ps // n_looking + cost_ps)
             state.stealing_until_ps[own] = _live(view).now_ps() + delay_ps
-            return Transfer(SHEPHERD, victim, SHEPHERD, own, count, delay_ps * 1e-12, "oldest")
+            return Transfer(SHEPHERD, victim, SHEPHERD, own, count, delay_ps, "oldest")
         return None
 
     def _victims(self, view: View, state: MtsState, own: int) -> list[int]:

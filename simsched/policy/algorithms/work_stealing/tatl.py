@@ -184,7 +184,7 @@ class Tatl(PlacedPolicy):
         state.pushed[thief] += 1
         taken[victim] += 1
         self._left(view, state, victim, live.queue_length(0, victim) - taken[victim])
-        return Transfer(0, victim, 0, thief, 1, delay_ps * 1e-12, "newest")
+        return Transfer(0, victim, 0, thief, 1, delay_ps, "newest")
 
 
 def queue_thresholds(capacity: int, pushing: float, popping: float) -> tuple[int, int]:
