@@ -175,29 +175,37 @@ class Parameter:
         return (finite or (self._is_unlimited and value == value)) and self.bounds.holds(value)
 
 
-def parameters_of(thing: Callable[..., object] | type) -> dict[str, Parameter]:
+def parameters_of(
+    thing: Callable[..., object] | type, *, lenient: bool = False
+) -> dict[str, Parameter]:
     """Return the parameters that a function or the class of a policy declares, by name.
 
     Parameters
     ----------
     thing : callable or type
-        A function whose keyword-only parameters are typed ``int``, ``float``, ``bool``, ``str``,
-        ``list``, ``dict`` or ``Literal``, each possibly ``| None``, numbers also ``Annotated`` with
+        A function whose keyword-only parameters have defaults and are typed ``int``, ``float``,
+        ``bool``, ``str`` or ``Literal``, each possibly ``| None``, numbers also ``Annotated`` with
         :class:`Bounds`; or a dataclass, whose fields have the types of their defaults.
+    lenient : bool
+        Whether parameters may also be lists and mappings, and have no defaults.
 
     Raises
     ------
     ValueError
-        A parameter of a function has another type.
+        A parameter of a function has another type, or no default.
     """
     if is_dataclass(thing):
         return {field.name: _of_field(field) for field in fields(thing)}
     hints = typing.get_type_hints(thing, include_extras=True)
-    return {
-        name: _of_hint(name, hints[name], item.default)
-        for name, item in inspect.signature(thing).parameters.items()
-        if item.kind is item.KEYWORD_ONLY
-    }
+    found = {}
+    for name, item in inspect.signature(thing).parameters.items():
+        if item.kind is item.KEYWORD_ONLY:
+            found[name] = parameter = _of_hint(name, hints[name], item.default)
+            if parameter.type in (list, dict) and not lenient:
+                raise ValueError(f"parameter {name}: type {hints[name]} is not supported")
+            if parameter.default is REQUIRED and not lenient:
+                raise ValueError(f"{thing.__qualname__}: parameter {name} has no default")
+    return found
 
 
 def checked(

@@ -102,7 +102,7 @@ def is_read(module: ModuleType) -> bool:
     """Return whether a module comes from a file, or from a package that finds its modules."""
     if module.__name__ == MAIN:
         return _main_file() is not None
-    return module.__spec__ is not None or Path(module.__file__ or "").is_file()
+    return module.__spec__ is not None or Path(getattr(module, "__file__", None) or "").is_file()
 
 
 def _main_file() -> Path | None:

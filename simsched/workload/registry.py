@@ -29,13 +29,13 @@ from simsched.files.errors import ConfigurationError
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.loading import home_of, offering_packages
 from simsched.names.parameters import MIB as MIB
-from simsched.names.parameters import REQUIRED, checked
 from simsched.names.parameters import Bounds as Bounds
 from simsched.names.parameters import Cost as Cost
 from simsched.names.parameters import Count as Count
 from simsched.names.parameters import Fraction as Fraction
 from simsched.names.parameters import Size as Size
 from simsched.names.parameters import SizeOrZero as SizeOrZero
+from simsched.names.parameters import checked
 from simsched.names.registry import Entry, Registry
 from simsched.names.typed_in import has_file, is_read, parts_of
 from simsched.names.user_code import is_file_spec
@@ -116,7 +116,7 @@ def generator(
     """
 
     def register(function: Function) -> Function:
-        _register(WorkloadGenerator(name, function, small or {}))
+        generators.add(WorkloadGenerator(name, function, small or {}))
         return function
 
     return register
@@ -160,15 +160,8 @@ def variant(
 
     program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
     told = (*bound, *defaults.items())
-    _register(WorkloadGenerator(name, program, small or {}, summary, told, home=home_of(function)))
-
-
-def _register(entry: WorkloadGenerator) -> None:
-    """Add a generator to those that are known, when its parameters are as they have to be."""
-    for name, parameter in entry.parameters.items():
-        if parameter.default is REQUIRED:
-            raise ValueError(f"{entry.place}: parameter {name} has no default")
-    generators.add(entry)
+    home = home_of(function)
+    generators.add(WorkloadGenerator(name, program, small or {}, summary, told, home=home))
 
 
 def list_workloads() -> list[WorkloadGenerator]:

@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -350,10 +351,11 @@ def test_a_generator_of_another_package_counts_by_its_code(
             "from simsched.workload.generators.fork_join import fork_join\n"
             "def other(seed, **given):\n    return fork_join(seed, **given)\n" + text
         )
-        names: dict[str, Any] = {"__name__": "other", "__file__": str(tmp_path / "other.py")}
-        exec(compile((tmp_path / "other.py").read_text(), names["__file__"], "exec"), names)
+        module = ModuleType("other")
+        module.__file__, names = str(tmp_path / "other.py"), vars(module)
+        exec(compile((tmp_path / "other.py").read_text(), module.__file__, "exec"), names)
         known = registry.find_workload("fork_join")
-        other = registry.WorkloadGenerator("other", names["other"])
+        other = registry.WorkloadGenerator("other", names["other"], home=module)
         vars(other)["parameters"] = known.parameters
         monkeypatch.setitem(registry.generators._entries, "other", other)
         cell = cells(make_plain(workloads=["other"], seeds=1))[0]

@@ -219,7 +219,7 @@ def test_variants_of_one_function_do_not_replace_each_other(
 
     for _ in range(2):  # as when a module is executed again
         variant("short", chain, "A short chain.")
-    with pytest.raises(ValueError, match=r"'short': registered twice, by .*, line \d+, with \[\] and by"):
+    with pytest.raises(ValueError, match=r"'short': registered twice, .*, line \d+, with \[\] and"):
         variant("short", chain, "Another one.", tasks=50)
     assert make_workload("short", {}).graph.n_tasks == 5
 

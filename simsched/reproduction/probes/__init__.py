@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,14 +25,28 @@ from simsched.experiment.inputs import machine_named, workload_source
 from simsched.experiment.schema import WorkloadEntry
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
-from simsched.names.parameters import checked
+from simsched.names.parameters import Parameter, checked, parameters_of
 from simsched.names.registry import Entry, Registry
 from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
 Function = TypeVar("Function", bound=Callable[..., Answer])
 
-_probes: Registry[Entry[Callable[..., Answer]]] = Registry("probe", __name__)
+
+class _Probe(Entry[Callable[..., Answer]]):
+    """A function that claims call by name; lists and mappings can be given to it, too."""
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be given, by name."""
+        found = parameters_of(self.function, lenient=True)
+        for key in inspect.signature(self.function).parameters:
+            if key not in found:
+                raise ValueError(f"probe {self.name!r}: parameter {key}: accepted keyword-only")
+        return found
+
+
+_probes: Registry[_Probe] = Registry("probe", __name__)
 
 
 def probe(name: str) -> Callable[[Function], Function]:
@@ -44,11 +59,7 @@ def probe(name: str) -> Callable[[Function], Function]:
     """
 
     def register(function: Function) -> Function:
-        entry: Entry[Callable[..., Answer]] = Entry(name, function)
-        for key in inspect.signature(function).parameters:
-            if key not in entry.parameters:
-                raise ValueError(f"probe {name!r}: parameter {key}: accepted keyword-only")
-        _probes.add(entry)
+        _probes.add(_Probe(name, function))
         return function
 
     return register

@@ -14,7 +14,6 @@ from simsched.files.bounded import is_there
 from simsched.files.errors import TraceError
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.formats import Format, only_fitting
-from simsched.names.parameters import REQUIRED
 from simsched.names.registry import Registry
 from simsched.trace.recording import Recording
 from simsched.workload.importers._source import is_empty, read_head
@@ -52,10 +51,7 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
     """
 
     def register(read: F) -> F:
-        entry = TraceImporter(name, read, (), recognises)
-        if any(option.default is REQUIRED for option in entry.parameters.values()):
-            raise ValueError(f"trace importer {name!r}: found an option without a default")
-        _importers.add(entry)
+        _importers.add(TraceImporter(name, read, (), recognises))
         return read
 
     return register

@@ -24,7 +24,9 @@ F = TypeVar("F", bound=Read)
 
 Importer = Format[Read]
 
-_importers: Registry[Importer] = Registry("importer", __package__, noun="format")
+_importers: Registry[Importer] = Registry(
+    "importer", __package__, noun="format", are_declared=False
+)
 
 
 def importer(

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import inspect
-from copy import deepcopy
 from typing import Literal
 
 import pytest
@@ -57,8 +56,7 @@ def test_an_empty_trace_is_called_empty(name, write):
 @pytest.fixture
 def given(monkeypatch, tmp_path):
     """A format that keeps the options it gets."""
-    trace_importers()
-    monkeypatch.setattr(registry, "_importers", deepcopy(registry._importers))
+    monkeypatch.setattr(registry._importers, "_entries", trace_importers())
     (tmp_path / "t.acme").write_text("acme")
     found = {}
 
@@ -102,7 +100,7 @@ def test_options_arrive_as_their_annotations_say(given):
         ("scale", "two", "a finite number"),
         ("first", "2.5", "a whole number"),
         ("kept", "perhaps", "true or false"),
-        ("unit", "s", "us, ms"),
+        ("unit", "s", "accepted: ms, us"),
         ("scale", [1.0], "a finite number"),
     ],
 )
