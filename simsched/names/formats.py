@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.names.extensions import blamed
+from simsched.names.parameters import checked
 from simsched.names.registry import Entry, Function
 
 
@@ -81,15 +82,7 @@ class Format(Entry[Function]):
         ConfigurationError
             An option that the format does not have, or a value that it does not accept.
         """
-        self.check_options(options)
-        found = {}
-        for key, value in options.items():
-            option, where = self.parameters[key], f"format {self.name}: option {key}"
-            if isinstance(value, str):
-                found[key] = option.read(value, where)
-            else:
-                found[key] = option.checked(value, where)
-        return found
+        return checked(f"format {self.name}", self.parameters, options, option=True)
 
 
 AnyFormat = TypeVar("AnyFormat", bound=Format[Any])

@@ -212,8 +212,7 @@ def checked(
     what: str,
     parameters: Mapping[str, Parameter],
     given: Mapping[str, Any],
-    noun: str = "parameter",
-    prefix: str = "",
+    option: bool = False,
 ) -> dict[str, Any]:
     """Return the values of all parameters: the given ones checked, the others by default.
 
@@ -225,21 +224,22 @@ def checked(
         Those that it has.
     given : mapping of str to object
         Values that differ from the defaults.
-    noun : str
-        What a parameter is called.
-    prefix : str
-        What stands before its name.
+    option : bool
+        Whether parameters are called options, and text stands for a value of any type.
 
     Raises
     ------
     ConfigurationError
         A parameter is unknown or missing, or a value is not accepted.
     """
-    values = {}
+    noun, values = "option" if option else "parameter", {}
     for key, value in given.items():
         if key not in parameters:
             raise ConfigurationError(unknown_name(f"{noun} of {what}", str(key), parameters))
-        values[key] = parameters[key].checked(value, f"{what}: {prefix}{key}")
+        where = f"{what}: option {key}" if option else f"{what}: {key}"
+        is_text = option and isinstance(value, str)
+        check = parameters[key].read if is_text else parameters[key].checked
+        values[key] = check(value, where)
     for key, parameter in parameters.items():
         if values.setdefault(key, parameter.default) is REQUIRED:
             raise ConfigurationError(f"{what}: {key}: missing, accepted a value for it")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from threading import get_ident
 from types import ModuleType
 from typing import Any, Generic, Self, TypeVar
 
@@ -113,6 +114,7 @@ class Registry(Generic[AnyEntry]):
         self._entries: dict[str, AnyEntry] = {}
         self._own = f"__simsched_{what}_names__"  # where modules of users' files have theirs
         self._is_complete = not (package or group)
+        self._completing: set[int] = set()  # threads that import what registers entries
 
     def add(self, entry: AnyEntry) -> None:
         """Register an entry; the same one comes again when its module is executed again.
@@ -218,14 +220,18 @@ class Registry(Generic[AnyEntry]):
         return known[name]
 
     def _complete(self) -> None:
-        """Import everything that may register entries, once."""
-        if self._is_complete:
+        """Import everything that may register entries, once; threads wait for each other's."""
+        if self._is_complete or get_ident() in self._completing:
             return
+        self._completing.add(get_ident())
+        try:
+            if self._package:
+                import_modules(self._package)
+            for point in entry_points(group=self._group) if self._group else ():
+                self._load(point)
+        finally:
+            self._completing.discard(get_ident())
         self._is_complete = True
-        if self._package:
-            import_modules(self._package)
-        for point in entry_points(group=self._group) if self._group else ():
-            self._load(point)
 
     def _load(self, point: EntryPoint) -> None:
         """Register what an entry point offers; a broken one is reported and left out."""

@@ -79,7 +79,13 @@ class PolicyInfo(Entry[type[Policy]]):
         return self.name != self.cls.name
 
     def replaces(self, known: Self) -> bool:
-        """Return whether it is what has its name already, from a module that runs again."""
+        """Return whether it is what has its name already, from a module that runs again.
+
+        Parameters
+        ----------
+        known : PolicyInfo
+            What has the name.
+        """
         is_same = (self.params, self.description) == (known.params, known.description)
         return super().replaces(known) and (is_same or self.cls is not known.cls)
 

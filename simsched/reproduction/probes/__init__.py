@@ -86,7 +86,7 @@ def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
         Unknown probe or argument, an argument of another type, or what the probe raises.
     """
     found = _probes.find(name)
-    return found.function(**checked(f"probe {name}", found.parameters, arguments, "argument"))
+    return found.function(**checked(f"probe {name}", found.parameters, arguments))
 
 
 def machine_of(name: str) -> Machine:
