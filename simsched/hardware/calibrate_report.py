@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simsched.files.units import format_bandwidth, format_size
 from simsched.hardware.calibrate_probes import Measured
-
-if TYPE_CHECKING:
-    from simsched.hardware.calibrate import Calibration
+from simsched.hardware.calibration import Calibration
 
 
 @dataclass(frozen=True)

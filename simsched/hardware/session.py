@@ -13,9 +13,10 @@ import numpy as np
 from simsched.files.atomic import check_writable, write_text
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import Document
-from simsched.hardware.calibrate import Calibration, calibrate_machine
+from simsched.hardware.calibrate import calibrate_machine
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_report import measured_rows
+from simsched.hardware.calibration import Calibration
 from simsched.hardware.kernels import CalibrationRun, Kernel, calibrate_kernels, calibration_runs
 from simsched.hardware.measure import measure as measure_matrix
 from simsched.hardware.measure_schema import Matrix, load_matrix, read_matrix

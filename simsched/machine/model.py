@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError, unknown_name
 from simsched.machine.caches import CacheLevel, MemorySideCache
+from simsched.names.shown import Shown
 
 IntArray = NDArray[np.int32]
 
@@ -248,7 +249,7 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class Machine(Shown):
     """A resolved machine.
 
     Parameters
@@ -326,12 +327,6 @@ class Machine:
 
     def __repr__(self) -> str:
         return f"<Machine {self.name}: {self.description}>"
-
-    def _repr_html_(self) -> str:
-        """Return sizes and a drawing for Jupyter."""
-        from simsched.machine.show import machine_html
-
-        return machine_html(self)
 
     @property
     def n_threads(self) -> int:

@@ -25,12 +25,12 @@ from simsched.experiment.cells import plan_experiment
 from simsched.files.atomic import write_text
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import Document
-from simsched.machine.show import describe_machine, machine_html
-from simsched.policy.contract.show import policy_html
 from simsched.report.claims import plain_claim
 from simsched.report.plots import plot_bandwidth, plot_comparison
+from simsched.report.show.machine import describe_machine, machine_html
+from simsched.report.show.policy import policy_html
+from simsched.report.show.workload import workload_html
 from simsched.report.tables import comparison_cells
-from simsched.workload.show import workload_html
 
 if TYPE_CHECKING:
     from simsched.report.result import Result

@@ -6,31 +6,21 @@ the program get. :func:`divided` returns the graph of one iteration.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import GraphError
+from simsched.workload.arrays import (
+    FloatArray,
+    GraphArrays,
+    Int32Array,
+    Int64Array,
+    make_read_only,
+)
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
-
-def make_read_only(columns: DataclassInstance) -> None:
-    """Make the arrays that are fields of an object, and what they are views of, read-only."""
-    for item in fields(columns):
-        value = getattr(columns, item.name)
-        while isinstance(value, np.ndarray):
-            value.flags.writeable = False
-            value = value.base
+Graph = TypeVar("Graph", bound=GraphArrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +67,7 @@ class Division:
         share, rest = divmod(self.units, self.n_parts)
         return share + (np.arange(self.n_parts, dtype=np.int64) < rest)
 
-    def validate(self, graph: TaskGraph) -> None:
+    def validate(self, graph: GraphArrays) -> None:
         """Check that the division fits a graph.
 
         Raises
@@ -107,7 +97,7 @@ class Division:
             raise GraphError("division: part: accepted -1 and all numbers from 0 on")
 
 
-def divided(graph: TaskGraph, division: Division, units: Int64Array) -> TaskGraph:
+def divided(graph: Graph, division: Division, units: Int64Array) -> Graph:
     """Return the graph of an iteration in which the parts get some units.
 
     Parameters

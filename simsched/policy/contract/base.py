@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.units import seconds_to_ps as seconds_to_ps
 from simsched.machine.model import Machine
+from simsched.names.shown import Shown
 from simsched.policy.contract.blocks import BlockPools
 from simsched.policy.contract.counters import Counters as Counters
 from simsched.policy.contract.decisions import Exchange as Exchange
@@ -310,7 +311,7 @@ def param(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Shown):
     """Base of all policies; see the module docstring for the contract.
 
     Subclasses are frozen keyword-only dataclasses; a parameter is declared with :func:`param`.
@@ -500,12 +501,6 @@ class Policy:
             Empty where nothing happens.
         """
         return ()
-
-    def _repr_html_(self) -> str:
-        """Return what the policy is and its parameters, for Jupyter."""
-        from simsched.policy.contract.show import policy_html
-
-        return policy_html(self)
 
     def figures(self) -> Mapping[str, float]:
         """Return what can be said in numbers about the policy with its parameters.
