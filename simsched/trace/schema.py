@@ -138,7 +138,7 @@ class Summary:
     policy_ps : int
         Time between iterations that went into the policy's own work, without migrations.
     decisions, decision_ps : int
-        Decisions of hooks that took time, and how much in all: `Transfer.decision_s`.
+        Decisions of hooks that took time, and how much in all: `Transfer.decision_ps`.
     node_peak_bytes : ndarray of int64, shape (N,)
         Largest number of bytes of blocks on each node at any time, memory that waits in pools
         included.
