@@ -63,11 +63,10 @@ from simsched.units import PS_PER_S
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
-MAX_DELAY_PS = 4000 * PS_PER_S  #: of a transfer
 MAX_COUNT = 2**31 - 1  #: entries of a transfer
 MAX_EXCHANGE_PS = 1000 * PS_PER_S  #: what an exchange costs
 MAX_OVERHEAD_PS = 10**6 * PS_PER_S  #: of an update
-MAX_TIME_PS = 2**62  #: of a wake: the end of time
+MAX_TIME_PS = 2**62  #: of a wake, and delay of a transfer: the end of time
 MAX_TAG = 2**63 - 1  #: of a wake, and its rank
 
 
@@ -294,10 +293,10 @@ def _as_numbers(decision: object, hook: str) -> Decision:
         raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
     delay_ps = _whole(decision.delay_ps, hook, "a transfer with a delay_ps")
     least_ps = 1 if hook == "on_idle" else 0
-    if decision.count < 1 or not least_ps <= delay_ps <= MAX_DELAY_PS:
+    if decision.count < 1 or not least_ps <= delay_ps <= MAX_TIME_PS:
         raise PolicyError(
             f"{hook}: found a transfer of {decision.count} entries in {delay_ps} ps, "
-            f"accepted 1 or more and {least_ps} to {MAX_DELAY_PS} ps"
+            f"accepted 1 or more and {least_ps} to {MAX_TIME_PS} ps"
         )
     if not 0 <= _whole(decision.decision_ps, hook, "a transfer with a decision_ps") <= delay_ps:
         raise PolicyError(

@@ -15,10 +15,8 @@ from simsched.policy.base import (
     seconds_to_ps,
 )
 from simsched.policy.registry import preset, register
-from simsched.units import PS_PER_S
 from simsched.workload.graph import Workload
 
-MAX_SLEEP_S = 3990  #: a transfer is on its way for at most 4000 s, with its decision
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
 
 
@@ -141,9 +139,7 @@ class TimeGraph(ReorderingPolicy):
       learns of it by an interrupt. Until then, from its arrival on, e is replenished for its x
       (:func:`replenished`); an application without kernels has at most C. A kernel that sleeps for
       its budget is on its way to the device until then and for the decision that wakes it, one of
-      an application at a time; if another one is running by then, it queues up behind it. Where a
-      budget is so small that a kernel would sleep for more than 3990 s, the run ends with a
-      message.
+      an application at a time; if another one is running by then, it queues up behind it.
 
     The source gives no amount for decisions and no reservations: `decision_s` is the order of an
     interrupt, and a tenth of the GPU per batch application is reserved.
@@ -221,12 +217,6 @@ class TimeGraph(ReorderingPolicy):
             sleep_ps = self._sleep_ps(view, state, task)
             is_sent_on = task == state.arrived and not sleep_ps
             decision_ps = 0 if is_sent_on else seconds_to_ps(self.decision_s)
-            if sleep_ps > MAX_SLEEP_S * PS_PER_S:
-                raise ConfigurationError(
-                    f"policy {self.name}: parameters capacity_s and period_s: found "
-                    f"{self.capacity_s!r} and {self.period_s!r}, with which task {task} sleeps "
-                    f"{sleep_ps / PS_PER_S:.4g} s for its budget, accepted at most {MAX_SLEEP_S} s"
-                )
             if sleep_ps > 0:
                 state.wakes_ps[task] = now_ps + sleep_ps
             if self.reservation == "ae" and self._reserves(state, task):

@@ -103,7 +103,7 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         sim->failure.instance = pools[i][1];
         return ssk_refuse(sim, hook, SSK_REASON_POOLS);
     }
-    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_MAX_COST_PS)
+    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_NEVER)
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
     int status = ssk_flights_reserve(&sim->flights, &sim->allocator, sim->graph.n_tasks);
     if (status != SSK_OK)
