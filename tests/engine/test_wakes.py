@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from simsched.engine.run import Run, simulate
+from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import (

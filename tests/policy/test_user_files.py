@@ -15,11 +15,11 @@ from simsched.experiment.fingerprint import policy_digest
 from simsched.files.errors import ConfigurationError
 from simsched.names.user_code import imports_of_files
 from simsched.policy import list_policies, make_policy, spec_of
-from simsched.policy.algorithms.dataflow.dataflow import variant
 from simsched.policy.contract import registry
 from simsched.policy.parts import placement
 from simsched.policy.parts.placement import list_placements
 from simsched.workload import list_workloads, make_workload
+from simsched.workload.variants import variant
 
 TASKS = """
 from simsched.workload.builder import build_graph

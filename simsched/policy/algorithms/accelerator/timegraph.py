@@ -123,8 +123,6 @@ class TimeGraph(ReorderingPolicy):
         Posterior or a-priori enforcement of reserved GPU time, under `prt`.
     capacity_s, period_s : float
         Reserved GPU time C of each batch application and its period T, in seconds.
-    reserves_critical : bool
-        Whether critical applications have a reservation too.
     decision_s : float
         Time of the interrupt and the decision with which a sleeping kernel is woken.
     prediction_s : float
@@ -132,21 +130,9 @@ class TimeGraph(ReorderingPolicy):
 
     Notes
     -----
-    * `prt`: a kernel that arrives is submitted at once if the GPU is idle, else it sleeps; at the
-      end of a kernel the one of the highest priority is woken, after `decision_s`. The source has
-      a decision at the boundary of two kernels; where nothing sleeps, nobody waits for it.
-    * `ht`: a kernel that arrives is also submitted if the GPU executes kernels of the same
-      application and no kernel of higher priority sleeps; at the end of a kernel another one is
-      woken only if the GPU is idle.
-    * `pe`: a kernel is submitted if its application's budget e is above 0; `ae`: if its predicted
-      cost x is at most e. The GPU time of a kernel is taken off e when it has ended, as the driver
-      learns of it by an interrupt. Until then, from its arrival on, e is replenished for its x
-      (:func:`replenished`); an application without kernels has at most C. A kernel that sleeps for
-      its budget is on its way to the device until then and for the decision that wakes it, one of
-      an application at a time; if another one is running by then, it queues up behind it.
-
-    The source gives no amount for decisions and no reservations: `decision_s` is the order of an
-    interrupt, and a tenth of the GPU per batch application is reserved.
+    `prt` wakes the kernel of the highest priority when one has ended; `ht` submits kernels of the
+    application that runs unless a higher one sleeps. `pe` asks for a budget above 0, `ae` for the
+    predicted cost (:func:`replenished`). Readings: docs/sources/accelerators.md.
 
     References
     ----------
@@ -158,7 +144,6 @@ class TimeGraph(ReorderingPolicy):
     reservation: str = param("none", choices=("none", "pe", "ae"))
     capacity_s: float = param(0.01, low=1e-9, high=1e3)
     period_s: float = param(0.1, low=1e-9, high=1e3)
-    reserves_critical: bool = param(default=False)
     decision_s: float = param(20e-6, low=0.0, high=1.0)
     prediction_s: float = param(50e-6, low=0.0, high=1.0)
 
@@ -250,9 +235,7 @@ class TimeGraph(ReorderingPolicy):
 
     def _reserves(self, state: TimeGraphState, task: int) -> bool:
         """Return whether a task belongs to an application with a reservation."""
-        return self.reservation != "none" and (
-            self.reserves_critical or not bool(state.now.is_critical[task])
-        )
+        return self.reservation != "none" and not bool(state.now.is_critical[task])
 
     def _budget(self, view: View, state: TimeGraphState, task: int) -> Budget:
         """Return the budget of a task's application, replenished up to now."""
