@@ -42,8 +42,8 @@ class ResolvedPlan:
         Group index; index into WHERES; index into TAKES.
     step_when : ndarray of int32, shape (n_steps,)
         Bit i set when condition CONDITIONS[i] is required.
-    step_batch, step_least, step_attempts : ndarray of int32, shape (n_steps,)
-        Most entries taken in one go; fewest entries of an instance that is not empty.
+    step_least, step_attempts : ndarray of int32, shape (n_steps,)
+        Fewest entries of an instance that is not empty; most instances drawn, 0 for no limit.
     step_rank, step_weight : tuple of ndarray of int32 or None, one per step
         Shape (n_workers, n_instances), as in the plan.
     victims : VictimLists
@@ -74,7 +74,6 @@ class ResolvedPlan:
     step_where: Int32Array
     step_take: Int32Array
     step_when: Int32Array
-    step_batch: Int32Array
     step_least: Int32Array
     step_attempts: Int32Array
     step_rank: tuple[Int32Array | None, ...]
@@ -195,7 +194,6 @@ def _steps(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> dict[str,
         "step_where": np.array([WHERES.index(step.where) for step in steps], np.int32),
         "step_take": np.array([TAKES.index(step.take) for step in steps], np.int32),
         "step_when": np.array(when, np.int32),
-        "step_batch": np.array([step.batch for step in steps], np.int32),
         "step_least": np.array([step.least for step in steps], np.int32),
         "step_attempts": np.array([step.attempts for step in steps], np.int32),
         "step_rank": tuple(_int32(step.rank) for step in steps),

@@ -422,10 +422,7 @@ class Policy:
     def on_acquire(
         self, view: View, state: Any, task: int, worker: int, group: int, instance: int
     ) -> None:
-        """Observe that a worker takes a task from a pool, to execute it.
-
-        The rest of a batch is not reported before it is taken from the worker's own pool.
-        """
+        """Observe that a worker takes a task from a pool, to execute it."""
 
     def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Duplicate | Transfer | None:
         """Return a task to snatch or duplicate for an idle worker, or what it sends for.

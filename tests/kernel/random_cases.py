@@ -443,16 +443,16 @@ def _ptr(lists: list[Any]) -> np.ndarray:
 def random_victims(
     rng: np.random.Generator, step: AcquireStep, n_workers: int, n_instances: int
 ) -> AcquireStep:
-    """Return the step with ranks, weights, a batch or a least number of entries now and then."""
+    """Return the step with ranks, weights or a least number of entries now and then."""
     least = int(rng.choice([1, 1, 2, 3]))
     if step.where == "own":
         return replace(step, least=least)
     shape = (n_workers, n_instances)
     kind = int(rng.integers(4))
+    rng.integers(4)  # discarded: other choices stay those of recorded instances
     return replace(
         step,
         least=least,
-        batch=int(rng.choice([1, 1, 2, 100])),
         rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
         weight=rng.integers(0, 4, shape).astype(np.int32) if kind == 1 else None,
     )

@@ -373,7 +373,7 @@ static void make_graph(scenario_t *s)
         detached[t] = parent[t] != SSK_NONE && rng_chance(&s->rng, 0.4);
 }
 
-/* Batches, ranks and weights for some of the steps that look elsewhere. */
+/* Ranks and weights for some of the steps that look elsewhere. */
 static void make_victims(scenario_t *s, rng_t *rng)
 {
     const ssk_problem_t *p = &s->problem;
@@ -382,14 +382,15 @@ static void make_victims(scenario_t *s, rng_t *rng)
     int32_t entry = 0, steps = plan->n_steps;
     int32_t most = p->n_workers > p->n_domains ? p->n_workers : p->n_domains;
     most = p->n_classes > most ? p->n_classes : most;
-    int32_t *batch = INT32(steps), *least = INT32(steps), *choice = INT32(steps), *list = INT32(steps);
+    int32_t *least = INT32(steps), *choice = INT32(steps), *list = INT32(steps);
     int32_t *attempts = INT32(steps);
     int32_t *instance = INT32(steps * p->n_workers * most), *value = INT32(steps * p->n_workers * most);
     int64_t *ptr = INT64(steps * p->n_workers + 1);
     for (int32_t step = 0; step < steps; step++) {
         bool is_own = plan->step_where[step] == SSK_OWN;
         bool is_class = plan->group_scope[plan->step_group[step]] == SSK_SCOPE_CLASS;
-        batch[step] = is_own || is_class ? 1 : 1 + 2 * rng_below(rng, 2);
+        if (!is_own && !is_class)
+            rng_below(rng, 2); /* discarded: the other choices stay what they are */
         least[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 1 : 1 + rng_below(rng, 2);
         attempts[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 0 : rng_below(rng, 3);
         choice[step] = is_own ? SSK_UNIFORM : rng_below(rng, 3);
@@ -406,7 +407,6 @@ static void make_victims(scenario_t *s, rng_t *rng)
             ptr[(plan->n_lists - 1) * p->n_workers + w + 1] = entry;
         }
     }
-    plan->step_batch = batch;
     plan->step_least = least;
     plan->step_attempts = attempts;
     plan->step_choice = choice;

@@ -154,7 +154,6 @@ static void test_graph_and_plan(uint64_t seed)
     REFUSED(*plan, step_where, int32_t, 0, 4);
     REFUSED(*plan, step_take, int32_t, 0, -1);
     REFUSED(*plan, step_when, int32_t, 0, 16);
-    REFUSED(*plan, step_batch, int32_t, 1, 0);
     REFUSED(*plan, step_least, int32_t, 0, 0);
     REFUSED(*plan, step_attempts, int32_t, 0, -1);
     REFUSED(*plan, step_choice, int32_t, 1, 3);

@@ -254,7 +254,6 @@ cdef int _fill_order(ssk_plan_t *r, object plan, int workers, list kept) except 
     r.step_where = <const int32_t *>_array(kept, plan, "step_where", np.int32, steps)
     r.step_take = <const int32_t *>_array(kept, plan, "step_take", np.int32, steps)
     r.step_when = <const int32_t *>_array(kept, plan, "step_when", np.int32, steps)
-    r.step_batch = <const int32_t *>_array(kept, plan, "step_batch", np.int32, steps)
     r.step_least = <const int32_t *>_array(kept, plan, "step_least", np.int32, steps)
     r.step_attempts = <const int32_t *>_array(kept, plan, "step_attempts", np.int32, steps)
     _fill_victims(r, plan.victims, steps, workers, kept)

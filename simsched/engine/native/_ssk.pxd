@@ -181,7 +181,6 @@ cdef extern from "ssk.h" nogil:
         const int32_t *step_where
         const int32_t *step_take
         const int32_t *step_when
-        const int32_t *step_batch
         const int32_t *step_least
         const int32_t *step_attempts
         const int32_t *step_choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate, islice
 
 import numpy as np
@@ -39,7 +39,6 @@ class Found:
     distance: int | None  # None: the own instance
     cost_ps: int
     failed_probes: list[int]  # by distance class
-    rest: list[int] = field(default_factory=list)  # of a batch: for the own instance
 
 
 class Pools:
@@ -283,18 +282,13 @@ class Pools:
     def _steal(
         self, step: int, worker: int, victim: int, now: int, party: int, failed: list[int]
     ) -> Found:
-        """Take a batch from a victim."""
+        """Take a task from a victim."""
         costs, group = self._problem.costs, int(self._plan.step_group[step])
         distance = self.distance(worker, group, victim)
-        size = min(int(self._plan.step_batch[step]), len(self.content[group][victim]))
-        task, *rest = (self._take(step, victim) for _ in range(size))
+        task = self._take(step, victim)
         at = now + self._probe_cost(failed) // party
         at = self.lock(group, victim, at) - costs.lock_hold_ps + held(costs.steal_ps, distance)
-        for _ in rest:
-            at += costs.push_ps
-            if self.is_locked(group):
-                at = self.lock(group, self.own_instance(group, worker), at)
-        return Found(task, group, victim, distance, at - now, failed, rest)
+        return Found(task, group, victim, distance, at - now, failed)
 
     def _draw_victim(
         self, step: int, worker: int, failed: list[int], stream: np.random.PCG64

@@ -168,8 +168,6 @@ class Worker:
             self._set_busy(True)
             if called_to != (found.group, found.instance):
                 sim.pass_on(called_to)
-            for moved in found.rest:
-                sim.enter(moved, found.group, sim.pools.own_instance(found.group, self.index), self)
             device = sim.pools.devices.device_of(found.group)
             if device is not None:
                 sim.offer((device, found.instance))

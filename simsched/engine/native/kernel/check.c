@@ -334,7 +334,6 @@ static int check_victims(const ssk_plan_t *plan, const int32_t *group_scope, con
 {
     const ssk_instances_t instances = count_instances(problem);
     int32_t n_lists = plan->n_lists, n_workers = problem->n_workers;
-    CHECK_RANGE(plan->step_batch, plan->n_steps, 1, INT32_MAX);
     CHECK_RANGE(plan->step_least, plan->n_steps, 1, INT32_MAX);
     CHECK_RANGE(plan->step_attempts, plan->n_steps, 0, INT32_MAX);
     CHECK_RANGE(plan->step_choice, plan->n_steps, SSK_UNIFORM, SSK_WEIGHTED);
@@ -345,12 +344,11 @@ static int check_victims(const ssk_plan_t *plan, const int32_t *group_scope, con
     for (int32_t step = 0; step < plan->n_steps; step++) {
         int32_t list = plan->step_list[step], choice = plan->step_choice[step];
         int32_t scope = group_scope[plan->step_group[step]];
-        if (scope == SSK_SCOPE_CLASS && (plan->step_where[step] != SSK_ANYWHERE || plan->step_batch[step] > 1))
+        if (scope == SSK_SCOPE_CLASS && plan->step_where[step] != SSK_ANYWHERE)
             return flawed(flaw, "step_where", step);
         if (choice == SSK_UNIFORM ? list != SSK_NONE : list < 0 || list >= n_lists)
             return flawed(flaw, "step_list", step);
-        if (plan->step_where[step] == SSK_OWN &&
-            (choice != SSK_UNIFORM || plan->step_batch[step] > 1 || plan->step_attempts[step] > 0))
+        if (plan->step_where[step] == SSK_OWN && (choice != SSK_UNIFORM || plan->step_attempts[step] > 0))
             return flawed(flaw, "step_where", step);
         for (int64_t row = (int64_t)list * n_workers; list >= 0 && row < (int64_t)(list + 1) * n_workers; row++) {
             int status = check_row(plan, row, instances.of_scope[scope], choice == SSK_WEIGHTED, flaw);

@@ -234,7 +234,6 @@ static int change_order(ssk_sim_t *sim, const ssk_plan_t *order)
     plan->step_where = order->step_where;
     plan->step_take = order->step_take;
     plan->step_when = order->step_when;
-    plan->step_batch = order->step_batch;
     plan->step_least = order->step_least;
     plan->step_attempts = order->step_attempts;
     plan->step_choice = order->step_choice;

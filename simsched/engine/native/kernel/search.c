@@ -489,34 +489,6 @@ static int stay_idle(ssk_sim_t *sim, int32_t worker)
     return SSK_WAIT;
 }
 
-/* Takes the rest of a batch of which the first entry has been taken; *n_ret is its size. */
-static int take_rest(ssk_sim_t *sim, const found_t *found, ssk_pool_t *pool, int32_t *n_ret)
-{
-    int32_t batch = sim->plan.step_batch[found->step], n = 0;
-    bool newest = sim->plan.step_take[found->step] == SSK_NEWEST;
-    *n_ret = 0;
-    if (batch == 1 || pool->count == 0)
-        return SSK_OK;
-    size_t most = pool->count < (uint32_t)batch - 1 ? pool->count : (uint32_t)batch - 1;
-    int status = ssk_grow(&sim->allocator, &sim->moved, &sim->moved_capacity, most, sizeof(*sim->moved));
-    while (status == SSK_OK && (size_t)n < most)
-        sim->moved[n++] = ssk_pools_take(&sim->pools, found->group, pool, newest);
-    *n_ret = n;
-    return status;
-}
-
-/* The thief's clock after it has stolen at `at` and put n more entries into its own instance. */
-static int64_t settle_in(ssk_sim_t *sim, int32_t worker, int32_t group, int32_t n, int64_t at)
-{
-    ssk_pool_t *own = ssk_pools_at(&sim->pools, group, sim->routes.scope[sim->plan.group_scope[group]].own[worker]);
-    for (int32_t i = 0; i < n; i++) {
-        at = ssk_add_ps(at, sim->problem.costs.push_ps);
-        if (sim->plan.group_locked[group])
-            at = lock(sim, own, at);
-    }
-    return at;
-}
-
 int ssk_search(ssk_sim_t *sim, int32_t worker)
 {
     const ssk_costs_t *costs = &sim->problem.costs;
@@ -541,7 +513,7 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     if (sim->plan.n_devices > 0)
         ssk_occupy(sim, task, found.group, found.instance);
     int64_t at = sim->now + probe_cost / party, cost;
-    int32_t distance = 0, n_moved = 0;
+    int32_t distance = 0;
     if (found.is_own) {
         if (sim->plan.group_locked[found.group])
             at = lock(sim, pool, at);
@@ -549,11 +521,7 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     } else {
         distance = ssk_distance(sim, worker, sim->plan.group_scope[found.group], found.instance);
         int64_t start = lock(sim, pool, at) - costs->lock_hold_ps;
-        int status = take_rest(sim, &found, pool, &n_moved);
-        if (status != SSK_OK)
-            return ssk_fail(sim, status);
-        at = ssk_add_ps(start, ssk_steal_cost(sim, distance));
-        cost = settle_in(sim, worker, found.group, n_moved, at) - sim->now;
+        cost = ssk_add_ps(start, ssk_steal_cost(sim, distance)) - sim->now;
     }
     ssk_event(sim, SSK_ACQUIRE, worker, task, ((int64_t)found.group << 32) + found.instance, cost);
     if (!found.is_own) {
@@ -567,12 +535,6 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     ssk_set_busy(sim, worker, true);
     if (found.group != called_group || found.instance != w->called_instance)
         pass_on(sim, called_group, w->called_instance);
-    for (int32_t i = 0; i < n_moved; i++) {
-        int32_t own = sim->routes.scope[sim->plan.group_scope[found.group]].own[worker];
-        int status = ssk_enter(sim, sim->moved[i], found.group, own, worker);
-        if (status != SSK_OK)
-            return ssk_fail(sim, status);
-    }
     if (sim->plan.n_devices > 0 && sim->plan.group_device[found.group] != SSK_NONE)
         ssk_offer(sim, sim->devices.base[sim->plan.group_device[found.group]] + found.instance);
     w->task = task;

@@ -161,7 +161,7 @@ void ssk_sim_free(ssk_sim_t *sim)
         sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
-        sim->failed_probes, sim->cache_counts, sim->group_missing, sim->moved, sim->node_peak, sim->marks,
+        sim->failed_probes, sim->cache_counts, sim->group_missing, sim->node_peak, sim->marks,
         sim->executed_ps, sim->pace, sim->grouped, sim->node_faults, sim->expected,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)

@@ -148,8 +148,6 @@ struct ssk_sim {
     ssk_devices_t devices;
     ssk_routes_t routes;
     ssk_victims_t victims;
-    int32_t *moved; /* working space of a steal: the rest of a batch */
-    size_t moved_capacity;
     uint64_t *parked, *inactive; /* sets of workers: parked; in a domain without marked tasks */
     uint64_t *candidates;        /* working space of a push */
     int32_t n_parked;            /* parked and active workers */

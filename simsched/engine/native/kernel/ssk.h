@@ -347,7 +347,7 @@ struct ssk_plan {
     int32_t n_devices;
     const int32_t *group_device;    /* device that tasks from the group occupy, SSK_NONE; NULL without devices */
     const int32_t *device_capacity; /* n_devices */
-    const int32_t *step_group, *step_where, *step_take, *step_when, *step_batch, *step_least;
+    const int32_t *step_group, *step_where, *step_take, *step_when, *step_least;
     const int32_t *step_attempts; /* instances that a step draws at most; 0: until one is not empty */
     const int32_t *step_choice, *step_list; /* list of candidates, SSK_NONE with SSK_UNIFORM */
     int32_t n_lists;
