@@ -349,8 +349,8 @@ def test_param_is_part_of_the_public_interface() -> None:
 
 @pytest.mark.parametrize("value", [float("inf"), 1e300, float("nan")])
 def test_numbers_are_finite_where_no_limit_is_declared(value: float) -> None:
-    with pytest.raises(ConfigurationError, match=r"soid_scale: found .*, accepted 0\.0 to 1e\+18"):
-        make_policy("cab_gto_profile", {"soid_scale": value})
+    with pytest.raises(ConfigurationError, match=r"_op: found .*, accepted 0\.0 to 1e\+18"):
+        make_policy("cab_gto_profile", {"cpu_bound_bytes_per_op": value})
     with pytest.raises(
         ConfigurationError, match=r"profile_s: found .*, accepted 0\.0 to 1000000\.0"
     ):

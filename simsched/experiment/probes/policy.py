@@ -12,8 +12,9 @@ from simsched.experiment.probes import machine_of, number_of, probe, workload_of
 from simsched.policy import Policy, policy_from_spec
 from simsched.policy.base import View, view_before
 from simsched.policy.bats import Bats, pages_of
-from simsched.policy.cab import Cab, root_degree
-from simsched.policy.cab import boundary_level as level_by_equation
+from simsched.policy.cab import BiTierStealing
+from simsched.policy.cab_boundary import boundary_level as level_by_equation
+from simsched.policy.cab_boundary import root_degree
 from simsched.policy.footprint import cut_by_level, input_bytes, shared_cache_bytes
 from simsched.policy.subgraphs import group_tasks
 
@@ -52,15 +53,15 @@ def cab_subtrees(
     Parameters
     ----------
     policy : str
-        A variant of CAB, with parameters as in ``cab[every_socket=false]``; where it profiles, the
-        exact footprint is used.
+        A variant of CAB, with parameters as in ``cab_gto_profile[every_socket=false]``;
+        where it profiles, the exact footprint is used.
     machine, workload : str
         What it runs.
     parameters : dict
         Of the workload.
     """
     model = policy_from_spec(policy)
-    if not isinstance(model, Cab):
+    if not isinstance(model, BiTierStealing):
         raise ConfigurationError(f"policy: found {policy!r}, accepted: a variant of cab")
     view = _view(machine, workload, parameters, model)
     tiers = model.tiers(view, view.workload.graph)
