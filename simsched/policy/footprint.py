@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
+from simsched.policy.base import Counters
 from simsched.policy.subgraphs import levels
 from simsched.workload.graph import TaskGraph
 
@@ -146,6 +147,22 @@ def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
         )
         for domain in np.unique(domains).tolist()
     )
+
+
+def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
+    """Return the bytes that missed the outermost caches of one core each, per counter group.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_groups,), or None
+        None on a machine without private caches.
+    """
+    private = [
+        level
+        for level, cache in enumerate(machine.caches)
+        if np.bincount(cache.core_instance).max() == 1
+    ]
+    return counters.group_missing_bytes[:, private[-1]] if private else None
 
 
 @dataclass(frozen=True, eq=False)
