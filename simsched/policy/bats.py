@@ -82,68 +82,26 @@ class Bats(Policy):
         Workers that iteration 1 does without because they poll access bits.
     migrating_workers : int
         Workers that copy blocks at the same time.
-    literal_bounds : bool
-        Read the outer loop of algorithm 1 as printed: the least under-utilised node is not filled.
     tasks_per_core : int
-        Tasks of a subgraph for each core of a socket.
-    cores : {"physical", "virtual"}
-        What counts as a core of a socket: a core with a worker on it, or every worker.
-    exclusive : bool
-        Whether a socket works on one subgraph at a time also after profiling.
+        Tasks of a subgraph for each core of a socket that has a worker.
     joining : {"one_attempt", "before_beginning", "after_beginning"}
         When a worker joins the subgraphs that its socket has begun, after profiling: it asks one
         random worker of its socket before it begins another subgraph, as many as it takes to find
         a task, or nobody as long as there is a subgraph to begin.
-    two_counters : bool
-        Profile as on Knights Landing, with two hardware counters at a time, in an iteration more:
-        whether that took one is not stated. By default all four are seen, as the equations need.
     analysis_s_per_item : float
-        Time in seconds that the policy spends on every block and task when it analyses iteration 1,
-        and on every subgraph after each profiling iteration.
+        Time in seconds of analysing each block and task after iteration 1, and each subgraph after
+        each profiling iteration.
 
     Notes
     -----
-    *Iteration 0* (initialisation) runs under random stealing; placement does not depend on who runs
-    a leaf. That all its tasks first enter one pool, in order to number the leaves, is not modelled.
-
-    *Iteration 1* runs under random stealing while `monitor_threads` workers poll the access bits of
-    sampled pages. They are taken from the domains in turn, in each the last worker first; one
-    worker always remains. One polling loop takes (sampled pages) * `hotness_sample_ps` / (threads).
-    Then blocks migrate (algorithm 1).
-
-    *Iterations 2 to M + 1*: subgraphs visit the M sockets in turn, without stealing between sockets
-    and one at a time per socket, until local accesses are at least as many as remote ones
-    (high-localized) or all have been tried (low-localized where most accesses were local).
-    Profiling ends as soon as all are settled.
-
-    *Afterwards* a worker looks at its own pool, pools of its socket's workers, the socket's high-
-    and low-localized subgraphs, then, if the socket has completed all it had, at low- and at last
-    at high-localized subgraphs of other sockets. Tasks above the subgraphs are run parent first by
-    the workers of the socket of the first worker and push the roots into the sockets' pools at
-    their spawn; inside a subgraph tasks are spawned child first.
-
-    How hard a worker tries to steal in its socket before it begins another subgraph is not stated;
-    a thief of Cilk, on which the authors built, asks one random worker and then looks at everything
-    anew. If it asks until it finds something, a socket works on one or two subgraphs at a time,
-    whose data live on one node: its DRAM and HBM nodes are then busy one after the other rather
-    than together, which is what the allocation is for. Whoever has found nothing to begin asks
-    again.
-
-    Interpretations: the sockets of the paper are the NUMA domains that have workers. Several roots
-    of one subgraph (loops, dataflow graphs) all enter the socket's pool. If a subgraph has several
-    roots or depends on others after it has started, sockets do not keep to one subgraph at a time,
-    which could come to a standstill. A tree with fewer than ``tasks_per_core * cores`` tasks, or
-    with one level of small children, is one subgraph and stays on one socket until others steal it.
-    Which worker migrates and how fast is not stated: one worker by default.
-    Levels 4 and 5 are open to any socket without unfinished subgraphs, also while the roots of an
-    iteration are still being distributed. Of a subgraph with several roots an idle socket takes one
-    root at a time. A single worker monitors without leaving out anybody, at no cost.
+    Algorithm 1 is :func:`~simsched.policy.traffic.choose_moves`, the search for high-localized
+    subgraphs :class:`~simsched.policy.localization.Localization`. Readings: docs/sources/bats.md.
 
     References
     ----------
     H. Zhao, Q. Chen, Y. Qiu, M. Wu, Y. Shen, J. Leng, C. Li, M. Guo, *Bandwidth and Locality Aware
     Task-stealing for Manycore Architectures with Bandwidth-Asymmetric Memory*, ACM TACO 15(4),
-    article 55, 2018.
+    article 55, 2018, sections 5-8.
     """
 
     allocation: str = param("weighted", choices=("weighted", "even"))
@@ -152,12 +110,8 @@ class Bats(Policy):
     sample_pages: int = param(PUBLISHED_SAMPLES, low=1, high=1_000_000)
     monitor_threads: int = param(4, low=1)
     migrating_workers: int = param(1, low=1)
-    literal_bounds: bool = param(False)
     tasks_per_core: int = param(10, low=1)
-    cores: str = param("physical", choices=("physical", "virtual"))
-    exclusive: bool = param(False)
     joining: str = param("one_attempt", choices=JOINING)
-    two_counters: bool = param(False)
     analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
 
     def start(self, view: View) -> BatsState:
@@ -196,12 +150,8 @@ class Bats(Policy):
 
     def least_tasks(self, view: View) -> int:
         """Return the smallest number of tasks of a subgraph."""
-        thread = (
-            view.worker_thread
-            if self.cores == "virtual"
-            else view.machine.thread_core[view.worker_thread]
-        )
-        per_domain = np.unique(np.column_stack([view.worker_domain, thread]), axis=0)[:, 0]
+        core = view.machine.thread_core[view.worker_thread]
+        per_domain = np.unique(np.column_stack([view.worker_domain, core]), axis=0)[:, 0]
         return self.tasks_per_core * int(np.bincount(per_domain).max())
 
     def _monitor(self, view: View, n_threads: int) -> Monitor:
@@ -220,9 +170,7 @@ class Bats(Policy):
         items = graph.n_blocks if self.balancer else 0
         if self.scheduler == "hierarchical":
             state.subgraphs = group_tasks(graph, self.least_tasks(view))
-            state.localization = Localization(
-                state.subgraphs.n_subgraphs, len(state.domains), two_counters=self.two_counters
-            )
+            state.localization = Localization(state.subgraphs.n_subgraphs, len(state.domains))
             items += graph.n_tasks
         return Update(
             plan=stealing_plan() if state.localization is None else self._hierarchical(state),
@@ -250,7 +198,6 @@ class Bats(Policy):
             bandwidth,
             room,
             view.workload.graph.block_bytes,
-            literal_bounds=self.literal_bounds,
         )
 
     def _hierarchical(self, state: BatsState) -> Plan:
@@ -269,7 +216,7 @@ class Bats(Policy):
         instance_of = np.full(len(of_task), -1, np.int32)
         instance_of[is_root] = state.domains[found.targets()[of_task[is_root]]]
         parent_first = is_root | (of_task == UPPER)
-        alone = subgraphs.separable and (self.exclusive or not found.is_complete)
+        alone = subgraphs.separable and not found.is_complete
         return Plan(
             acquire=search_order(
                 alone=alone,
