@@ -170,8 +170,6 @@ class Baymax(ReorderingPolicy):
         of the samples, exactly; see :mod:`simsched.policy.predictors`.
     refills : bool
         Whether time that concurrent kernels have saved flows back into the headroom.
-    refills_with_next : bool
-        Whether the kernel that is being submitted counts as done in equation 8.6, as printed.
     manages_copies : bool
         Whether copies are managed.
     target_s : float
@@ -204,7 +202,6 @@ class Baymax(ReorderingPolicy):
 
     predictor: str = param("lr_knn", choices=(*PREDICTORS, "view"))
     refills: bool = param(default=True)
-    refills_with_next: bool = param(default=False)
     manages_copies: bool = param(default=True)
     target_s: float = param(0.0, low=0.0, high=1e6)
     decision_s: float = param(50e-6, low=0.0, high=1.0)
@@ -269,13 +266,12 @@ class Baymax(ReorderingPolicy):
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
-            done_s = query.submitted_s + (state.part_s[task] if self.refills_with_next else 0.0)
             query.headroom_s = refilled_s(
                 target_s,
                 now_s - query.began_s,
                 state.queued_s,
                 own_s,
-                float(done_s),
+                query.submitted_s,
                 self._needed_s(state, before),
             )
         query.submitted_s += float(state.part_s[task])

@@ -118,8 +118,6 @@ class TimeGraph(ReorderingPolicy):
         Posterior or a-priori enforcement of reserved GPU time, under `prt`.
     capacity_s, period_s : float
         Reserved GPU time C of each batch application and its period T, in seconds.
-    reserves_critical : bool
-        Whether critical applications have a reservation too.
     decision_s : float
         Time of the interrupt and the decision with which a sleeping kernel is woken.
     prediction_s : float
@@ -155,7 +153,6 @@ class TimeGraph(ReorderingPolicy):
     reservation: str = param("none", choices=("none", "pe", "ae"))
     capacity_s: float = param(0.01, low=1e-9, high=1e3)
     period_s: float = param(0.1, low=1e-9, high=1e3)
-    reserves_critical: bool = param(default=False)
     decision_s: float = param(20e-6, low=0.0, high=1.0)
     prediction_s: float = param(50e-6, low=0.0, high=1.0)
 
@@ -252,9 +249,7 @@ class TimeGraph(ReorderingPolicy):
 
     def _reserves(self, state: TimeGraphState, task: int) -> bool:
         """Return whether a task belongs to an application with a reservation."""
-        return self.reservation != "none" and (
-            self.reserves_critical or not bool(state.now.is_critical[task])
-        )
+        return self.reservation != "none" and not bool(state.now.is_critical[task])
 
     def _budget(self, view: View, state: TimeGraphState, task: int) -> Budget:
         """Return the budget of a task's application, replenished up to now."""
