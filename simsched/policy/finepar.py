@@ -172,13 +172,8 @@ class FinePar(PlacedPolicy):
         Threads that share the processor's rows; 0 for one per core.
     diagonal_threshold : float
         T_diag: part of the non-zeros near the diagonal that makes a matrix quasi-diagonal.
-    diagonal_rule : {"near", "printed"}
-        Compare with it the non-zeros near the diagonal by all, or all by those near the diagonal,
-        as the text has it.
     sample_rows : int
         Rows from which the type is told, drawn at random.
-    long_rows : {"cpu", "gpu"}
-        Who gets the rows that are longer than T_f.
     step : int
         Positions in the list of thresholds that hill climbing moves at once.
 
@@ -209,9 +204,7 @@ class FinePar(PlacedPolicy):
 
     threads: int = param(0, low=0)
     diagonal_threshold: float = param(0.5, low=0.0)
-    diagonal_rule: str = param("near", choices=("near", "printed"))
     sample_rows: int = param(1024, low=1)
-    long_rows: str = param("cpu", choices=("cpu", "gpu"))
     step: int = param(1, low=1, high=len(THRESHOLDS) - 1)
 
     def prepare(self, view: View) -> Workload:
@@ -234,7 +227,7 @@ class FinePar(PlacedPolicy):
     def short(self, nonzeros: Int64Array, threshold: int) -> BoolArray:
         """Return which rows the device gets with a threshold."""
         short: BoolArray = nonzeros <= threshold
-        return short if self.long_rows == "cpu" else ~short
+        return short
 
     def threshold(self, view: View, sides: Sides, program: MatrixWorkload) -> int:
         """Return T_f for a matrix."""
@@ -260,8 +253,7 @@ class FinePar(PlacedPolicy):
         count = min(self.sample_rows, len(rows.nonzeros))
         chosen = rng.choice(len(rows.nonzeros), count, replace=False)
         total, near = max(1, _sum(rows.nonzeros[chosen])), max(1, _sum(rows.near[chosen]))
-        ratio = near / total if self.diagonal_rule == "near" else total / near
-        return QUASI_DIAGONAL if ratio > self.diagonal_threshold else OTHER
+        return QUASI_DIAGONAL if near / total > self.diagonal_threshold else OTHER
 
     def models(self, devices: Devices, kind: int) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of processor and device, fitted on matrices of one type."""
