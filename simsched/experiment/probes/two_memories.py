@@ -12,7 +12,8 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
 from simsched.policy.base import View, view_before
-from simsched.policy.charm import CharmMoving, map_chares
+from simsched.policy.chares import map_chares
+from simsched.policy.charm import CharmMoving
 from simsched.policy.loop import flatten
 from simsched.workload.graph import Workload
 from simsched.workload.presets import resolve_workload
