@@ -12,7 +12,6 @@ from simsched.policy.base import (
     PARENT_FIRST,
     AcquireStep,
     Counters,
-    Monitor,
     Placement,
     Plan,
     Policy,
@@ -21,17 +20,14 @@ from simsched.policy.base import (
     View,
     param,
 )
+from simsched.policy.bats_balancer import PUBLISHED_SAMPLES, monitor, monitoring_workers, moves
 from simsched.policy.localization import Localization
-from simsched.policy.placement import host_nodes, placement_rule
+from simsched.policy.placement import placement_rule
 from simsched.policy.random_stealing import stealing_plan
 from simsched.policy.registry import preset, register
 from simsched.policy.subgraphs import UPPER, Subgraphs, group_tasks
-from simsched.policy.traffic import choose_moves, hotness, sample_pages
 from simsched.workload.graph import TaskGraph
 
-Int64Array = NDArray[np.int64]
-
-PUBLISHED_SAMPLES = 4  #: pages of each block, also of blocks that have fewer
 WORKER, HIGH, LOW = 0, 1, 2  #: pool groups of the hierarchical scheduler
 POOL_GROUPS = (
     PoolGroup("worker"),
@@ -85,17 +81,15 @@ class Bats(Policy):
     tasks_per_core : int
         Tasks of a subgraph for each core of a socket that has a worker.
     joining : {"one_attempt", "before_beginning", "after_beginning"}
-        When a worker joins the subgraphs that its socket has begun, after profiling: it asks one
-        random worker of its socket before it begins another subgraph, as many as it takes to find
-        a task, or nobody as long as there is a subgraph to begin.
+        Whom of its socket a worker asks for tasks before it begins another subgraph: one random
+        worker, all, or nobody as long as there is one to begin.
     analysis_s_per_item : float
         Time in seconds of analysing each block and task after iteration 1, and each subgraph after
         each profiling iteration.
 
     Notes
     -----
-    Algorithm 1 is :func:`~simsched.policy.traffic.choose_moves`, the search for high-localized
-    subgraphs :class:`~simsched.policy.localization.Localization`. Readings: docs/sources/bats.md.
+    Readings: docs/sources/bats.md.
 
     References
     ----------
@@ -134,7 +128,7 @@ class Bats(Policy):
             acquire=plan.acquire,
             spawn_order=plan.spawn_order,
             active_workers=active,
-            monitor=self._monitor(view, len(monitoring)),
+            monitor=monitor(view, self.sample_pages, len(monitoring)),
         )
 
     def on_iteration(self, view: View, state: BatsState, counters: Counters) -> Update | None:
@@ -154,19 +148,11 @@ class Bats(Policy):
         per_domain = np.unique(np.column_stack([view.worker_domain, core]), axis=0)[:, 0]
         return self.tasks_per_core * int(np.bincount(per_domain).max())
 
-    def _monitor(self, view: View, n_threads: int) -> Monitor:
-        """Return random pages of every block and the length of a polling loop."""
-        pages = pages_of(view)
-        most = max(int(pages.max(initial=1)), PUBLISHED_SAMPLES)
-        sampled = sample_pages(pages, min(self.sample_pages, most), view.rng)
-        loop_ps = -(-sampled.size * view.machine.costs.hotness_sample_ps // max(n_threads, 1))
-        return Monitor(max(loop_ps, 1), sampled * _page_bytes(view))
-
     def _after_first(self, view: View, state: BatsState, counters: Counters) -> Update:
         """Return the migrations, and the plan for iteration 2."""
         graph = view.workload.graph
         none = np.empty(0, np.int32)
-        blocks, nodes = self._moves(view, counters) if self.balancer else (none, none)
+        blocks, nodes = moves(view, counters) if self.balancer else (none, none)
         items = graph.n_blocks if self.balancer else 0
         if self.scheduler == "hierarchical":
             state.subgraphs = group_tasks(graph, self.least_tasks(view))
@@ -178,26 +164,6 @@ class Bats(Policy):
             move_node=nodes,
             migrating_workers=self.migrating_workers,
             overhead_s=self.analysis_s_per_item * items,
-        )
-
-    def _moves(self, view: View, counters: Counters) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return which blocks migrate, and where to."""
-        machine = view.machine
-        usable = set(host_nodes(machine))
-        bandwidth = [
-            node.peak_bandwidth_bytes_per_s if i in usable else 0.0
-            for i, node in enumerate(machine.nodes)
-        ]
-        used = counters.node_used_bytes.tolist()
-        room = [
-            node.capacity_bytes - taken for node, taken in zip(machine.nodes, used, strict=True)
-        ]
-        return choose_moves(
-            hotness(counters.samples, pages_of(view)),
-            counters.block_home,
-            bandwidth,
-            room,
-            view.workload.graph.block_bytes,
         )
 
     def _hierarchical(self, state: BatsState) -> Plan:
@@ -262,35 +228,6 @@ def search_order(
         AcquireStep("low", "other_domains", "oldest", IDLE_DOMAIN),
         AcquireStep("high", "other_domains", "oldest", IDLE_DOMAIN),
     )
-
-
-def monitoring_workers(worker_domain: NDArray[np.int32], n_threads: int) -> list[int]:
-    """Return the workers that monitor: from the domains in turn, the last ones first, never all.
-
-    Examples
-    --------
-    >>> monitoring_workers(np.array([0, 0, 0, 1, 1, 1], np.int32), 3)
-    [2, 5, 1]
-    """
-    of_domain = {
-        d: np.flatnonzero(worker_domain == d).tolist() for d in np.unique(worker_domain).tolist()
-    }
-    chosen: list[int] = []
-    while len(chosen) < min(n_threads, len(worker_domain) - 1):
-        for workers in of_domain.values():
-            if workers and len(chosen) < min(n_threads, len(worker_domain) - 1):
-                chosen.append(workers.pop())
-    return chosen
-
-
-def pages_of(view: View) -> Int64Array:
-    """Return the number of pages of each block, at least 1."""
-    return np.maximum(-(-view.workload.graph.block_bytes // _page_bytes(view)), 1)
-
-
-def _page_bytes(view: View) -> int:
-    """Return the page size; host nodes share one."""
-    return view.machine.nodes[host_nodes(view.machine)[0]].page_bytes
 
 
 preset(

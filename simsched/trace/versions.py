@@ -26,7 +26,6 @@ from typing import get_args
 import numpy as np
 
 from simsched.errors import ConfigurationError
-from simsched.policy.dataflow import variant
 from simsched.policy.loop import kept
 from simsched.policy.mapreduce_waiting import without_slowstart
 from simsched.policy.tarazu import scaled
@@ -37,6 +36,7 @@ from simsched.workload.graph import FloatArray, TaskGraph, Workload
 from simsched.workload.mapreduce_job import REDUCE, JobTasks
 from simsched.workload.registry import generator_of
 from simsched.workload.sparse_rows import MatrixWorkload
+from simsched.workload.variants import variant
 
 CHOICES = {"version": get_args(Version), "control": get_args(Control)}
 

@@ -11,7 +11,8 @@ from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Plan, View
-from simsched.policy.bats import Bats, monitoring_workers, search_order
+from simsched.policy.bats import Bats, search_order
+from simsched.policy.bats_balancer import monitoring_workers
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, build_graph, first_touch_loop

@@ -8,7 +8,8 @@ from simsched.engine.run import Run, simulate
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.numalb import balance, block_writer, messages, numa_factors
+from simsched.policy.communication import block_writer, messages, numa_factors
+from simsched.policy.numalb import balance
 from simsched.testing import small_workloads
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph

@@ -14,10 +14,10 @@ import simsched
 from simsched.errors import ConfigurationError
 from simsched.experiment.fingerprint import policy_digest
 from simsched.policy import list_policies, make_policy, placement, registry, spec_of
-from simsched.policy.dataflow import variant
 from simsched.policy.placement import list_placements
 from simsched.user_code import imports_of_files
 from simsched.workload import list_workloads, make_workload
+from simsched.workload.variants import variant
 
 TASKS = """
 from simsched.workload.builder import build_graph

@@ -11,7 +11,8 @@ from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.probes import machine_of, number_of, probe, workload_of
 from simsched.policy import Policy, policy_from_spec
 from simsched.policy.base import View, view_before
-from simsched.policy.bats import Bats, pages_of
+from simsched.policy.bats import Bats
+from simsched.policy.bats_balancer import pages_of
 from simsched.policy.cab import BiTierStealing
 from simsched.policy.cab_boundary import boundary_level as level_by_equation
 from simsched.policy.cab_boundary import root_degree
