@@ -65,13 +65,11 @@ class Bats(Policy):
     Parameters
     ----------
     allocation : {"weighted", "even"}
-        Initial placement: contiguous parts in proportion to the bandwidth of the nodes, or of equal
-        size.
+        Initial placement: contiguous parts by the bandwidth of the nodes, or of equal size.
     balancer : bool
         Whether iteration 1 measures hotness and blocks are migrated after it.
     scheduler : {"hierarchical", "random"}
-        Profiling and hierarchical stealing of subgraphs from iteration 2 on, or random stealing
-        throughout.
+        Hierarchical stealing of subgraphs from iteration 2 on, or random stealing throughout.
     sample_pages : int
         Pages b sampled in each block; beyond four, at most as many as the largest block has.
     monitor_threads : int
@@ -84,8 +82,7 @@ class Bats(Policy):
         Whom of its socket a worker asks for tasks before it begins another subgraph: one random
         worker, all, or nobody as long as there is one to begin.
     analysis_s_per_item : float
-        Time in seconds of analysing each block and task after iteration 1, and each subgraph after
-        each profiling iteration.
+        Time in seconds of analysing a block, a task, or a profiled subgraph.
 
     Notes
     -----

@@ -165,13 +165,11 @@ class Baymax(ReorderingPolicy):
     Parameters
     ----------
     predictor : {"lr_knn", "lr", "knn", "svm", "ann", "view"}
-        How durations are predicted: the better one of linear regression and nearest neighbours for
-        each task class, one model for all, or as `information` says. `ann` searches a random tenth
-        of the samples, exactly; see :mod:`simsched.policy.predictors`.
+        What predicts durations (:mod:`simsched.policy.predictors`), or `information` as it is.
     refills : bool
         Whether time that concurrent kernels have saved flows back into the headroom.
     manages_copies : bool
-        Whether copies are managed.
+        Whether copies are managed, too.
     target_s : float
         Latency target; 0 for that of the workload.
     decision_s : float
@@ -179,20 +177,9 @@ class Baymax(ReorderingPolicy):
 
     Notes
     -----
-    * T_q is the sum of the predictions of issued kernels. While it exceeds the target nothing is
-      issued.
-    * Kernels of queries are issued in the order of their submission. The oldest kernel of a batch
-      job is issued if its prediction does not exceed the headroom of any query, which is then
-      reduced by it.
-    * A query's headroom is set when its first task is submitted (:func:`headroom_s`) and again
-      whenever it submits one (:func:`refilled_s`). Its tasks include copies and host code: the
-      prediction of a query is that of its whole latency alone, decisions included.
-    * Copies: those of queries start at once; of batch jobs at most :func:`batch_copies` per
-      direction, and one from pinned memory only within the headroom of every query. The pieces of a
-      copy from pageable memory are one copy. Both rates are those of the machine, of its links and
-      of one copy from pageable memory, or the source's where no link is stated. Where the equation
-      leaves no place to batch copies, they have one: they would never run otherwise.
-    * The engine looks at the pool at each submission and at each end, not periodically.
+    A batch kernel is issued if its prediction does not exceed the headroom of any query
+    (:func:`headroom_s`, :func:`refilled_s`), which it reduces. Readings:
+    docs/sources/accelerators.md.
 
     References
     ----------

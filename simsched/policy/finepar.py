@@ -179,21 +179,9 @@ class FinePar(PlacedPolicy):
 
     Notes
     -----
-    *Offline.* For each type of matrices, random matrices are divided at every threshold T_f, the
-    two parts are timed on the machine, and the performance of each device is fitted by least
-    squares to the mean and the variance of the non-zeros of a row and the logarithms of the numbers
-    of rows and of non-zeros (Eq. 6.3, 6.4). The times are those of launch, copies and kernel as the
-    machine and the program describe them; other matrices have other random numbers.
-
-    *Online.* The type is told from a sample of rows. The first T_f makes the ratio of the parts'
-    non-zeros closest to that of the peak speeds; hill climbing then looks for the T_f with which
-    the later part is predicted to end first. There is one division, and one kernel.
-
-    The source gives neither the coefficients nor T_diag, the step and the base of the logarithms,
-    nor which side of T_f goes where. A quasi-diagonal matrix has "more than T_diag" there, but of
-    all non-zeros by those near the diagonal, which is large for other matrices.
-
-    Programs that are no product of a sparse matrix run from a central queue.
+    Models of both devices are fitted to timed random matrices of each type (Eq. 6.3, 6.4). Hill
+    climbing then looks for the T_f with which the later part is predicted to end first. Other
+    programs run from a central queue. Readings: docs/sources/hats.md.
 
     References
     ----------

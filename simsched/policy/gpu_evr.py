@@ -146,21 +146,9 @@ class GpuEvr(ReorderingPolicy):
 
     Notes
     -----
-    A kernel that fills a part `o` of the M multiprocessors when it is alone computes at
-    ``min(1, s / (o M))`` of its speed while it has s of them, also after it has begun.
-
-    * *Workload manager.* Kernels wait on the host, one queue per priority. Whenever a
-      multiprocessor is free, urgent ones go first, then critical ones, then batch ones, each in the
-      order of submission. A batch kernel is urgent from ``T_margin = T_resp - E`` (equation 8.1)
-      less `urgent_s` on, E being its duration alone.
-    * *GPU manager.* :func:`reallocate`, when a kernel begins or ends: those that need more come
-      first, then those that wait, then those that can use more. A critical kernel needs the
-      fewest multiprocessors with which the profiled processing time of its query meets the
-      deadline, at most those it fills; a batch kernel needs one.
-
-    The source states neither how the needed number follows from the deadline, nor when it is close,
-    nor whether a kernel begins while nothing is free, nor what a reallocation costs, which is
-    nothing here. Deadlines of batch work are no part of the workload.
+    A kernel begins when a multiprocessor is free: urgent ones first, then critical, then batch. A
+    batch kernel is urgent from ``T_resp - E - urgent_s`` after its submission on, E being its
+    duration (equation 8.1). Readings: docs/sources/accelerators.md.
 
     References
     ----------

@@ -77,20 +77,16 @@ class Laws(PlacedPolicy):
     Parameters
     ----------
     packing : {"tuned", "static", "none"}
-        Cache-friendly subtrees whose size is tuned while the program runs, those of the first
-        packing throughout, or none: tasks are only allocated to the sockets of their data.
+        Subtrees whose size is tuned, those of the first packing, or none: tasks only go to the
+        sockets of their data.
     shared_cache_bytes : int
         Capacity of a socket's shared cache; 0 stands for the machine's outermost caches.
     steal_take : {"newest", "oldest"}
-        End of another socket's pool from which whole subtrees are stolen. Pools of the own socket
-        are taken from the other, oldest, end.
-    profile_s : float
-        Time in seconds that each task takes longer in iteration 1, for reading counters.
-    spawn_s : float
-        Time in seconds that each spawn takes longer, for looking up the tier of the child.
+        End of another socket's pool from which whole subtrees are stolen.
+    profile_s, spawn_s : float
+        Time in seconds that each task takes longer in iteration 1, and each spawn throughout.
     cpu_bound_misses_per_operation : float
-        A task with fewer cache misses per operation is CPU-bound; so is a program most of whose
-        tasks are. It then runs under random stealing.
+        A program most of whose tasks have fewer cache misses runs under random stealing.
 
     Notes
     -----
@@ -98,9 +94,8 @@ class Laws(PlacedPolicy):
 
     References
     ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket Multi-core
-    Architectures*, ICS 2014, sections 3-4. Q. Chen, M. Guo, *Task Scheduling for Multi-core and
-    Parallel Architectures*, Springer 2017, sections 4.4-4.9 and 4.10.6.
+    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, sections 3-4. Q. Chen, M. Guo, *Task Scheduling for
+    Multi-core and Parallel Architectures*, Springer 2017, sections 4.4-4.9 and 4.10.6.
     """
 
     packing: str = param("tuned", choices=PACKINGS)

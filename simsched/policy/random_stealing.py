@@ -88,8 +88,8 @@ class RandomStealing(PlacedPolicy):
     Parameters
     ----------
     spawn : {"child_first", "parent_first"}
-        Whether a worker that spawns a child runs the child at once and leaves its own continuation
-        to thieves (work first), or puts the child into its pool and goes on (help first).
+        Whether a worker runs a child at once and leaves its continuation to thieves (work first),
+        or puts the child into its pool and goes on (help first).
     local_take, steal_take : {"newest", "oldest"}
         End of the pool from which its owner and thieves take.
     roots : {"round_robin", "first"}
@@ -101,16 +101,13 @@ class RandomStealing(PlacedPolicy):
 
     Notes
     -----
-    A worker with an empty pool draws victims uniformly among the other workers until one has work.
-    Owners do not lock their pools, thieves do. Workers are pinned, as in Cilk-a (``cilk_a``); MIT
-    Cilk (``cilk``) is :class:`~simsched.policy.unpinned_stealing.UnpinnedStealing`. Readings:
-    docs/sources/cab.md.
+    A worker with an empty pool draws victims uniformly among the others until one has work. Owners
+    do not lock their pools, thieves do. Readings: docs/sources/cab.md.
 
     References
     ----------
     Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 2.2-2.3, 4.9 and 5.9. R. D. Blumofe, C. E. Leiserson, *Scheduling multithreaded
-    computations by work stealing*, J. ACM 46(5), 1999.
+    sections 2.2-2.3, 4.9, 5.9. R. D. Blumofe, C. E. Leiserson, J. ACM 46(5), 1999.
     """
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))

@@ -57,8 +57,7 @@ class Slaw(PlacedPolicy):
     interval_tasks : int
         Creations after which a worker chooses its default anew (INT).
     steals_per_task : float
-        Steals from a worker for each task that it creates in an interval, above which it spawns
-        parent first in the next.
+        Steals per created task in an interval above which the next one spawns parent first.
     initial : {"parent_first", "child_first"}
         Default of all workers at the beginning.
 

@@ -125,23 +125,9 @@ class TimeGraph(ReorderingPolicy):
 
     Notes
     -----
-    * `prt`: a kernel that arrives is submitted at once if the GPU is idle, else it sleeps; at the
-      end of a kernel the one of the highest priority is woken, after `decision_s`. The source has
-      a decision at the boundary of two kernels; where nothing sleeps, nobody waits for it.
-    * `ht`: a kernel that arrives is also submitted if the GPU executes kernels of the same
-      application and no kernel of higher priority sleeps; at the end of a kernel another one is
-      woken only if the GPU is idle.
-    * `pe`: a kernel is submitted if its application's budget e is above 0; `ae`: if its predicted
-      cost x is at most e. The GPU time of a kernel is taken off e when it has ended, as the driver
-      learns of it by an interrupt. Until then, from its arrival on, e is replenished for its x
-      (:func:`replenished`); an application without kernels has at most C. A kernel that sleeps for
-      its budget is on its way to the device until then and for the decision that wakes it, one of
-      an application at a time; if another one is running by then, it queues up behind it. Where a
-      budget is so small that a kernel would sleep for more than 3990 s, the run ends with a
-      message.
-
-    The source gives no amount for decisions and no reservations: `decision_s` is the order of an
-    interrupt, and a tenth of the GPU per batch application is reserved.
+    `prt` wakes the kernel of the highest priority when one has ended; `ht` submits kernels of the
+    application that runs unless a higher one sleeps. `pe` asks for a budget above 0, `ae` for the
+    predicted cost (:func:`replenished`). Readings: docs/sources/accelerators.md.
 
     References
     ----------
