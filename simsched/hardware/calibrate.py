@@ -54,26 +54,7 @@ def calibrate_machine(
 ) -> Calibration:
     """Measure this host.
 
-    Parameters
-    ----------
-    cores : sequence of int, optional
-        Hardware threads; by default all that this process may use.
-    quick : bool
-        Fewer rounds and smaller buffers.
-    progress : callable, optional
-        Is told what is measured next.
-
-    Returns
-    -------
-    Calibration
-        Topology, and times and bandwidths with how far repetitions differ.
-
-    Raises
-    ------
-    ConfigurationError
-        A core is not one that this process may use.
-    HardwareError
-        The system refuses to pin threads, or to put memory on a node.
+    Without `cores`, all hardware threads are measured that this process may use.
     """
     compiled_runtime()  # or say why there is none
     allowed = allowed_cores()
