@@ -23,7 +23,7 @@ from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_probes import Measured, best_time, median_time, stream_rate
 from simsched.hardware.mode import Mode
 from simsched.hardware.primitives import Primitives, measure_primitives
-from simsched.hardware.programs.empty import empty
+from simsched.hardware.program import Program, make_program
 from simsched.hardware.runtime import execute
 from simsched.trace.schema import EventKind
 
@@ -91,6 +91,10 @@ def charged_s(mode: Mode, shape: str, tasks: int, costs: Mapping[str, float]) ->
 Timer = Callable[[Mode, str], Measured]
 
 
+def _empty(shape: str, tasks: int, iterations: int) -> Program:
+    return make_program("empty", {"shape": shape, "tasks": tasks, "iterations": iterations})
+
+
 def time_empty(thread: int, rounds: int) -> Timer:
     """Return a function that measures runs of ``empty`` on a thread, traced as all runs are."""
 
@@ -98,7 +102,7 @@ def time_empty(thread: int, rounds: int) -> Timer:
         # Several short runs: others, who take a core for milliseconds, seldom disturb all of them.
         times: list[float] = []
         for _ in range(rounds):
-            program = empty(shape=shape, tasks=TASKS, iterations=ITERATIONS)
+            program = _empty(shape, TASKS, ITERATIONS)
             run = execute(program, mode, cores=[thread])
             times += run.details["iteration_s"]
         return best_time(times, f"{shape} of {TASKS} empty tasks, {mode.order}, {mode.pools}")
@@ -179,7 +183,7 @@ def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
     """
     times: list[float] = []
     for seed in range(rounds):
-        program = empty(shape="tree", tasks=TASKS, iterations=ITERATIONS)
+        program = _empty("tree", TASKS, ITERATIONS)
         run = execute(program, CENTRAL, cores=list(threads), seed=seed)
         times += run.details["iteration_s"]
     locks = charges(CENTRAL, "tree", TASKS)["lock_hold"]
@@ -195,7 +199,7 @@ def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
     The middle one counts: how long the last worker takes to notice depends on where in its waiting
     it is, which is no disturbance.
     """
-    program = empty(shape="independent", tasks=len(threads), iterations=100 * rounds)
+    program = _empty("independent", len(threads), 100 * rounds)
     run = execute(program, CHILD_FIRST, cores=list(threads), trace=False)
     events = run.trace.events
     begin = events["time_ps"][events["kind"] == EventKind.ITERATION_START]

@@ -1,8 +1,9 @@
 """Programs that run on hardware: a task graph with real data and a check of the result.
 
 The same :class:`~simsched.workload.graph.Workload` is executed by the task runtime and replayed by
-the simulator. A program is one module in `simsched.hardware.programs` and the C file of the same
-name, whose functions compute what the task classes stand for.
+the simulator. A program is a function in `simsched.hardware.programs`, or a row of a table there,
+and a line ``..._PROGRAM(NAME, ...)`` in a C file, whose functions compute what the task classes
+stand for.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., P
     Parameters
     ----------
     name : str
-        Name in experiments and of the C file.
+        Name in experiments and in C.
     small : mapping
         Arguments for a run of some milliseconds.
 

@@ -1,6 +1,25 @@
 """Sweeps over the rows of a matrix by the leaves of a spawn tree, shared by grid workloads.
 
-The rows of a volume are its planes: everything that one value of the first coordinate holds.
+The rows of a volume are its planes: everything that one value of the first coordinate holds. With R
+rows, C elements in each, element size e, m copies and cut-off c (the smallest number of rows that
+is divided: `cutoff_rows`, or 1 + the largest number of rows in a leaf):
+
+* *Tasks.* The root covers all rows. A piece of c rows or more is divided, the others are the L
+  leaves. Division in halves gives 2 L - 1 tasks, with L = 2^k when R = 2^k n and n < c <= 2 n. The
+  irregular tree is :func:`~simsched.workload.spawn_tree.unbalanced`.
+* *Blocks.* The initialisation divides in the same way until a piece is no larger than a block; each
+  such piece is one block. A block holds its rows of all copies, ``rows * C * e * m`` bytes: the
+  copies swap roles after every sweep, so that a row's traffic meets the same block in every
+  iteration.
+* *Bytes.* A leaf with rows f to l - 1 reads rows f - h to l + h - 1, clipped to the matrix, of one
+  copy and writes its own rows of the other; each block is accessed once, in the order of rows. A
+  sweep writes ``R C e`` bytes and reads ``(R + H) C e``, plus ``R C e`` with `write_allocate` and
+  two copies. There are H = ``2 h (L - 1)`` halo rows if no leaf has fewer than h rows.
+* *Operations.* ``C * ops_per_element`` per row, in the leaves.
+* *Initialisation.* Leaves write all bytes of the blocks they cover.
+
+Leaves should not be smaller than blocks when caches are simulated: a cache remembers how much of a
+block it holds, not which rows.
 """
 
 from __future__ import annotations
@@ -32,6 +51,8 @@ from simsched.workload.spawn_tree import (
 Cutoff = Annotated[int, Bounds(2, MAX_INDEX)] | None
 Copies = Annotated[int, Bounds(1, 2)]
 HaloRows = Annotated[int, Bounds(0, MAX_INDEX)]
+Radius = Annotated[int, Bounds(0, 1000)]
+Colours = Annotated[int, Bounds(1, 2)]
 
 
 @dataclass(frozen=True)
@@ -288,28 +309,33 @@ def sweep_workload(
     )
 
 
-def volume_sweep(
+def row_sweep(
     name: str,
     seed: int,  # noqa: ARG001 - nothing is random here
     *,
-    rows: Count = 8096,
-    lines: Count = 64,
-    columns: Count = 64,
+    rows: Count = 1024,
+    lines: Count = 1,
+    columns: Count = 512,
     element_bytes: Size = 8,
     copies: Copies = 2,
     irregular: bool = False,
+    radius: Radius | None = None,
     leaf_rows: Count = 8,
+    leaf_bytes: Size | None = None,
     cutoff_rows: Cutoff = None,
     block_rows: Count | None = None,
+    block_bytes: Size | None = None,
+    init_leaf_bytes: Size | None = None,
     halo_rows: HaloRows = 1,
+    colours: Colours = 1,
     passes: Count = 1,
     write_allocate: bool = True,
-    ops_per_element: Cost = 6.0,
+    ops_per_element: Cost | None = None,
     init_ops_per_element: Cost = 2.0,
     inner_ops: Cost = 0.0,
     iterations: Count = 1,
 ) -> Workload:
-    """Return a stencil of a volume that is swept plane by plane, regular or irregular.
+    """Return a grid that is swept row by row; its leaves are limited in rows or in bytes.
 
     Parameters
     ----------
@@ -318,48 +344,77 @@ def volume_sweep(
     seed : int
         Unused: the workload is not random.
     rows, lines, columns : int
-        Size of the volume; a row is a plane of `lines` times `columns` elements.
+        Size of the matrix.
     element_bytes : int
         Bytes of one element.
     copies : {2, 1}
         Two copies of the grid, one read and one written, or one updated in place.
     irregular : bool
         Divide unevenly instead of in halves.
+    radius : int, optional
+        Rows and columns on either side that the filter covers; it has ``(2 radius + 1)^2`` taps.
     leaf_rows : int
         Most rows of a leaf; at least 3 when irregular.
+    leaf_bytes : int, optional
+        Largest leaf, in bytes of all copies.
     cutoff_rows : int, optional
         Pieces with fewer rows are leaves, whatever `leaf_rows` says.
     block_rows : int, optional
         Most rows of a block; a block per leaf by default.
+    block_bytes : int, optional
+        Largest block, in bytes of all copies.
+    init_leaf_bytes : int, optional
+        Largest leaf of the initialisation; one block each by default.
     halo_rows : int
-        Planes that a leaf reads on either side of its own.
+        Rows that a leaf reads above and below its own.
+    colours : {2, 1}
+        Half sweeps of an iteration, one for each colour; or one sweep in the order of rows.
     passes : int
         How often a leaf goes over its rows in one iteration.
     write_allocate : bool
         Whether stores to the second copy first read what they overwrite, as cached stores do.
-    ops_per_element, init_ops_per_element : float
-        Operations per element of a pass, and of the initialisation.
+    ops_per_element : float, optional
+        Operations per element; two per tap by default.
+    init_ops_per_element : float
+        Operations per element of the initialisation.
     inner_ops : float
         Operations of the body and of the join of a task that divides.
     iterations : int
         Number of sweeps.
     """
-    divided = divide_rows(
-        name,
-        rows,
-        irregular=irregular,
-        leaf_rows=leaf_rows,
-        cutoff_rows=cutoff_rows,
-        block_rows=block_rows,
-    )
+    if radius is not None:
+        halo_rows = radius
+    if ops_per_element is None:
+        ops_per_element = 2.0 * (2 * halo_rows + 1) ** 2
     sweep = RowSweep(
         lines * columns,
         element_bytes,
         copies,
         halo_rows,
         write_allocate,
-        ops_per_element,
+        ops_per_element / colours,
         inner_ops,
         passes,
     )
-    return sweep_workload(name, divided, sweep, init_ops_per_element, iterations)
+    division = divide_unevenly if irregular else divide_in_halves
+    if leaf_bytes is None:
+        divided = divide_rows(
+            name,
+            rows,
+            irregular=irregular,
+            leaf_rows=leaf_rows,
+            cutoff_rows=cutoff_rows,
+            block_rows=block_rows,
+        )
+    else:
+        if cutoff_rows is not None:
+            check_cutoff(name, division, cutoff_rows)
+        blocks = block_bytes or leaf_bytes
+        divided = Rows(
+            rows,
+            division,
+            cutoff_rows or division.cutoff(leaf_bytes, sweep.row_bytes),
+            division.cutoff(blocks, sweep.row_bytes),
+            division.cutoff(init_leaf_bytes or blocks, sweep.row_bytes),
+        )
+    return sweep_workload(name, divided, sweep, init_ops_per_element, colours * iterations)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +30,10 @@ from simsched.hardware.programs._counted import AccessList, ProgramData, refusal
 from simsched.workload.builder import Accesses, build_graph, merge_accesses
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
-from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 
 LINE_BYTES = 64
 MAX_PARTS = 4096
-
-Vertices = Annotated[int, Bounds(2, 2**26)]
-PartVertices = Annotated[int, Bounds(1, 2**26)]
-Skew = Annotated[float, Bounds(0, 0.9)]
-Rounds = Annotated[int, Bounds(1, 10**6)]
 
 
 class Edges(NamedTuple):

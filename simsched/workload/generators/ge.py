@@ -7,7 +7,7 @@ workload have the same graph; each is the *mean* of the first s steps, in which 
 s-th of what it moves in all of them. Rows are the hotter the further down they are. `steps` says
 what s is: the whole elimination by default.
 
-* *Tasks.* The tree of :mod:`~simsched.workload.generators.heat` over all n rows: rows above the
+* *Tasks.* The tree of :mod:`~simsched.workload.row_sweep` over all n rows: rows above the
   pivot row keep their place in it.
 * *Blocks.* One per leaf, or per `block_rows` rows, and a last one for the pivot row.
 * *Bytes.* A leaf with rows f to l - 1 reads ``e T(l - 1) / s`` of the pivot row, then reads

@@ -1,5 +1,4 @@
-/* Tasks that keep a core busy for args[0] nanoseconds. */
-#include <stddef.h>
+/* Tasks without data: those of `empty` do nothing, so that what remains is the cost of the runtime. */
 #include <time.h>
 
 #include "program.h"
@@ -11,6 +10,7 @@ static int64_t now_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* Keeps a core busy for args[0] nanoseconds. */
 static void spin(const hw_call_t *call)
 {
     int64_t end = now_ns() + call->args[0];
@@ -18,6 +18,5 @@ static void spin(const hw_call_t *call)
         ;
 }
 
-static const hw_class_t classes[] = {{"spin", spin, NULL}, {"empty", NULL, NULL}};
-
-const hw_program_t hw_program_spin = {"spin", classes, 2};
+HW_PROGRAM(empty, {"empty", NULL, NULL});
+HW_PROGRAM(spin, {"spin", spin, NULL}, {"empty", NULL, NULL});
