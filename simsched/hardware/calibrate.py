@@ -55,56 +55,37 @@ USUAL_L1_BYTES = 32 * 1024
 
 @dataclass(frozen=True)
 class Calibration:
-    """What has been measured on a host.
+    """What has been measured on a host."""
 
-    Parameters
-    ----------
-    host : Host
-        The host, as far as it was calibrated.
-    streams : tuple of Stream
-        Bandwidth by domain, node, operation and number of threads.
-    siblings : tuple of Measured
-        Bandwidth of 1, 2, ... hardware threads of one core on its own node; one entry without SMT.
-    latencies : tuple of Latency
-        Latency by domain, node and number of cores that stream meanwhile.
-    sweep : tuple of (int, Measured)
-        Latency by the size of the buffer.
-    caches : tuple of CacheLevelValues
-        From the core outwards.
-    smt : tuple of Measured
-        Throughput of a core with 1, 2, ... busy hardware threads.
-    costs : dict of str to Measured
-        Costs that do not depend on distance, by their names in a machine file.
-    by_distance : dict of str to dict of int to Measured
-        ``steal`` and ``steal_probe`` by distance class.
-    steps : dict of str to Measured
-        Single steps of scheduling, from which steals are derived.
-    checks : tuple of Check
-        What the costs amount to in runs without data.
-    started : str
-        When, in UTC.
-    duration_s : float
-        How long it took.
-    is_quick : bool
-        Whether less was measured.
-    warnings : tuple of str
-        What makes values less trustworthy.
-    """
-
+    #: The host, as far as it was calibrated.
     host: Host
+    #: Bandwidth by domain, node, operation and number of threads.
     streams: tuple[Stream, ...]
+    #: Bandwidth of 1, 2, ... hardware threads of one core on its own node; one entry without SMT.
     siblings: tuple[Measured, ...]
+    #: Latency by domain, node and number of cores that stream meanwhile.
     latencies: tuple[Latency, ...]
+    #: Latency by the size of the buffer.
     sweep: tuple[tuple[int, Measured], ...]
+    #: From the core outwards.
     caches: tuple[CacheLevelValues, ...]
+    #: Throughput of a core with 1, 2, ... busy hardware threads.
     smt: tuple[Measured, ...]
+    #: Costs that do not depend on distance, by their names in a machine file.
     costs: dict[str, Measured]
+    #: ``steal`` and ``steal_probe`` by distance class.
     by_distance: dict[str, dict[int, Measured]]
+    #: Single steps of scheduling, from which steals are derived.
     steps: dict[str, Measured] = field(default_factory=dict)
+    #: What the costs amount to in runs without data.
     checks: tuple[Check, ...] = ()
+    #: When, in UTC.
     started: str = ""
+    #: How long it took.
     duration_s: float = 0.0
+    #: Whether less was measured.
     is_quick: bool = False
+    #: What makes values less trustworthy.
     warnings: tuple[str, ...] = ()
 
     def stream(self, domain: int, node: int, operation: str = CHOSEN) -> dict[int, Measured]:
@@ -129,26 +110,7 @@ def calibrate_machine(
 ) -> Calibration:
     """Measure this host.
 
-    Parameters
-    ----------
-    cores : sequence of int, optional
-        Hardware threads; by default all that this process may use.
-    quick : bool
-        Fewer rounds and smaller buffers.
-    progress : callable, optional
-        Is told what is measured next.
-
-    Returns
-    -------
-    Calibration
-        Topology, and times and bandwidths with how far repetitions differ.
-
-    Raises
-    ------
-    ConfigurationError
-        A core is not one that this process may use.
-    HardwareError
-        The system refuses to pin threads, or to put memory on a node.
+    Without `cores`, all hardware threads are measured that this process may use.
     """
     compiled_runtime()  # or say why there is none
     allowed = allowed_cores()

@@ -38,37 +38,20 @@ PAIRS = 3
 
 @dataclass(frozen=True)
 class Check:
-    """Seconds per task of a run of ``empty``, measured and as the costs say.
+    """Seconds per task of a run of ``empty``, measured and as the costs say."""
 
-    Parameters
-    ----------
-    mode, shape : str
-        What ran.
-    measured_s, charged_s : float
-        Seconds per task.
-    is_fitted : bool
-        Whether a cost was derived from this run; the others are predictions.
-    """
-
+    #: What ran.
     mode: str
     shape: str
+    #: Seconds per task.
     measured_s: float
     charged_s: float
+    #: Whether a cost was derived from this run; the others are predictions.
     is_fitted: bool
 
 
 def charges(mode: Mode, shape: str, tasks: int) -> dict[str, int]:
-    """Return how often the simulator charges each cost for ``empty`` with one worker.
-
-    Parameters
-    ----------
-    mode : Mode
-        With deques, or parent first with a central queue.
-    shape : str
-        Shape of the graph, of degree 2 if it is a tree.
-    tasks : int
-        Number of tasks, at least 2.
-    """
+    """Return how often the simulator charges each cost for ``empty`` with one worker."""
     spawned = tasks - 1 if shape in {"loop", "tree"} else 0
     chained = tasks - 1 if shape == "chain" else 0
     pops = tasks
@@ -129,17 +112,8 @@ PREDICTED = (
 def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
     """Derive the costs of a task's life from runs of ``empty``.
 
-    Parameters
-    ----------
-    timed : callable
-        Measures the seconds of one iteration, by mode and shape.
-
-    Returns
-    -------
-    dict of str to Measured
-        Costs by their names in a machine file, not below 0.
-    tuple of Check
-        What the costs amount to in these runs and in others.
+    Costs are by their names in a machine file and not below 0; checks say what they amount to in
+    these runs and in others. `timed` measures the seconds of one iteration, by mode and shape.
     """
     costs: dict[str, Measured] = {}
     checks = []
@@ -167,15 +141,8 @@ def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
 def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
     """Measure how long the lock of a central queue is held by each of two cores in turn.
 
-    Parameters
-    ----------
-    threads : sequence of int
-        One hardware thread of each of two cores.
-    rounds : int
-        Number of runs.
+    `threads` has one hardware thread of each core.
 
-    Notes
-    -----
     Two workers that do nothing but push and take find the lock held all the time, so that a run
     takes as long as all that is done under it. Most of this is that its lines, and those of queue
     and task, come from the other core; they do so too when both seldom meet. The middle run counts,
@@ -244,15 +211,9 @@ def steal_costs(
 ) -> tuple[dict[str, dict[int, Measured]], dict[str, Measured]]:
     """Measure steals and failed probes per distance class.
 
-    Returns
-    -------
-    dict of str to dict of int to Measured
-        ``steal`` and ``steal_probe`` by distance class, as far as they could be measured.
-    dict of str to Measured
-        The steps themselves, between the first two threads.
+    The first result has ``steal`` and ``steal_probe`` by distance class, as far as they could be
+    measured; the second has the steps themselves, between the first two threads.
 
-    Notes
-    -----
     A machine's `steal` stands in place of `pop`, which holds the life of the task besides taking
     it: so it is `pop` plus what a steal takes more than taking from the own deque.
     """

@@ -57,36 +57,24 @@ Colours = Annotated[int, Bounds(1, 2)]
 
 @dataclass(frozen=True)
 class RowSweep:
-    """What a sweep over a matrix reads, writes and computes.
+    """What a sweep over a matrix reads, writes and computes."""
 
-    Parameters
-    ----------
-    columns : int
-        Elements per row.
-    element_bytes : int
-        Bytes of one element.
-    copies : int
-        Copies of the matrix that a block holds.
-    halo_rows : int
-        Rows that a leaf reads above and below its own.
-    write_allocate : bool
-        Whether what is written is also read first; without effect on a single copy, which is read
-        anyway.
-    ops_per_element : float
-        Operations per element.
-    inner_ops : float
-        Operations of the body and of the join of a task that divides.
-    passes : int
-        How often a leaf goes over its rows.
-    """
-
+    #: Elements per row.
     columns: int
+    #: Bytes of one element.
     element_bytes: int
+    #: Copies of the matrix that a block holds.
     copies: int
+    #: Rows that a leaf reads above and below its own.
     halo_rows: int
+    #: Whether what is written is also read first; without effect on a single copy, which is read
+    #: anyway.
     write_allocate: bool
+    #: Operations per element.
     ops_per_element: float
+    #: Operations of the body and of the join of a task that divides.
     inner_ops: float
+    #: How often a leaf goes over its rows.
     passes: int = 1
 
     @property
@@ -97,12 +85,7 @@ class RowSweep:
     def graph(self, tree: SpawnTree, bounds: Int64Array) -> TaskGraph:
         """Return the task graph of one sweep.
 
-        Parameters
-        ----------
-        tree : SpawnTree
-            Division of the rows.
-        bounds : ndarray of int64, shape (n_blocks + 1,)
-            Block b holds the rows ``bounds[b]`` to ``bounds[b + 1] - 1``.
+        Block b holds the rows ``bounds[b]`` to ``bounds[b + 1] - 1``.
         """
         inner = np.where(tree.is_leaf, 0.0, self.inner_ops)
         work = (tree.last - tree.first) * (self.columns * self.ops_per_element * self.passes)
@@ -137,26 +120,17 @@ class RowSweep:
 
 @dataclass(frozen=True)
 class Rows:
-    """How rows are divided: for the sweep, into blocks and by the initialisation.
+    """How rows are divided: for the sweep, into blocks and by the initialisation."""
 
-    Parameters
-    ----------
-    rows : int
-        Number of rows.
-    division : Division
-        The rule for dividing.
-    cutoff : int
-        Pieces with fewer rows are leaves of the sweep.
-    block_cutoff : int
-        Pieces with fewer rows are blocks.
-    touch_cutoff : int
-        Pieces with fewer rows are leaves of the initialisation.
-    """
-
+    #: Number of rows.
     rows: int
+    #: The rule for dividing.
     division: Division
+    #: Pieces with fewer rows are leaves of the sweep.
     cutoff: int
+    #: Pieces with fewer rows are blocks.
     block_cutoff: int
+    #: Pieces with fewer rows are leaves of the initialisation.
     touch_cutoff: int
 
     def tree(self) -> SpawnTree:
@@ -170,17 +144,7 @@ class Rows:
     def first_touch(
         self, bounds: Int64Array, block_bytes: Int64Array, ops_per_row: float
     ) -> TaskGraph:
-        """Return the initialisation.
-
-        Parameters
-        ----------
-        bounds : ndarray of int64, shape (n_blocks + 1,)
-            Where blocks begin.
-        block_bytes : ndarray of int64, shape (n_blocks,)
-            Sizes of the blocks.
-        ops_per_row : float
-            Operations of a leaf per row.
-        """
+        """Return the initialisation."""
         tree = self.division.grow(self.rows, self.touch_cutoff)
         return first_touch_tree(tree, bounds, block_bytes, ops_per_row)
 
@@ -196,25 +160,8 @@ def divide_rows(
 ) -> Rows:
     """Return how rows are divided, from the parameters that grid workloads share.
 
-    Parameters
-    ----------
-    workload : str
-        Name for messages.
-    rows : int
-        Number of rows.
-    irregular : bool
-        Divide unevenly instead of in halves.
-    leaf_rows : int
-        Most rows of a leaf.
-    cutoff_rows : int, optional
-        Pieces with fewer rows are leaves, whatever `leaf_rows` says.
-    block_rows : int, optional
-        Most rows of a block; one block per leaf by default.
-
-    Raises
-    ------
-    ConfigurationError
-        Leaves of the irregular tree that would leave quarters empty.
+    Pieces with fewer than `cutoff_rows` are leaves, whatever `leaf_rows` says; by default there is
+    a block per leaf. Leaves of the irregular tree that would leave quarters empty are refused.
     """
     division = divide_unevenly if irregular else divide_in_halves
     cutoff = cutoff_above(workload, division, "leaf_rows", leaf_rows)
@@ -229,21 +176,7 @@ def divide_rows(
 def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
     """Return the cut-off of pieces with at most so many items.
 
-    Parameters
-    ----------
-    workload : str
-        Name for the message.
-    division : Division
-        The rule for dividing.
-    key : str
-        Name of the parameter for the message.
-    most : int
-        Most items of a piece that is not divided.
-
-    Raises
-    ------
-    ConfigurationError
-        Too small for an irregular division.
+    Messages call the parameter `key`.
     """
     if most < division.lowest_cutoff - 1:
         raise ConfigurationError(
@@ -254,22 +187,7 @@ def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
 
 
 def check_cutoff(workload: str, division: Division, cutoff_rows: int) -> int:
-    """Return the cut-off if the division accepts it.
-
-    Parameters
-    ----------
-    workload : str
-        Name for the message.
-    division : Division
-        The rule for dividing.
-    cutoff_rows : int
-        Pieces with fewer rows are leaves.
-
-    Raises
-    ------
-    ConfigurationError
-        Too small for an irregular division.
-    """
+    """Return the cut-off if the division accepts it."""
     if cutoff_rows < division.lowest_cutoff:
         raise ConfigurationError(
             f"workload {workload}: cutoff_rows: found {cutoff_rows}, "
@@ -283,18 +201,7 @@ def sweep_workload(
 ) -> Workload:
     """Return a workload that sweeps over all rows in every iteration.
 
-    Parameters
-    ----------
-    name : str
-        Name of the workload.
-    rows : Rows
-        How the rows are divided.
-    sweep : RowSweep
-        What a sweep does.
-    init_ops_per_element : float
-        Operations of the initialisation per element of all copies.
-    iterations : int
-        Number of sweeps.
+    Operations of the initialisation are per element of all copies.
     """
     traffic = rows.rows * sweep.row_bytes * sweep.passes
     check_size(name, data_bytes=3 * traffic)

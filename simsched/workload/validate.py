@@ -17,18 +17,8 @@ _AT_ONCE = 2**15  #: tasks whose edges fit into a cache
 def validate_graph(graph: TaskGraph) -> None:
     """Check that the arrays of a graph are consistent and that every task can end.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        What is checked; it is not changed.
+    The first thing that is wrong is named with the number of its task, edge, access or block.
 
-    Raises
-    ------
-    GraphError
-        The first thing that is wrong, with the number of the task, edge, access or block.
-
-    Notes
-    -----
     A deadlock is a cycle among the starts and ends of tasks: a task starts before it ends; a parent
     starts before its children start, and they end before it ends; the first task of an edge ends
     before the second starts. Edges from a task to its own descendants, or from them to it, are such
