@@ -40,12 +40,13 @@ class Member:
         """Return the member that calls the implementation with `bound`, as if from a module.
 
         Its docstring has the parameters that it takes. One whose default is not None does not
-        accept None either.
+        accept None either. What the implementation lacks is a ValueError.
         """
         hints = {**typing.get_type_hints(function, include_extras=True), **self.hints}
         known = inspect.signature(partial(function, *bound, **self.defaults)).parameters
         takes = set(self.takes.split())
-        assert takes <= set(known), f"{self.name}: {takes - set(known)}"
+        if unknown := sorted(takes - set(known)):
+            raise ValueError(f"{self.name}: {function.__name__} has no {', '.join(unknown)}")
         taken = [
             item.replace(annotation=_narrowed(hints[name], item.default))
             for name, item in known.items()
