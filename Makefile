@@ -79,6 +79,7 @@ lint: setup
 	check lint-imports ; \
 	check python tools/check_sizes.py $(CODE) ; \
 	check python tools/check_docstrings.py ; \
+	check python tools/interface.py --check ; \
 	exit $$status
 
 format: setup

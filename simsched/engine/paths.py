@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.interface.problem import Paths
 from simsched.machine.model import Machine
 
 Int32Array = NDArray[np.int32]
@@ -14,45 +15,6 @@ Int64Array = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 PER_PS = 1e-12  #: converts a rate per second into a rate per picosecond
-
-
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """Ways for bytes: from each domain to each node, through memory-side caches, and between nodes.
-
-    Ways with the same latency, caps and loads are one path. Flow class c is
-    ``path * n_smt + (k - 1)`` for k busy threads on the core of the flow.
-
-    Parameters
-    ----------
-    latency_ps : ndarray of int64, shape (n_paths,)
-    share : ndarray of float64, shape (n_paths,)
-        Bytes per ps at a level of 1; the larger, the larger the share of what flows compete for.
-    cap : ndarray of float64, shape (n_paths, n_smt)
-        Level that one thread reaches at most when k threads of its core are busy.
-    resource_ptr, resource, weight : CSR over paths
-        Resources crossed (ascending) and the load on each at a level of 1.
-    access : ndarray of int32, shape (n_domains, n_nodes)
-        Path of accesses (of misses, where the node has a memory-side cache).
-    hit : ndarray of int32, shape (n_domains, n_nodes)
-        Path of memory-side cache hits; -1 where the node has none.
-    write : ndarray of int32, shape (n_domains, n_nodes)
-        Path of written bytes that `hit` does not take; equal to `access` where writes cost what
-        reads cost.
-    copy : ndarray of int32, shape (n_nodes, n_nodes)
-        Path of migrations from the first to the second node.
-    """
-
-    latency_ps: Int64Array
-    share: FloatArray
-    cap: FloatArray
-    resource_ptr: Int32Array
-    resource: Int32Array
-    weight: FloatArray
-    access: Int32Array
-    hit: Int32Array
-    write: Int32Array
-    copy: Int32Array
 
 
 @dataclass

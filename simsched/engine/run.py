@@ -28,10 +28,11 @@ from simsched.engine.backend import (
     ReadyAnswer,
 )
 from simsched.engine.division import Account, account_of
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.moves import account_of_moves
 from simsched.engine.paths import PER_PS
-from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
-from simsched.engine.problem import Problem
+from simsched.engine.plans import resolve_order, resolve_plan
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S

@@ -1,13 +1,14 @@
 """The one trace schema: what engines and measured runs record.
 
 An event is seven integers. Times are picoseconds of simulated (or measured) time since the start of
-the run. The meaning of `arg0` and `arg1` depends on the kind and is given beside each kind.
+the run. The meaning of `arg0` and `arg1` depends on the kind and is the kind's gloss.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,49 +16,62 @@ from numpy.typing import NDArray
 NONE = -1  #: in a trace column: no worker or no task is concerned
 
 
-class EventKind(IntEnum):
+class Word(IntEnum):
+    """A number that stands for something, and what that is."""
+
+    gloss: str
+
+    def __new__(cls, number: int, gloss: str = "") -> Self:
+        """Return a member; `gloss` is given where it is declared."""
+        word = int.__new__(cls, number)
+        word._value_ = number
+        word.gloss = gloss
+        return word
+
+
+class EventKind(Word):
     """Kinds of trace events, with the meaning of (arg0, arg1)."""
 
-    ITERATION_START = 0  #: (number of tasks, 0)
-    ITERATION_END = 1  #: (0, 0)
-    TASK_READY = 2  #: (pool group, pool instance)
-    ACQUIRE = 3  #: a task or continuation is taken: (group * 2**32 + instance, cost in ps)
-    STEAL = 4  #: it came from a pool of another owner: (victim instance, distance class)
-    TASK_START = 5  #: (0, 0)
-    ACCESS = 6  #: start of one access: (block, bytes that go to memory)
-    FLOW_END = 7  #: a memory flow has ended: (path, bytes moved)
-    TASK_SUSPEND = 8  #: at sync with children outstanding: (children outstanding, 0)
-    TASK_RESUME = 9  #: the body or join resumes, after sync or after a move: (0, 0)
-    TASK_END = 10  #: (0, 0)
-    PARK = 11  #: the worker finds nothing and waits: (0, 0)
-    WAKE = 12  #: a waiting worker is woken: (workers waiting at that moment, 0)
-    MIGRATE_START = 13  #: copy of a block between nodes: (block, destination node)
-    MIGRATE_END = 14  #: (block, destination node)
-    FIRST_TOUCH = 15  #: a block gets its home: (block, node)
-    PREEMPT = 16  #: a running task is taken off its worker: (0, worker that takes it or -1)
-    TIMER = 17  #: the policy's timer has fired: (0, 0)
-    SPAWN = 18  #: `task` creates a child: (child, 0 child-first / 1 parent-first)
-    TRANSFER = 19  #: entries leave a pool for another one: (group * 2**32 + instance, entries)
-    ALLOCATE = 20  #: `task` is created and a block takes freed memory of a pool: (block, node)
-    FREE = 21  #: `task` has ended and the memory of a block goes to a pool: (block, node)
-    EXCHANGE = 22  #: two workers swap hardware threads: (one worker, the other)
-    PAGE_FAULT = 23  #: an access finds marked pages: (block, pages)
-    PAGE_MOVE = 24  #: the block moves to the worker that accesses it: (block, destination node)
-    DUPLICATE = 25  #: the worker takes a running task to start it once more: (who executes it, 0)
-    KILL = 26  #: the worker loses a task without result: (`Loss`, ps since it began it or -1)
-    ACQUIRE_ORDER = 27  #: workers look for work in another order from now on: (0, 0)
-    TASK_AWAIT = 28  #: before an access, for the end of another task: (that task, 0)
-    SPEED = 29  #: cores have another speed from now on: (number of the change, millionths left)
-    FAILURE = 30  #: the worker has failed: (0, 0)
-    PACE = 31  #: the worker computes at a part of its speed from now on: (billionths of it, 0)
+    ITERATION_START = 0, "(number of tasks, 0)"
+    ITERATION_END = 1, "(0, 0)"
+    TASK_READY = 2, "(pool group, pool instance)"
+    ACQUIRE = 3, "a task or continuation is taken: (group * 2**32 + instance, cost in ps)"
+    STEAL = 4, "it came from a pool of another owner: (victim instance, distance class)"
+    TASK_START = 5, "(0, 0)"
+    ACCESS = 6, "start of one access: (block, bytes that go to memory)"
+    FLOW_END = 7, "a memory flow has ended: (path, bytes moved)"
+    TASK_SUSPEND = 8, "at sync with children outstanding: (children outstanding, 0)"
+    TASK_RESUME = 9, "the body or join resumes, after sync or after a move: (0, 0)"
+    TASK_END = 10, "(0, 0)"
+    PARK = 11, "the worker finds nothing and waits: (0, 0)"
+    WAKE = 12, "a waiting worker is woken: (workers waiting at that moment, 0)"
+    MIGRATE_START = 13, "copy of a block between nodes: (block, destination node)"
+    MIGRATE_END = 14, "(block, destination node)"
+    FIRST_TOUCH = 15, "a block gets its home: (block, node)"
+    PREEMPT = 16, "a running task is taken off its worker: (0, worker that takes it or -1)"
+    TIMER = 17, "the policy's timer has fired: (0, 0)"
+    SPAWN = 18, "`task` creates a child: (child, 0 child-first / 1 parent-first)"
+    TRANSFER = 19, "entries leave a pool for another one: (group * 2**32 + instance, entries)"
+    ALLOCATE = 20, "`task` is created and a block takes freed memory of a pool: (block, node)"
+    FREE = 21, "`task` has ended and the memory of a block goes to a pool: (block, node)"
+    EXCHANGE = 22, "two workers swap hardware threads: (one worker, the other)"
+    PAGE_FAULT = 23, "an access finds marked pages: (block, pages)"
+    PAGE_MOVE = 24, "the block moves to the worker that accesses it: (block, destination node)"
+    DUPLICATE = 25, "the worker takes a running task to start it once more: (who executes it, 0)"
+    KILL = 26, "the worker loses a task without result: (`Loss`, ps since it began it or -1)"
+    ACQUIRE_ORDER = 27, "workers look for work in another order from now on: (0, 0)"
+    TASK_AWAIT = 28, "before an access, for the end of another task: (that task, 0)"
+    SPEED = 29, "cores have another speed from now on: (number of the change, millionths left)"
+    FAILURE = 30, "the worker has failed: (0, 0)"
+    PACE = 31, "the worker computes at a part of its speed from now on: (billionths of it, 0)"
 
 
-class Loss(IntEnum):
+class Loss(Word):
     """Why a worker loses a task without result."""
 
-    ENDED = 0  #: another one has ended the task
-    KILLED = 1  #: the policy has decided it
-    FAILED = 2  #: the worker has failed
+    ENDED = 0, "another one has ended the task"
+    KILLED = 1, "the policy has decided it"
+    FAILED = 2, "the worker has failed"
 
 
 #: Columns of the event table and their dtypes.

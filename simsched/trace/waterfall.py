@@ -33,7 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.problem import Problem, make_problem
+from simsched.engine.interface.problem import Problem
+from simsched.engine.problem import make_problem
 from simsched.engine.run import Run
 from simsched.policy.base import Placement
 from simsched.trace.metrics import path_nodes

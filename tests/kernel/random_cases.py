@@ -20,8 +20,10 @@ from simsched.engine.backend import (
     Decision,
     ReadyAnswer,
 )
-from simsched.engine.plans import ResolvedPlan, resolve_plan
-from simsched.engine.problem import Problem, make_problem
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
+from simsched.engine.plans import resolve_plan
+from simsched.engine.problem import make_problem
 from simsched.errors import SimschedError
 from simsched.machine.caches import CacheInstance, MemorySideCache
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts

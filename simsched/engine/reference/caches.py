@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.record import Record
 
 

@@ -17,7 +17,7 @@ from simsched.engine.backend import (
     Decision,
     Hooks,
 )
-from simsched.engine.plans import ResolvedPlan
+from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.reference.flights import Flight
 from simsched.engine.reference.pools import held
 from simsched.engine.reference.seats import swap_seats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Summary, Trace
 from simsched.trace.sink import EventSink, KeptEvents, make_sink
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 
 NEVER = 1 << 62  #: later than any event
 

@@ -77,7 +77,7 @@ static bool passes(const ssk_sim_t *sim, const ssk_marks_t *marks, int32_t last,
     int32_t group = sim->plan.balance_group;
     if (last != SSK_NONE && marks->times < sim->plan.balance_faults)
         return false;
-    if (group == SSK_GROUP_NONE || (group == SSK_GROUP_BY_SHARING && !sim->grouped[worker]) || last == worker)
+    if (group == SSK_GROUP_NONE || (group == SSK_GROUP_SHARING && !sim->grouped[worker]) || last == worker)
         return true;
     int32_t node = p->touch_order[p->worker_domain[worker] * p->n_allowed];
     return 4 * sim->node_faults[node] < 3 * sim->node_faults[home];

@@ -224,27 +224,12 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 }
 
 /* Replaces the acquire order; all parked workers try the new one. */
-static int change_order(ssk_sim_t *sim, const ssk_plan_t *order)
+static int change_order(ssk_sim_t *sim, const ssk_order_t *order)
 {
-    ssk_plan_t *plan = &sim->plan;
-    if (order == NULL || ssk_order_check(order, plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
+    if (order == NULL || ssk_order_check(order, &sim->plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
         return refuse_kind(sim);
-    plan->n_steps = order->n_steps;
-    plan->step_group = order->step_group;
-    plan->step_where = order->step_where;
-    plan->step_take = order->step_take;
-    plan->step_when = order->step_when;
-    plan->step_batch = order->step_batch;
-    plan->step_least = order->step_least;
-    plan->step_attempts = order->step_attempts;
-    plan->step_choice = order->step_choice;
-    plan->step_list = order->step_list;
-    plan->n_lists = order->n_lists;
-    plan->n_listed = order->n_listed;
-    plan->list_ptr = order->list_ptr;
-    plan->list_instance = order->list_instance;
-    plan->list_value = order->list_value;
-    int status = ssk_victims_reset(&sim->victims, &sim->allocator, plan, sim->problem.n_workers);
+    sim->plan.order = *order;
+    int status = ssk_victims_reset(&sim->victims, &sim->allocator, order, sim->problem.n_workers);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     ssk_event(sim, SSK_ACQUIRE_ORDER, SSK_NONE, SSK_NONE, 0, 0);
@@ -272,7 +257,7 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision)
     if (decision->kind == SSK_DECIDE_PACE)
         return set_pace(sim, decision);
     if (decision->kind == SSK_DECIDE_ORDER)
-        return change_order(sim, decision->plan);
+        return change_order(sim, decision->order);
     if (decision->kind == SSK_DECIDE_KILL)
         return ssk_kill(sim, victim);
     bool is_duplicate = decision->kind == SSK_DECIDE_DUPLICATE;

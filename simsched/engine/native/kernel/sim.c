@@ -239,7 +239,7 @@ int ssk_sim_verify(const ssk_sim_t *sim)
     if (status == SSK_OK)
         status = ssk_routes_verify(&sim->routes);
     if (status == SSK_OK)
-        status = ssk_victims_verify(&sim->victims, &sim->plan, sim->problem.n_workers);
+        status = ssk_victims_verify(&sim->victims, &sim->plan.order, sim->problem.n_workers);
     if (status == SSK_OK)
         status = ssk_tasks_verify(&sim->tasks);
     if (status == SSK_OK)
