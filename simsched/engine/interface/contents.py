@@ -1,4 +1,4 @@
-"""All descriptions: what the kernel is given, and under which names they see each other."""
+"""All that is described: what engines are given, and codes in it and in what they give back."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from simsched.engine.interface.table import (
     Rising,
     array,
     index,
+    index_or_none,
     interface,
     largest,
     length,
@@ -26,7 +27,8 @@ from simsched.policy.blocks import THREAD_GROUPS
 from simsched.policy.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES
 
 IN_ORDER, BY_PRIORITY = 1, 2  #: what comes first of the data that tasks in a pool group want
-UNIFORM, RANKED, WEIGHTED = range(3)  #: how a step chooses among its candidates
+CHOICES = ("uniform", "ranked", "weighted")  #: how a step chooses among its candidates
+UNIFORM, RANKED, WEIGHTED = range(3)
 
 ByteArray = NDArray[np.uint8]
 Int32Array = NDArray[np.int32]
@@ -37,19 +39,17 @@ Int64Array = NDArray[np.int64]
 class VictimLists:
     """Candidates by list and worker; list l of worker w is row ``l * n_workers + w``."""
 
-    n_lists = largest("step_list", within=NATURAL)
-    n_listed = length("list_instance", within=LENGTH)
-    step_choice: Int32Array = array("n_steps", within=Range(UNIFORM, WEIGHTED))
+    n_lists = largest("step_list", NATURAL)
+    n_listed = length("list_instance", LENGTH)
+    step_choice: Int32Array = array("n_steps", Range(UNIFORM, WEIGHTED))
     step_list: Int32Array = array(
-        "n_steps", within=index("n_lists", none=True), gloss="-1 where the choice is uniform"
+        "n_steps", index_or_none("n_lists"), "-1 where the choice is uniform"
     )
-    list_ptr: Int64Array = array(
-        "n_lists * n_workers + 1", within=Rising("n_listed"), needs="n_lists"
-    )
+    list_ptr: Int64Array = array("n_lists * n_workers + 1", Rising("n_listed"), needs="n_lists")
     list_instance: Int32Array = array(
-        "n_listed", gloss="candidates, by (rank, domain, instance) or (domain, instance)"
+        "n_listed", None, "candidates, by (rank, domain, instance) or (domain, instance)"
     )
-    list_value: Int32Array = array("n_listed", gloss="their ranks or weights")
+    list_value: Int32Array = array("n_listed", None, "their ranks or weights")
 
 
 @interface("ssk_order_t")
@@ -57,26 +57,20 @@ class ResolvedOrder:
     """In which order workers look for work."""
 
     n_steps = length("step_group")
-    step_group: Int32Array = array("n_steps", within=index("n_groups"))
-    step_where: Int32Array = array(
-        "n_steps", within=Range(0, len(WHERES) - 1), gloss="index into WHERES"
-    )
-    step_take: Int32Array = array(
-        "n_steps", within=Range(0, len(TAKES) - 1), gloss="index into TAKES"
-    )
+    step_group: Int32Array = array("n_steps", index("n_groups"))
+    step_where: Int32Array = array("n_steps", Range(0, len(WHERES) - 1), "index into WHERES")
+    step_take: Int32Array = array("n_steps", Range(0, len(TAKES) - 1), "index into TAKES")
     step_when: Int32Array = array(
-        "n_steps",
-        within=Range(0, 2 ** len(CONDITIONS) - 1),
-        gloss="bit i is set when CONDITIONS[i] is required",
+        "n_steps", Range(0, 2 ** len(CONDITIONS) - 1), "bit i is set when CONDITIONS[i] is required"
     )
-    step_batch: Int32Array = array("n_steps", within=COUNT, gloss="most entries taken in one go")
+    step_batch: Int32Array = array("n_steps", COUNT, "most entries taken in one go")
     step_least: Int32Array = array(
-        "n_steps", within=COUNT, gloss="fewest entries of an instance that is not empty"
+        "n_steps", COUNT, "fewest entries of an instance that is not empty"
     )
     step_attempts: Int32Array = array(
-        "n_steps", within=NATURAL, gloss="most instances drawn; 0: until one is not empty"
+        "n_steps", NATURAL, "most instances drawn; 0: until one is not empty"
     )
-    victims: VictimLists = part("", gloss="of steps with ranks or weights")
+    victims: VictimLists = part("", "of steps with ranks or weights")
     #: for each step as in the plan, shape (n_workers, n_instances); the reference alone reads them
     step_rank: tuple[Int32Array | None, ...]
     step_weight: tuple[Int32Array | None, ...]
@@ -86,48 +80,40 @@ class ResolvedOrder:
 class ResolvedPlan:
     """A plan with names replaced by codes, defaults filled in."""
 
-    n_groups = length("group_scope", within=COUNT)
+    n_groups = length("group_scope", COUNT)
     n_devices = length("device_capacity")
     n_samples = length("sample_offset_bytes", axis=1)
-    n_counter_groups = largest("counter_group", within=Range(0, FEW.high))
-    group_scope: Int32Array = array(
-        "n_groups", within=Range(0, len(SCOPES) - 1), gloss="index into SCOPES"
-    )
-    group_locked: ByteArray = array("n_groups", within=FLAG)
-    group_marks_active: ByteArray = array("n_groups", within=FLAG)
+    n_counter_groups = largest("counter_group", Range(0, FEW.high))
+    group_scope: Int32Array = array("n_groups", Range(0, len(SCOPES) - 1), "index into SCOPES")
+    group_locked: ByteArray = array("n_groups", FLAG)
+    group_marks_active: ByteArray = array("n_groups", FLAG)
     group_prefetches: ByteArray = array(
-        "n_groups",
-        within=Range(0, BY_PRIORITY),
-        needs="copies_data",
-        gloss="0, IN_ORDER or BY_PRIORITY",
+        "n_groups", Range(0, BY_PRIORITY), "0, IN_ORDER or BY_PRIORITY", needs="copies_data"
     )
     group_device: Int32Array = array(
         "n_groups",
-        within=index("n_devices", none=True),
+        index_or_none("n_devices"),
+        "device that tasks from the group occupy, -1 for none",
         needs="n_devices",
-        gloss="device that tasks from the group occupy, -1 for none",
     )
-    device_capacity: Int32Array = array("n_devices", within=COUNT)
-    order: ResolvedOrder = part("order.", gloss="in which workers look for work")
-    spawn_order: ByteArray = array("n_tasks", within=FLAG, gloss="CHILD_FIRST or PARENT_FIRST")
-    group_of: NDArray[np.int8] = array("n_tasks", within=index("n_groups"))
-    instance_of: Int32Array = array("n_tasks", gloss="-1 for the pusher's own")
-    counter_group: Int32Array = array("n_tasks", within=index("n_counter_groups", none=True))
-    active: ByteArray = array("n_workers", within=FLAG)
+    device_capacity: Int32Array = array("n_devices", COUNT)
+    order: ResolvedOrder = part("order.", "in which workers look for work")
+    spawn_order: ByteArray = array("n_tasks", FLAG, "CHILD_FIRST or PARENT_FIRST")
+    group_of: NDArray[np.int8] = array("n_tasks", index("n_groups"))
+    instance_of: Int32Array = array("n_tasks", None, "-1 for the pusher's own")
+    counter_group: Int32Array = array("n_tasks", index_or_none("n_counter_groups"))
+    active: ByteArray = array("n_workers", FLAG)
     roots: int = number(
-        Range(0, len(ROOTS) - 1),
-        gloss="to whom tasks without a pusher go: index into ROOTS",
+        Range(0, len(ROOTS) - 1), "to whom tasks without a pusher go: index into ROOTS"
     )
-    monitor_period_ps: int = number(INSTANT_PS, gloss="0 without a monitor")
-    sample_offset_bytes: Int64Array = array("n_blocks", "n_samples")
+    monitor_period_ps: int = number(INSTANT_PS, "0 without a monitor")
+    sample_offset_bytes: Int64Array = array("n_blocks, n_samples")
     balance_period_ps: int = number(
-        INSTANT_PS, gloss="between scans that mark all pages; 0: pages do not follow accesses"
+        INSTANT_PS, "between scans that mark all pages; 0: pages do not follow accesses"
     )
     balance_page_bytes: int = number(LENGTH)
-    balance_faults: int = number(
-        NATURAL, gloss="faults in a row from one domain that let a block move"
-    )
+    balance_faults: int = number(NATURAL, "faults in a row from one domain that let a block move")
     balance_group: int = number(
-        Range(0, len(THREAD_GROUPS) - 1), gloss="who shares pages: index into THREAD_GROUPS"
+        Range(0, len(THREAD_GROUPS) - 1), "who shares pages: index into THREAD_GROUPS"
     )
     times_tasks: bool = number(gloss="the time that each task is executed is measured")

@@ -24,6 +24,11 @@ cdef int64_t _whole(object value, str what, object least, object most) except? -
     return value
 
 
+cdef int64_t _number(object owner, str name, object least, object most) except? -1:
+    """Return a number that is an attribute."""
+    return _whole(getattr(owner, name), f"{type(owner).__name__}.{name}", least, most)
+
+
 cdef object _ranked(object owner, str name, int n_axes):
     """Return an attribute that has to be an array with so many axes or more."""
     array = getattr(owner, name)
@@ -46,9 +51,9 @@ cdef object _largest(object owner, str name):
     return int(array.max(initial=-1))
 
 
-cdef const int64_t *_values(list kept, object values, str what, int32_t *number) except NULL:
-    """Return durations as an array that is kept alive, and how many they are."""
-    array = np.array([_whole(value, what, 0, 2**62 - 1) for value in values], np.int64)
+cdef const int64_t *_values(list kept, object values, int32_t *number) except NULL:
+    """Return numbers as an array that is kept alive, and how many they are."""
+    array = np.array([_whole(value, "entry", 0, MAX_INT64) for value in values], np.int64)
     kept.append(array)
     number[0] = len(array)
     return <const int64_t *>cnp.PyArray_DATA(<cnp.ndarray>array)

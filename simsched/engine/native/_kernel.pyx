@@ -249,7 +249,7 @@ cdef class NativeBackend:
             arrays = []
             memset(&c_graph, 0, sizeof(c_graph))
             memset(&c_plan, 0, sizeof(c_plan))
-            _fill_graph(&c_graph, graph, arrays)
+            _fill_graph(&c_graph, graph, &self.c_problem, arrays)
             _fill_plan(&c_plan, plan, &c_graph, &self.c_problem, arrays)
             previous, self.iteration_arrays = self.iteration_arrays, arrays  # freed after the kernel lets go
             c_graph.unchanged = graph is self.graph and graph.is_fixed
@@ -286,7 +286,7 @@ cdef class NativeBackend:
         store = np.zeros(sizeof(ssk_order_t), np.uint8)
         self.order_arrays.append(store)
         cdef ssk_order_t *order = <ssk_order_t *>cnp.PyArray_DATA(<cnp.ndarray>store)
-        _fill_order(order, plan.order, &self.c_problem, self.order_arrays)
+        _fill_order(order, plan.order, NULL, &self.c_problem, self.order_arrays)
         return order
 
     cdef int _fill_recorder(self, ssk_recorder_t *r) except -1:

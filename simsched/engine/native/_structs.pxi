@@ -4,24 +4,24 @@ cdef extern from "ssk.h" nogil:
         int32_t n_tasks
         int64_t n_allocate
         int64_t n_release
-        const int32_t *size_class
-        const int32_t *allocate_near
-        const uint8_t *is_fresh
-        const uint8_t *is_untracked
-        const int64_t *allocate_ptr
-        const int32_t *allocate
-        const int64_t *release_ptr
-        const int32_t *release
+        const int32_t * size_class
+        const int32_t * allocate_near
+        const uint8_t * is_fresh
+        const uint8_t * is_untracked
+        const int64_t * allocate_ptr
+        const int32_t * allocate
+        const int64_t * release_ptr
+        const int32_t * release
 
     ctypedef struct ssk_costs_t:
         int64_t spawn_child_first_ps
         int64_t spawn_parent_first_ps
         int64_t pop_ps
         int64_t push_ps
-        const int64_t *steal_probe_ps
         int32_t n_steal_probe
-        const int64_t *steal_ps
+        const int64_t * steal_probe_ps
         int32_t n_steal
+        const int64_t * steal_ps
         int64_t lock_hold_ps
         int64_t barrier_ps
         int64_t context_switch_ps
@@ -53,62 +53,62 @@ cdef extern from "ssk.h" nogil:
         int32_t n_changes
         int32_t n_classes
         int32_t copies_data
-        const int32_t *worker_core
-        const int32_t *worker_domain
-        const int32_t *worker_kind
-        const double *worker_rate
-        const int32_t *domain_hops
-        const int32_t *domain_socket
-        const double *resource_capacity
-        const int32_t *curve_ptr
-        const double *curve
+        const int32_t * worker_core
+        const int32_t * worker_domain
+        const int32_t * worker_kind
+        const double * worker_rate
+        const int32_t * domain_hops
+        const int32_t * domain_socket
+        const double * resource_capacity
+        const int32_t * curve_ptr
+        const double * curve
         int32_t n_paths
         int64_t n_crossings
-        const int64_t *path_latency_ps
-        const double *path_share
-        const double *path_cap
-        const int32_t *path_resource_ptr
-        const int32_t *path_resource
-        const double *path_weight
-        const int32_t *path_access
-        const int32_t *path_hit
-        const int32_t *path_write
-        const int32_t *path_copy
-        const int64_t *node_capacity_bytes
-        const int32_t *node_domain
-        const int32_t *node_kind
-        const int64_t *node_slots
-        const int32_t *cache_slices
-        const int32_t *n_cache_instances
-        const int64_t *cache_slice_bytes
-        const int64_t *cache_latency_ps
-        const double *cache_rate
-        const double *cache_wait
-        const uint8_t *cache_is_victim
-        const int32_t *cache_instance
+        const int64_t * path_latency_ps
+        const double * path_share
+        const double * path_cap
+        const int32_t * path_resource_ptr
+        const int32_t * path_resource
+        const double * path_weight
+        const int32_t * path_access
+        const int32_t * path_hit
+        const int32_t * path_write
+        const int32_t * path_copy
+        const int64_t * node_capacity_bytes
+        const int32_t * node_domain
+        const int32_t * node_kind
+        const int64_t * node_slots
+        const int32_t * cache_slices
+        const int32_t * n_cache_instances
+        const int64_t * cache_slice_bytes
+        const int64_t * cache_latency_ps
+        const double * cache_rate
+        const double * cache_wait
+        const uint8_t * cache_is_victim
+        const int32_t * cache_instance
         int32_t transfer_level
         int64_t transfer_latency_ps
         double transfer_rate
         double displacement_rate
         double upgrade_rate
-        const int64_t *granule_ptr
-        const int64_t *granule_frame
-        const int64_t *block_bytes
-        const int64_t *taken_bytes
+        const int64_t * granule_ptr
+        const int64_t * granule_frame
+        const int64_t * block_bytes
+        const int64_t * taken_bytes
         ssk_pooling_t pooling
-        const int32_t *home
-        const int32_t *touch_order
-        const uint8_t *follows
-        const int32_t *replica
-        const int32_t *node_rank
-        const int32_t *worker_node
-        const uint8_t *node_is_device
+        const int32_t * home
+        const int32_t * touch_order
+        const uint8_t * follows
+        const int32_t * replica
+        const int32_t * node_rank
+        const int32_t * worker_node
+        const uint8_t * node_is_device
         ssk_costs_t costs
         int64_t timer_period_ps
         int64_t progress_limit_ps
-        const int64_t *change_ps
-        const uint8_t *change_core
-        const double *change_speed
+        const int64_t * change_ps
+        const uint8_t * change_core
+        const double * change_speed
         ssk_random_t victim_stream
         ssk_random_t wake_stream
         ssk_recorder_t recorder
@@ -119,65 +119,65 @@ cdef extern from "ssk.h" nogil:
         int64_t n_children
         int32_t n_edges
         int64_t n_accesses
-        const double *ops
-        const double *join_ops
-        const int64_t *child_ptr
-        const int32_t *child
-        const int64_t *succ_ptr
-        const int32_t *succ
-        const int64_t *access_ptr
-        const int64_t *join_access
-        const int32_t *access_block
-        const int64_t *read_bytes
-        const int64_t *written_bytes
-        const double *creation_ops
-        const int64_t *arrival_ps
-        const uint8_t *detached
-        const int32_t *occupancy
-        const double *exposure
-        const int32_t *priority
-        const double *access_share
-        const int32_t *access_after
-        const uint8_t *access_final
+        const double * ops
+        const double * join_ops
+        const int64_t * child_ptr
+        const int32_t * child
+        const int64_t * succ_ptr
+        const int32_t * succ
+        const int64_t * access_ptr
+        const int64_t * join_access
+        const int32_t * access_block
+        const int64_t * read_bytes
+        const int64_t * written_bytes
+        const double * creation_ops
+        const int64_t * arrival_ps
+        const uint8_t * detached
+        const int32_t * occupancy
+        const double * exposure
+        const int32_t * priority
+        const double * access_share
+        const int32_t * access_after
+        const uint8_t * access_final
         int32_t unchanged
 
     ctypedef struct ssk_order_t:
         int32_t n_steps
-        const int32_t *step_group
-        const int32_t *step_where
-        const int32_t *step_take
-        const int32_t *step_when
-        const int32_t *step_batch
-        const int32_t *step_least
-        const int32_t *step_attempts
+        const int32_t * step_group
+        const int32_t * step_where
+        const int32_t * step_take
+        const int32_t * step_when
+        const int32_t * step_batch
+        const int32_t * step_least
+        const int32_t * step_attempts
         int32_t n_lists
         int64_t n_listed
-        const int32_t *step_choice
-        const int32_t *step_list
-        const int64_t *list_ptr
-        const int32_t *list_instance
-        const int32_t *list_value
+        const int32_t * step_choice
+        const int32_t * step_list
+        const int64_t * list_ptr
+        const int32_t * list_instance
+        const int32_t * list_value
 
     ctypedef struct ssk_plan_t:
         int32_t n_groups
         int32_t n_devices
         int32_t n_samples
         int32_t n_counter_groups
-        const int32_t *group_scope
-        const uint8_t *group_locked
-        const uint8_t *group_marks_active
-        const uint8_t *group_prefetches
-        const int32_t *group_device
-        const int32_t *device_capacity
+        const int32_t * group_scope
+        const uint8_t * group_locked
+        const uint8_t * group_marks_active
+        const uint8_t * group_prefetches
+        const int32_t * group_device
+        const int32_t * device_capacity
         ssk_order_t order
-        const uint8_t *spawn_order
-        const int8_t *group_of
-        const int32_t *instance_of
-        const int32_t *counter_group
-        const uint8_t *active
+        const uint8_t * spawn_order
+        const int8_t * group_of
+        const int32_t * instance_of
+        const int32_t * counter_group
+        const uint8_t * active
         int32_t roots
         int64_t monitor_period_ps
-        const int64_t *sample_offset_bytes
+        const int64_t * sample_offset_bytes
         int64_t balance_period_ps
         int64_t balance_page_bytes
         int32_t balance_faults

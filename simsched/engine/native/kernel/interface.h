@@ -45,17 +45,16 @@ enum {
     SSK_LOSS_FAILED = 2, /* the worker has failed */
 };
 
-/* What owns the instances of a pool group. */
+/* What owns the pools of a group. */
 enum {
     SSK_SCOPE_WORKER = 0,
     SSK_SCOPE_DOMAIN = 1,
     SSK_SCOPE_SOCKET = 2,
     SSK_SCOPE_MACHINE = 3,
     SSK_SCOPE_CLASS = 4,
-    SSK_N_SCOPES = 5,
 };
 
-/* Which instances a step searches. */
+/* Which pools a step searches. */
 enum {
     SSK_OWN = 0,
     SSK_SAME_DOMAIN = 1,
@@ -63,14 +62,14 @@ enum {
     SSK_ANYWHERE = 3,
 };
 
-/* Which entry a step takes; the last one: in decisions only. */
+/* Which entry leaves a pool; the last: in decisions. */
 enum {
     SSK_NEWEST = 0,
     SSK_OLDEST = 1,
     SSK_ENTRY = 2,
 };
 
-/* Bits: conditions of a step. */
+/* Conditions of a step. */
 enum {
     SSK_WHEN_HEAD_WORKER = 1,
     SSK_WHEN_DOMAIN_INACTIVE = 2,
@@ -106,7 +105,7 @@ enum {
     SSK_AT_ACCESSES = 2,
 };
 
-/* What comes first of the data that tasks in a pool group want. */
+/* What is copied first. */
 enum {
     SSK_IN_ORDER = 1,
     SSK_BY_PRIORITY = 2,
@@ -136,36 +135,28 @@ typedef struct {
 
 /* What the task runtime and the operating system charge, in picoseconds. */
 typedef struct {
-    /* Of creating a task that begins at once, or of one that waits while its parent goes on. */
+    /* Of creating a task that begins at once, or of one that waits while its parent goes on */
     int64_t spawn_child_first_ps;
-    /* Of creating a task that begins at once, or of one that waits while its parent goes on. */
+    /* Of creating a task that begins at once, or of one that waits while its parent goes on */
     int64_t spawn_parent_first_ps;
-    int64_t pop_ps; /* Of taking a task from the worker's own pool, or of adding one to a pool. */
-    int64_t push_ps; /* Of taking a task from the worker's own pool, or of adding one to a pool. */
-    const int64_t *steal_probe_ps;
-    /*
-     * entries of steal_probe_ps, the last of which holds beyond them: Of looking into the pool of another worker and
-     * finding it empty, by distance.
-     */
+    int64_t pop_ps; /* Of taking a task from the worker's own pool, or of adding one to a pool */
+    int64_t push_ps; /* Of taking a task from the worker's own pool, or of adding one to a pool */
     int32_t n_steal_probe;
-    const int64_t *steal_ps;
-    /*
-     * entries of steal_ps, the last of which holds beyond them: Of taking a task from the pool of another worker, by
-     * distance.
-     */
+    const int64_t *steal_probe_ps; /* Of looking into the pool of another worker and finding it empty, by distance */
     int32_t n_steal;
-    int64_t lock_hold_ps; /* For how long the lock of a shared pool is held. */
-    int64_t barrier_ps; /* Of the barrier at the end of an iteration. */
-    int64_t context_switch_ps; /* Of taking a task off its core. */
-    int64_t page_fault_ps; /* Of handling one fault, where pages follow accesses. */
-    int64_t page_move_ps; /* Of each page that follows an access, besides copying its bytes. */
-    /* Of a look of a device's driver at what is wanted, before it hands anything over; where data are copied. */
+    const int64_t *steal_ps; /* Of taking a task from the pool of another worker, by distance */
+    int64_t lock_hold_ps; /* For how long the lock of a shared pool is held */
+    int64_t barrier_ps; /* Of the barrier at the end of an iteration */
+    int64_t context_switch_ps; /* Of taking a task off its core */
+    int64_t page_fault_ps; /* Of handling one fault, where pages follow accesses */
+    int64_t page_move_ps; /* Of each page that follows an access, besides copying its bytes */
+    /* Of a look of a device's driver at what is wanted, before it hands anything over; where data are copied */
     int64_t driver_look_ps;
-    /* Of handing a copy over, while the driver of its device does nothing else; where data are copied. */
+    /* Of handing a copy over, while the driver of its device does nothing else; where data are copied */
     int64_t copy_hand_over_ps;
-    /* Of allocating memory on a device, one allocation after the other on all devices. */
+    /* Of allocating memory on a device, one allocation after the other on all devices */
     int64_t device_allocation_ps;
-    int64_t device_chunk_bytes; /* How much is allocated on a device at a time; without it nothing is. */
+    int64_t device_chunk_bytes; /* How much is allocated on a device at a time; without it nothing is */
 } ssk_costs_t;
 
 /* Everything that stays the same during a run. */
@@ -272,29 +263,29 @@ typedef struct {
     int64_t n_children;
     int32_t n_edges;
     int64_t n_accesses;
-    /* n_kinds x n_tasks: Operations of the body on each processor kind; infinity where the task cannot run. */
+    /* n_kinds x n_tasks: Operations of the body on each processor kind; infinity where the task cannot run */
     const double *ops;
-    const double *join_ops; /* n_kinds x n_tasks: Operations of the join. */
-    const int64_t *child_ptr; /* n_tasks + 1: Children of each task in spawn order. */
-    const int32_t *child; /* n_children: Children of each task in spawn order. */
-    const int64_t *succ_ptr; /* n_tasks + 1: Dataflow successors of each task in edge order. */
-    const int32_t *succ; /* n_edges: Dataflow successors of each task in edge order. */
-    const int64_t *access_ptr; /* n_tasks + 1: Accesses of each task, body first. */
-    /* n_tasks: Index of the first access that belongs to the join; `access_ptr[t + 1]` when there is none. */
+    const double *join_ops; /* n_kinds x n_tasks: Operations of the join */
+    const int64_t *child_ptr; /* n_tasks + 1: Children of each task in spawn order */
+    const int32_t *child; /* n_children: Children of each task in spawn order */
+    const int64_t *succ_ptr; /* n_tasks + 1: Dataflow successors of each task in edge order */
+    const int32_t *succ; /* n_edges: Dataflow successors of each task in edge order */
+    const int64_t *access_ptr; /* n_tasks + 1: Accesses of each task, body first */
+    /* n_tasks: Index of the first access that belongs to the join; `access_ptr[t + 1]` when there is none */
     const int64_t *join_access;
-    const int32_t *access_block; /* n_accesses: Block of each access. */
-    const int64_t *read_bytes; /* n_accesses: Bytes moved by each access. */
-    const int64_t *written_bytes; /* n_accesses: Bytes moved by each access. */
+    const int32_t *access_block; /* n_accesses: Block of each access */
+    const int64_t *read_bytes; /* n_accesses: Bytes moved by each access */
+    const int64_t *written_bytes; /* n_accesses: Bytes moved by each access */
     /*
      * n_tasks: Operations that the parent spends on creating each task, on top of the machine's spawn cost; 0 when
      * only the machine's cost applies
      */
     const double *creation_ops;
-    /* n_tasks: Earliest creation of tasks without a parent, from the start of the iteration. */
+    /* n_tasks: Earliest creation of tasks without a parent, from the start of the iteration */
     const int64_t *arrival_ps;
     /*
      * n_tasks; may be NULL: Children whose parent does not wait for their end; None when there are none (an array
-     * without a true entry becomes None).
+     * without a true entry becomes None)
      */
     const uint8_t *detached;
     /*

@@ -3,61 +3,6 @@
 
 #include "ranges.h"
 
-static int paths_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
-{
-    CHECK_NUMBER(problem->n_paths, 1, (1 << 28) / problem->n_smt);
-    CHECK_NUMBER(problem->n_crossings, 0, INT64_MAX);
-    CHECK_RANGE(problem->path_latency_ps, problem->n_paths, 0, SSK_MAX_COST_PS);
-    CHECK_RANGE(problem->path_share, problem->n_paths, 1e-300, 1.0);
-    CHECK_RANGE(problem->path_cap, (int64_t)problem->n_paths * problem->n_smt, 1e-300, INFINITY);
-    CHECK_RISING(problem->path_resource_ptr, problem->n_paths, problem->n_crossings);
-    CHECK_RANGE(problem->path_resource, problem->n_crossings, 0, problem->n_resources - 1);
-    CHECK_RANGE(problem->path_weight, problem->n_crossings, 1e-300, 1e+300);
-    CHECK_RANGE(problem->path_access, (int64_t)problem->n_domains * problem->n_nodes, 0, problem->n_paths - 1);
-    CHECK_RANGE(problem->path_hit, (int64_t)problem->n_domains * problem->n_nodes, SSK_NONE, problem->n_paths - 1);
-    CHECK_RANGE(problem->path_write, (int64_t)problem->n_domains * problem->n_nodes, 0, problem->n_paths - 1);
-    CHECK_RANGE(problem->path_copy, (int64_t)problem->n_nodes * problem->n_nodes, 0, problem->n_paths - 1);
-    return SSK_OK;
-}
-
-static int pooling_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
-{
-    CHECK_NUMBER(problem->pooling.n_tasks, 0, INT32_MAX);
-    CHECK_NUMBER(problem->pooling.n_allocate, 0, INT64_MAX);
-    CHECK_NUMBER(problem->pooling.n_release, 0, INT64_MAX);
-    CHECK_RANGE(problem->pooling.size_class, problem->n_blocks, SSK_NONE, 40);
-    CHECK_RANGE(problem->pooling.allocate_near, problem->n_blocks, SSK_NONE, problem->n_blocks - 1);
-    CHECK_RANGE(problem->pooling.is_fresh, problem->n_blocks, 0, 1);
-    CHECK_RANGE(problem->pooling.is_untracked, problem->n_blocks, 0, 1);
-    CHECK_RISING(problem->pooling.allocate_ptr, problem->pooling.n_tasks, problem->pooling.n_allocate);
-    CHECK_RANGE(problem->pooling.allocate, problem->pooling.n_allocate, 0, problem->n_blocks - 1);
-    CHECK_RISING(problem->pooling.release_ptr, problem->pooling.n_tasks, problem->pooling.n_release);
-    CHECK_RANGE(problem->pooling.release, problem->pooling.n_release, 0, problem->n_blocks - 1);
-    return SSK_OK;
-}
-
-static int costs_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
-{
-    CHECK_NUMBER(problem->costs.spawn_child_first_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.spawn_parent_first_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.pop_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.push_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.lock_hold_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.barrier_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.context_switch_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.page_fault_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.page_move_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.driver_look_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.copy_hand_over_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.device_allocation_ps, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.device_chunk_bytes, 0, INT64_MAX / 4);
-    CHECK_NUMBER(problem->costs.n_steal_probe, 1, INT32_MAX);
-    CHECK_RANGE(problem->costs.steal_probe_ps, problem->costs.n_steal_probe, 0, SSK_MAX_COST_PS);
-    CHECK_NUMBER(problem->costs.n_steal, 1, INT32_MAX);
-    CHECK_RANGE(problem->costs.steal_ps, problem->costs.n_steal, 0, SSK_MAX_COST_PS);
-    return SSK_OK;
-}
-
 int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
 {
     CHECK_NUMBER(problem->n_smt, 1, INT32_MAX);
@@ -80,17 +25,28 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_NUMBER(problem->n_changes, 0, INT32_MAX);
     CHECK_NUMBER(problem->n_classes, 1, 1 << 20);
     CHECK_NUMBER(problem->copies_data, 0, 1);
+    CHECK_NUMBER(problem->n_paths, 1, (1 << 28) / problem->n_smt);
+    CHECK_NUMBER(problem->n_crossings, 0, INT64_MAX);
     CHECK_NUMBER(problem->transfer_level, SSK_NONE, problem->n_levels - 1);
     CHECK_NUMBER(problem->transfer_latency_ps, 0, SSK_MAX_COST_PS);
     CHECK_NUMBER(problem->transfer_rate, problem->transfer_level == SSK_NONE ? 0.0 : 1e-300, INFINITY);
     CHECK_NUMBER(problem->displacement_rate, 0.0, problem->transfer_level == SSK_NONE ? 0.0 : INFINITY);
     CHECK_NUMBER(problem->upgrade_rate, 0.0, problem->transfer_level == SSK_NONE ? 0.0 : INFINITY);
+    CHECK_NUMBER(problem->costs.spawn_child_first_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.spawn_parent_first_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.pop_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.push_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.lock_hold_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.barrier_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.context_switch_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.page_fault_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.page_move_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.driver_look_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.copy_hand_over_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.device_allocation_ps, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.device_chunk_bytes, 0, INT64_MAX / 4);
     CHECK_NUMBER(problem->timer_period_ps, 0, SSK_NEVER - 1);
     CHECK_NUMBER(problem->progress_limit_ps, 1, SSK_NEVER);
-    CHECK_PART(paths_ranges(problem, flaw));
-    if (problem->pooling.n_tasks != 0)
-        CHECK_PART(pooling_ranges(problem, flaw));
-    CHECK_PART(costs_ranges(problem, flaw));
     CHECK_RANGE(problem->worker_core, problem->n_workers, 0, problem->n_cores - 1);
     CHECK_RANGE(problem->worker_domain, problem->n_workers, 0, problem->n_domains - 1);
     CHECK_RANGE(problem->worker_kind, problem->n_workers, 0, INT32_MAX);
@@ -100,6 +56,16 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_RANGE(problem->resource_capacity, problem->n_resources, 1e-300, INFINITY);
     CHECK_RISING(problem->curve_ptr, problem->n_resources, problem->n_curve);
     CHECK_RANGE(problem->curve, problem->n_curve, 1e-300, 1e+300);
+    CHECK_RANGE(problem->path_latency_ps, problem->n_paths, 0, SSK_MAX_COST_PS);
+    CHECK_RANGE(problem->path_share, problem->n_paths, 1e-300, 1.0);
+    CHECK_RANGE(problem->path_cap, (int64_t)problem->n_paths * problem->n_smt, 1e-300, INFINITY);
+    CHECK_RISING(problem->path_resource_ptr, problem->n_paths, problem->n_crossings);
+    CHECK_RANGE(problem->path_resource, problem->n_crossings, 0, problem->n_resources - 1);
+    CHECK_RANGE(problem->path_weight, problem->n_crossings, 1e-300, 1e+300);
+    CHECK_RANGE(problem->path_access, (int64_t)problem->n_domains * problem->n_nodes, 0, problem->n_paths - 1);
+    CHECK_RANGE(problem->path_hit, (int64_t)problem->n_domains * problem->n_nodes, SSK_NONE, problem->n_paths - 1);
+    CHECK_RANGE(problem->path_write, (int64_t)problem->n_domains * problem->n_nodes, 0, problem->n_paths - 1);
+    CHECK_RANGE(problem->path_copy, (int64_t)problem->n_nodes * problem->n_nodes, 0, problem->n_paths - 1);
     CHECK_RANGE(problem->node_capacity_bytes, problem->n_nodes, 0, INT64_MAX / 4);
     CHECK_RANGE(problem->node_domain, problem->n_nodes, SSK_NONE, problem->n_domains - 1);
     CHECK_RANGE(problem->node_kind, problem->n_nodes, 0, problem->n_node_kinds - 1);
@@ -117,6 +83,19 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_RANGE(problem->block_bytes, problem->n_blocks, 0, (int64_t)1 << 52);
     if (problem->taken_bytes != NULL)
         CHECK_RANGE(problem->taken_bytes, problem->n_blocks, 0, (int64_t)1 << 52);
+    if (problem->pooling.n_tasks != 0) {
+        CHECK_NUMBER(problem->pooling.n_tasks, 0, INT32_MAX);
+        CHECK_NUMBER(problem->pooling.n_allocate, 0, INT64_MAX);
+        CHECK_NUMBER(problem->pooling.n_release, 0, INT64_MAX);
+        CHECK_RANGE(problem->pooling.size_class, problem->n_blocks, SSK_NONE, 40);
+        CHECK_RANGE(problem->pooling.allocate_near, problem->n_blocks, SSK_NONE, problem->n_blocks - 1);
+        CHECK_RANGE(problem->pooling.is_fresh, problem->n_blocks, 0, 1);
+        CHECK_RANGE(problem->pooling.is_untracked, problem->n_blocks, 0, 1);
+        CHECK_RISING(problem->pooling.allocate_ptr, problem->pooling.n_tasks, problem->pooling.n_allocate);
+        CHECK_RANGE(problem->pooling.allocate, problem->pooling.n_allocate, 0, problem->n_blocks - 1);
+        CHECK_RISING(problem->pooling.release_ptr, problem->pooling.n_tasks, problem->pooling.n_release);
+        CHECK_RANGE(problem->pooling.release, problem->pooling.n_release, 0, problem->n_blocks - 1);
+    }
     CHECK_RANGE(problem->home, problem->n_blocks, SSK_NONE, problem->n_nodes - 1);
     CHECK_RANGE(problem->touch_order, (int64_t)problem->n_domains * problem->n_allowed, 0, problem->n_nodes - 1);
     if (problem->follows != NULL)
@@ -129,6 +108,10 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
         CHECK_RANGE(problem->worker_node, problem->n_workers, 0, problem->n_nodes - 1);
     if (problem->copies_data != 0)
         CHECK_RANGE(problem->node_is_device, problem->n_nodes, 0, 1);
+    CHECK_NUMBER(problem->costs.n_steal_probe, 1, INT32_MAX);
+    CHECK_RANGE(problem->costs.steal_probe_ps, problem->costs.n_steal_probe, 0, SSK_MAX_COST_PS);
+    CHECK_NUMBER(problem->costs.n_steal, 1, INT32_MAX);
+    CHECK_RANGE(problem->costs.steal_ps, problem->costs.n_steal, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(problem->change_ps, problem->n_changes, 0, SSK_NEVER - 1);
     CHECK_RANGE(problem->change_core, (int64_t)problem->n_changes * problem->n_cores, 0, 1);
     CHECK_RANGE(problem->change_speed, problem->n_changes, 0.0, 1.0);
@@ -169,21 +152,11 @@ int ssk_graph_ranges(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk
     return SSK_OK;
 }
 
-static int victims_ranges(const ssk_order_t *order, const ssk_problem_t *problem, ssk_flaw_t *flaw)
-{
-    CHECK_NUMBER(order->n_lists, 0, INT32_MAX);
-    CHECK_NUMBER(order->n_listed, 0, INT64_MAX);
-    CHECK_RANGE(order->step_choice, order->n_steps, 0, 2);
-    CHECK_RANGE(order->step_list, order->n_steps, SSK_NONE, order->n_lists - 1);
-    if (order->n_lists != 0)
-        CHECK_RISING(order->list_ptr, (int64_t)order->n_lists * problem->n_workers, order->n_listed);
-    return SSK_OK;
-}
-
 int ssk_order_ranges(const ssk_order_t *order, const ssk_plan_t *plan, const ssk_problem_t *problem, ssk_flaw_t *flaw)
 {
     CHECK_NUMBER(order->n_steps, 0, INT32_MAX);
-    CHECK_PART(victims_ranges(order, problem, flaw));
+    CHECK_NUMBER(order->n_lists, 0, INT32_MAX);
+    CHECK_NUMBER(order->n_listed, 0, INT64_MAX);
     CHECK_RANGE(order->step_group, order->n_steps, 0, plan->n_groups - 1);
     CHECK_RANGE(order->step_where, order->n_steps, 0, 3);
     CHECK_RANGE(order->step_take, order->n_steps, 0, 1);
@@ -191,6 +164,10 @@ int ssk_order_ranges(const ssk_order_t *order, const ssk_plan_t *plan, const ssk
     CHECK_RANGE(order->step_batch, order->n_steps, 1, INT32_MAX);
     CHECK_RANGE(order->step_least, order->n_steps, 1, INT32_MAX);
     CHECK_RANGE(order->step_attempts, order->n_steps, 0, INT32_MAX);
+    CHECK_RANGE(order->step_choice, order->n_steps, 0, 2);
+    CHECK_RANGE(order->step_list, order->n_steps, SSK_NONE, order->n_lists - 1);
+    if (order->n_lists != 0)
+        CHECK_RISING(order->list_ptr, (int64_t)order->n_lists * problem->n_workers, order->n_listed);
     return SSK_OK;
 }
 

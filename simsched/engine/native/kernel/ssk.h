@@ -110,6 +110,8 @@ typedef struct {
 /* What the simulation is given: the structs of problems, graphs and plans, and codes in them and in trace events. */
 #include "interface.h"
 
+enum { SSK_N_SCOPES = SSK_SCOPE_CLASS + 1 };
+
 /* An answer of on_spawn beside SSK_CHILD_FIRST and SSK_PARENT_FIRST. */
 enum { SSK_AS_PLANNED = 2 };
 
