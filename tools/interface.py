@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simsched.docstrings import summary
-from simsched.engine.interface.contents import CODES, GIVEN
+from simsched.engine.interface.contents import CODES, COUNTED, GIVEN
 from simsched.engine.interface.table import Member, Range, Rising, Struct, struct_of
 from simsched.report.markdown import table
 
@@ -114,7 +114,7 @@ def structs() -> list[Struct]:
                 add(leaf.member.cls)
         found.setdefault(cls, struct_of(cls))
 
-    for cls, _ in GIVEN.values():
+    for cls in (*(cls for cls, _ in GIVEN.values()), *COUNTED.values()):
         add(cls)
     return list(found.values())
 
@@ -313,7 +313,7 @@ def number(leaf: Leaf) -> str:
 
 def page() -> Iterator[str]:
     """Yield the lines of the page."""
-    yield from ("", "# What engines are given", "")
+    yield from ("", "# What engines are given and give back", "")
     yield "Both engines are given the same objects. These are their members, the range in which"
     yield "each lies, which the native engine checks, and the numbers that stand for words."
     described = [member.cls for struct in structs() for member in struct.members]

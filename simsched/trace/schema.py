@@ -6,9 +6,10 @@ the run. The meaning of `arg0` and `arg1` depends on the kind and is the kind's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +103,105 @@ class Trace:
         return len(self.events["time_ps"])
 
 
-@dataclass(eq=False)
-class Summary:
+@dataclass(eq=False, kw_only=True)
+class RunCounters:
+    """Counters of a run that are one number each.
+
+    Parameters
+    ----------
+    memory_side_hit_bytes : int
+        Bytes served by memory-side caches.
+    write_back_bytes : int
+        Bytes that processor caches write to memory, beyond those that missed in all levels.
+    requested_bytes : int
+        Bytes that tasks asked for (hits and memory together).
+    migrations, migrated_bytes : int
+        Blocks moved between nodes, by tasks that only do that included.
+    policy_ps : int
+        Time between iterations that went into the policy's own work, without migrations.
+    peak_bytes : int
+        Largest number of bytes of blocks on all nodes together at one time, memory that waits in
+        pools included: the footprint.
+    recycled_blocks : int
+        Allocations that a pool has served with memory that had been freed.
+    page_faults : int
+        Accesses to pages that a scan had marked.
+    page_fault_ps : int
+        Time for which accesses waited for these faults and for pages to move; a part of
+        `worker_busy_ps`.
+    duplicates : int
+        Executions of tasks that somebody was executing already.
+    kills : int
+        Executions that have ended without result, duplicates that had not begun included.
+    wasted_ps : int
+        Time that workers spent in such executions since they began or resumed them.
+    exchanges : int
+        How often two workers have swapped hardware threads.
+    transfers, transferred_tasks : int
+        How often the policy has moved entries from one pool to another and found some, and how many
+        these were.
+    n_tasks, n_events : int
+        Tasks ended and trace events produced (counted even when not kept).
+    """
+
+    memory_side_hit_bytes: int = 0
+    write_back_bytes: int = 0
+    requested_bytes: int = 0
+    migrations: int = 0
+    migrated_bytes: int = 0
+    policy_ps: int = 0
+    peak_bytes: int = 0
+    recycled_blocks: int = 0
+    page_faults: int = 0
+    page_fault_ps: int = 0
+    duplicates: int = 0
+    kills: int = 0
+    wasted_ps: int = 0
+    exchanges: int = 0
+    transfers: int = 0
+    transferred_tasks: int = 0
+    n_tasks: int = 0
+    n_events: int = 0
+
+
+@dataclass(eq=False, kw_only=True)
+class WorkerCounters:
+    """Counters of one worker.
+
+    Parameters
+    ----------
+    busy_ps : int
+        Time inside tasks (segments).
+    spawn_ps : int
+        Time spent creating tasks and releasing successors.
+    acquire_ps : int
+        Time spent on pops and successful or failed steals, and on locks.
+    migrate_ps : int
+        Time spent copying blocks, or after the start of a task waiting for those that copy engines
+        bring; the latter is no part of `busy_ps`.
+    tasks : int
+        Tasks ended.
+    """
+
+    busy_ps: int = 0
+    spawn_ps: int = 0
+    acquire_ps: int = 0
+    migrate_ps: int = 0
+    tasks: int = 0
+
+
+def by_worker(counters: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+    """Return the fields of a `Summary` for what `WorkerCounters` say of each worker."""
+    return {
+        "tasks_per_worker" if item.name == "tasks" else f"worker_{item.name}": np.array(
+            [one[item.name] for one in counters], np.int64
+        )
+        for item in fields(WorkerCounters)
+    }
+
+
+@dataclass(eq=False, kw_only=True)
+class Summary(RunCounters):
     """Counters that every run records, event trace or not.
 
     Shapes use I iterations, W workers, D domains, N memory nodes, L cache levels, K distance
@@ -118,15 +216,8 @@ class Summary:
     iteration_start_ps, iteration_end_ps : ndarray of int64, shape (I,)
         First task may start; last task has ended (the barrier and migrations that follow are not
         included).
-    worker_busy_ps : ndarray of int64, shape (W,)
-        Time inside tasks (segments).
-    worker_spawn_ps : ndarray of int64, shape (W,)
-        Time spent creating tasks and releasing successors.
-    worker_acquire_ps : ndarray of int64, shape (W,)
-        Time spent on pops and successful or failed steals, and on locks.
-    worker_migrate_ps : ndarray of int64, shape (W,)
-        Time spent copying blocks, or after the start of a task waiting for those that copy engines
-        bring; the latter is no part of `worker_busy_ps`.
+    worker_busy_ps, worker_spawn_ps, worker_acquire_ps, worker_migrate_ps : ndarray of int64
+        Shape (W,): what `WorkerCounters` say of each worker.
     tasks_per_worker : ndarray of int64, shape (W,)
         Tasks ended by each worker.
     node_bytes : ndarray of int64, shape (I, D, N)
@@ -137,51 +228,19 @@ class Summary:
         Bytes served by each cache level, transfers between its instances included.
     cache_missing_bytes : ndarray of int64, shape (I, D, L)
         Bytes wanted from each cache level that the instance of the accessing core did not hold.
-    memory_side_hit_bytes : int
-        Bytes served by memory-side caches.
-    write_back_bytes : int
-        Bytes that processor caches write to memory, beyond those that missed in all levels.
-    requested_bytes : int
-        Bytes that tasks asked for (hits and memory together).
     steals : ndarray of int64, shape (K,)
         Successful steals by distance class.
     failed_probes : ndarray of int64, shape (K,)
         Probes of empty pools by distance class.
-    migrations, migrated_bytes : int
-        Blocks moved between nodes, by tasks that only do that included.
-    policy_ps : int
-        Time between iterations that went into the policy's own work, without migrations.
     decisions, decision_ps : int
         Decisions of hooks that took time, and how much in all: `Transfer.decision_s`.
     node_peak_bytes : ndarray of int64, shape (N,)
         Largest number of bytes of blocks on each node at any time, memory that waits in pools
         included.
-    peak_bytes : int
-        Largest number of such bytes on all nodes together at one time: the footprint.
-    recycled_blocks : int
-        Allocations that a pool has served with memory that had been freed.
     managed_bytes : ndarray of int64, shape (2,)
         Bytes that tasks asked for in blocks of pools, local (0) and remote (1), hits included.
-    page_faults : int
-        Accesses to pages that a scan had marked.
-    exchanges : int
-        How often two workers have swapped hardware threads.
-    transfers, transferred_tasks : int
-        How often the policy has moved entries from one pool to another and found some, and how many
-        these were.
-    page_fault_ps : int
-        Time for which accesses waited for these faults and for pages to move; a part of
-        `worker_busy_ps`.
-    duplicates : int
-        Executions of tasks that somebody was executing already.
-    kills : int
-        Executions that have ended without result, duplicates that had not begun included.
-    wasted_ps : int
-        Time that workers spent in such executions since they began or resumed them.
     iteration_overhead_ps : ndarray of int64, shape (I,)
         Time after each iteration that went into the barrier, policy work and migrations.
-    n_tasks, n_events : int
-        Tasks ended and trace events produced (counted even when not kept).
     worker_move_ps : ndarray of int64, shape (W,)
         Time inside tasks that only move data (`Workload.move_classes`), a part of `worker_busy_ps`;
         of shape (1,) for programs without such tasks.
@@ -208,28 +267,10 @@ class Summary:
     cache_misses: NDArray[np.int64]
     cache_hit_bytes: NDArray[np.int64]
     cache_missing_bytes: NDArray[np.int64]
-    memory_side_hit_bytes: int
-    write_back_bytes: int
-    requested_bytes: int
     steals: NDArray[np.int64]
     failed_probes: NDArray[np.int64]
-    migrations: int
-    migrated_bytes: int
-    policy_ps: int
     node_peak_bytes: NDArray[np.int64]
-    peak_bytes: int
-    recycled_blocks: int
     managed_bytes: NDArray[np.int64]
-    page_faults: int
-    page_fault_ps: int
-    duplicates: int
-    kills: int
-    wasted_ps: int
-    exchanges: int
-    transfers: int
-    transferred_tasks: int
-    n_tasks: int
-    n_events: int
     worker_move_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     move_wait_ps: int = 0
     part_units: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))

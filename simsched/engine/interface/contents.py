@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from simsched.engine.interface import costs, graph
 from simsched.engine.interface.codes import CODES
+from simsched.engine.interface.counters import COUNTED
 from simsched.engine.interface.plan import ResolvedOrder, ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.workload.graph import TaskGraph
 
-__all__ = ["CODES", "GIVEN", "costs", "graph"]
+__all__ = ["CODES", "COUNTED", "GIVEN", "costs", "graph"]
 
 #: what is handed over, by its name, with the names of what its sizes may come from
 GIVEN: dict[str, tuple[type, tuple[str, ...]]] = {

@@ -11,7 +11,7 @@ from simsched.engine.room import no_room_message
 from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.errors import KernelError, ModelError, PolicyError, StalledError
 from simsched.policy.executions import Progress
-from simsched.trace.schema import Summary
+from simsched.trace.schema import Summary, by_worker
 from simsched.trace.sink import KeptEvents, make_columns, make_sink
 
 cimport numpy as cnp
@@ -377,7 +377,6 @@ cdef class NativeBackend:
     def summary(self):
         """Return the counters of the whole run."""
         cdef ssk_summary_t s = ssk_sim_summary(self.sim)
-        cdef ssk_worker_counters_t w
         cdef int32_t i
         n_levels, n_distances = self.problem.n_levels, self.problem.n_distances
         # hits, misses, hit bytes, missing bytes
@@ -388,22 +387,14 @@ cdef class NativeBackend:
         ).reshape(-1, 3)
         overhead = np.zeros(len(spans), np.int64)
         overhead[: max(0, len(spans) - 1)] = spans[1:, 1] - spans[: max(0, len(spans) - 1), 2]
-        workers = []
-        for i in range(self.problem.n_workers):
-            w = ssk_sim_worker_counters(self.sim, i)
-            workers.append((w.busy_ps, w.spawn_ps, w.acquire_ps, w.migrate_ps, w.tasks))
-        by_worker = np.array(workers, np.int64).T.copy()
+        workers = [ssk_sim_worker_counters(self.sim, i) for i in range(self.problem.n_workers)]
         return Summary(
             makespan_ps=int(spans[len(spans) - 1, 2]) if len(spans) else 0,
             iteration=spans[:, 0].astype(np.int32),
             iteration_start_ps=spans[:, 1].copy(),
             iteration_end_ps=spans[:, 2].copy(),
             iteration_overhead_ps=overhead,
-            worker_busy_ps=by_worker[0],
-            worker_spawn_ps=by_worker[1],
-            worker_acquire_ps=by_worker[2],
-            worker_migrate_ps=by_worker[3],
-            tasks_per_worker=by_worker[4],
+            **by_worker(workers),
             node_bytes=_copy(
                 s.node_bytes, (s.n_iterations, self.problem.n_domains, self.problem.n_nodes), np.int64
             ),
@@ -411,28 +402,11 @@ cdef class NativeBackend:
             cache_misses=cached[..., 1].copy(),
             cache_hit_bytes=cached[..., 2].copy(),
             cache_missing_bytes=cached[..., 3].copy(),
-            memory_side_hit_bytes=s.memory_side_hit_bytes,
-            write_back_bytes=s.write_back_bytes,
-            requested_bytes=s.requested_bytes,
             steals=_copy(s.steals, (n_distances,), np.int64),
             failed_probes=_copy(s.failed_probes, (n_distances,), np.int64),
-            migrations=s.migrations,
-            migrated_bytes=s.migrated_bytes,
-            policy_ps=s.policy_ps,
             node_peak_bytes=_copy(s.node_peak_bytes, (self.problem.n_nodes,), np.int64),
-            peak_bytes=s.peak_bytes,
-            recycled_blocks=s.recycled_blocks,
-            page_faults=s.page_faults,
-            page_fault_ps=s.page_fault_ps,
-            duplicates=s.duplicates,
-            kills=s.kills,
-            wasted_ps=s.wasted_ps,
-            exchanges=s.exchanges,
-            transfers=s.transfers,
-            transferred_tasks=s.transferred_tasks,
+            **s.counters,
             managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
-            n_tasks=s.n_tasks,
-            n_events=s.n_events,
         )
 
     def trace(self):

@@ -74,9 +74,6 @@ cdef extern from "ssk.h" nogil:
         int32_t number
         int64_t start_ps, end_ps
 
-    ctypedef struct ssk_worker_counters_t:
-        int64_t busy_ps, spawn_ps, acquire_ps, migrate_ps, tasks
-
     ctypedef struct ssk_summary_t:
         int32_t n_iterations
         const ssk_iteration_t *iterations
@@ -85,11 +82,8 @@ cdef extern from "ssk.h" nogil:
         const int64_t *steals
         const int64_t *failed_probes
         const int64_t *node_peak_bytes
-        int64_t peak_bytes, recycled_blocks, page_faults, page_fault_ps
         int64_t managed_bytes[2]
-        int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
-        int64_t duplicates, kills, wasted_ps
-        int64_t exchanges, transfers, transferred_tasks
+        ssk_run_counters_t counters
 
     ctypedef struct ssk_measured_t:
         int32_t n_tasks, n_counter_groups, n_samples

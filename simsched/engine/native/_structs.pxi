@@ -183,3 +183,30 @@ cdef extern from "ssk.h" nogil:
         int32_t balance_faults
         int32_t balance_group
         int32_t times_tasks
+
+    ctypedef struct ssk_run_counters_t:
+        int64_t memory_side_hit_bytes
+        int64_t write_back_bytes
+        int64_t requested_bytes
+        int64_t migrations
+        int64_t migrated_bytes
+        int64_t policy_ps
+        int64_t peak_bytes
+        int64_t recycled_blocks
+        int64_t page_faults
+        int64_t page_fault_ps
+        int64_t duplicates
+        int64_t kills
+        int64_t wasted_ps
+        int64_t exchanges
+        int64_t transfers
+        int64_t transferred_tasks
+        int64_t n_tasks
+        int64_t n_events
+
+    ctypedef struct ssk_worker_counters_t:
+        int64_t busy_ps
+        int64_t spawn_ps
+        int64_t acquire_ps
+        int64_t migrate_ps
+        int64_t tasks

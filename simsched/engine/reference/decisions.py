@@ -97,7 +97,7 @@ class Decisions:
         worker.task = gift[0]
         worker.parked = False
         worker.lag = sim.lag
-        sim.record.acquire_ps[taker] += gift[1]
+        sim.record.workers[taker].acquire_ps += gift[1]
         sim.timers[taker] = sim.now + gift[1]
 
     def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:

@@ -50,8 +50,8 @@ static int64_t move(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t pages
     ssk_take_memory(sim, node, block);
     ssk_give_memory_back(sim, home, block);
     sim->home[block] = node;
-    sim->migrations++;
-    sim->migrated_bytes += size;
+    sim->counters.migrations++;
+    sim->counters.migrated_bytes += size;
     ssk_event(sim, SSK_PAGE_MOVE, worker, sim->workers[worker].task, block, node);
     double rate = p->path_cap[p->path_copy[home * p->n_nodes + node] * p->n_smt];
     return ssk_add_ps(ssk_times_ps(pages, p->costs.page_move_ps), ssk_ceil_ps((double)size / rate));
@@ -100,7 +100,7 @@ int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_
     marks->times = last != SSK_NONE && p->worker_domain[last] == domain ? marks->times + 1 : 1;
     marks->worker = worker;
     look(sim, scan);
-    sim->page_faults += faults;
+    sim->counters.page_faults += faults;
     ssk_event(sim, SSK_PAGE_FAULT, worker, sim->workers[worker].task, block, faults);
     int64_t stall = ssk_times_ps(faults, p->costs.page_fault_ps);
     bool is_remote = p->node_domain[home] != SSK_NONE && p->node_domain[home] != domain;
@@ -109,6 +109,6 @@ int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_
     sim->node_faults[p->n_nodes + sim->home[block]] += faults;
     if (last != SSK_NONE && last != worker)
         sim->grouped[worker] = 1;
-    sim->page_fault_ps = ssk_add_ps(sim->page_fault_ps, stall);
+    sim->counters.page_fault_ps = ssk_add_ps(sim->counters.page_fault_ps, stall);
     return stall;
 }

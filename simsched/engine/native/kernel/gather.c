@@ -152,7 +152,7 @@ int ssk_gather(ssk_sim_t *sim, int32_t worker)
     int32_t node = sim->problem.worker_node[worker];
     w->start = sim->now;
     for (int64_t i = w->access; i < w->access_end; i++)
-        sim->requested_bytes += graph->read_bytes[i] + graph->written_bytes[i];
+        sim->counters.requested_bytes += graph->read_bytes[i] + graph->written_bytes[i];
     int status = check_size(sim, w->access, w->access_end, node);
     if (status != SSK_OK)
         return status;

@@ -366,4 +366,47 @@ typedef struct {
     int32_t times_tasks; /* the time that each task is executed is measured */
 } ssk_plan_t;
 
+/* Counters of a run that are one number each. */
+typedef struct {
+    int64_t memory_side_hit_bytes; /* Bytes served by memory-side caches */
+    /* Bytes that processor caches write to memory, beyond those that missed in all levels */
+    int64_t write_back_bytes;
+    int64_t requested_bytes; /* Bytes that tasks asked for (hits and memory together) */
+    int64_t migrations; /* Blocks moved between nodes, by tasks that only do that included */
+    int64_t migrated_bytes; /* Blocks moved between nodes, by tasks that only do that included */
+    int64_t policy_ps; /* Time between iterations that went into the policy's own work, without migrations */
+    /*
+     * Largest number of bytes of blocks on all nodes together at one time, memory that waits in pools included: the
+     * footprint
+     */
+    int64_t peak_bytes;
+    int64_t recycled_blocks; /* Allocations that a pool has served with memory that had been freed */
+    int64_t page_faults; /* Accesses to pages that a scan had marked */
+    /* Time for which accesses waited for these faults and for pages to move; a part of `worker_busy_ps` */
+    int64_t page_fault_ps;
+    int64_t duplicates; /* Executions of tasks that somebody was executing already */
+    int64_t kills; /* Executions that have ended without result, duplicates that had not begun included */
+    int64_t wasted_ps; /* Time that workers spent in such executions since they began or resumed them */
+    int64_t exchanges; /* How often two workers have swapped hardware threads */
+    /* How often the policy has moved entries from one pool to another and found some, and how many these were */
+    int64_t transfers;
+    /* How often the policy has moved entries from one pool to another and found some, and how many these were */
+    int64_t transferred_tasks;
+    int64_t n_tasks; /* Tasks ended and trace events produced (counted even when not kept) */
+    int64_t n_events; /* Tasks ended and trace events produced (counted even when not kept) */
+} ssk_run_counters_t;
+
+/* Counters of one worker. */
+typedef struct {
+    int64_t busy_ps; /* Time inside tasks (segments) */
+    int64_t spawn_ps; /* Time spent creating tasks and releasing successors */
+    int64_t acquire_ps; /* Time spent on pops and successful or failed steals, and on locks */
+    /*
+     * Time spent copying blocks, or after the start of a task waiting for those that copy engines bring; the latter
+     * is no part of `busy_ps`
+     */
+    int64_t migrate_ps;
+    int64_t tasks; /* Tasks ended */
+} ssk_worker_counters_t;
+
 #endif

@@ -303,7 +303,7 @@ int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves
         }
     }
     sim->lag = 0.0;
-    sim->policy_ps += overhead_ps;
+    sim->counters.policy_ps += overhead_ps;
     sim->move_blocks = blocks;
     sim->move_nodes = nodes;
     sim->n_moves = n_moves;
@@ -371,8 +371,8 @@ int ssk_copy_ended(ssk_sim_t *sim, int32_t worker)
     ssk_give_memory_back(sim, sim->home[w->move_block], w->move_block);
     sim->home[w->move_block] = w->move_node;
     ssk_event(sim, SSK_MIGRATE_END, worker, SSK_NONE, w->move_block, w->move_node);
-    sim->migrations++;
-    sim->migrated_bytes += size;
+    sim->counters.migrations++;
+    sim->counters.migrated_bytes += size;
     w->counters.migrate_ps += sim->now - w->start;
     return SSK_ACT_COPY;
 }

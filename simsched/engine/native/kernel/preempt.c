@@ -121,8 +121,8 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         int32_t task = ssk_pools_take(&sim->pools, d->group, pool, d->take == SSK_NEWEST);
         ssk_flights_load(&sim->flights, &flight, task);
     }
-    sim->transfers += flight.n_entries > 0;
-    sim->transferred_tasks += flight.n_entries;
+    sim->counters.transfers += flight.n_entries > 0;
+    sim->counters.transferred_tasks += flight.n_entries;
     ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)d->group << 32) + d->instance, flight.n_entries);
     if (d->delay_ps == 0)
         return arrive(sim, &flight);

@@ -220,7 +220,7 @@ static bool memory_is_sound(const ssk_sim_t *sim)
             return false;
         total += used;
     }
-    return total == sim->used && total <= sim->peak;
+    return total == sim->used && total <= sim->counters.peak_bytes;
 }
 
 int ssk_sim_verify(const ssk_sim_t *sim)

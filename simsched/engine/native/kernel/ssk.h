@@ -197,11 +197,6 @@ typedef struct {
     int64_t start_ps, end_ps;
 } ssk_iteration_t;
 
-/* Counters of one worker. */
-typedef struct {
-    int64_t busy_ps, spawn_ps, acquire_ps, migrate_ps, tasks;
-} ssk_worker_counters_t;
-
 /* What a domain's workers find in one cache level: accesses that find all of their bytes, or not, and the bytes. */
 typedef struct {
     int64_t hits, misses, hit_bytes, missing_bytes;
@@ -215,10 +210,8 @@ typedef struct {
     const ssk_cache_counts_t *cache_counts; /* n_iterations x n_domains x n_levels */
     const int64_t *steals, *failed_probes; /* n_distances */
     const int64_t *node_peak_bytes;        /* n_nodes */
-    int64_t peak_bytes, recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
-    int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
-    int64_t duplicates, kills, wasted_ps;
-    int64_t exchanges, transfers, transferred_tasks;
+    int64_t managed_bytes[2];
+    ssk_run_counters_t counters;
 } ssk_summary_t;
 
 /* Counters of the present (or last) iteration. Arrays belong to the simulation, as above. */
