@@ -316,6 +316,10 @@ def page() -> Iterator[str]:
     yield from ("", "# What engines are given and give back", "")
     yield "Both engines are given the same objects. These are their members, the range in which"
     yield "each lies, which the native engine checks, and the numbers that stand for words."
+    yield ""
+    yield "An array or a number is added by one line in `simsched/engine/interface`; a cost where"
+    yield "machines have theirs, an event or a counter in `simsched/trace/schema.py`. Then"
+    yield "`tools/interface.py` writes what C and its binding have to know."
     described = [member.cls for struct in structs() for member in struct.members]
     for cls in dict.fromkeys([*(struct.cls for struct in structs()), *described]):
         if cls is not object:
