@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simsched.workload.family import Member
-
-MIB = 2**20
+from simsched.workload.registry import MIB
 
 Places = tuple[tuple[int, ...], ...]
 """Neighbours of an element, each as its distance along every axis."""
