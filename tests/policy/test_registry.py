@@ -144,7 +144,7 @@ def test_an_int_becomes_a_float_where_one_is_declared() -> None:
         ("bats", {"sample_pages": 0}, "sample_pages: found 0, accepted 1 to 1000000"),
         ("bats", {"sample_pages": 2.5}, "found 2.5, accepted a value of type int"),
         ("bats", {"balancer": 1}, "found 1, accepted a value of type bool"),
-        ("bats", {"cores": "fysical"}, "did you mean 'physical'"),
+        ("bats", {"scheduler": "randum"}, "did you mean 'random'"),
         ("cilk", {"placement": "evn"}, "parameter placement: unknown placement 'evn'; .*'even'"),
     ],
 )
