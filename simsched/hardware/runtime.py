@@ -74,7 +74,7 @@ def execute(
 
     Notes
     -----
-    The graph is executed as the simulator does (``docs/semantics.md``, life of a task), except that
+    The graph is executed as the simulator does (``docs/semantics.md``, rules L), except that
     `arrival_ps` and `creation_ops` are ignored: roots are created at the start of the iteration,
     and creating a task costs what it costs here. Trace events that the runtime cannot measure
     (ACCESS, FLOW_END, FIRST_TOUCH) are not made up; the accesses are in the recording's graph.
