@@ -55,7 +55,7 @@ test-all: setup
 
 # What depends most on NumPy, pandas, pyarrow, SciPy and the command line's libraries.
 OLDEST_TESTS := tests/engine/test_closed_forms.py tests/machine tests/trace tests/workload/importers \
-  tests/experiment/test_api.py tests/experiment/test_summary.py tests/experiment/test_probes_mapreduce.py \
+  tests/experiment/test_api.py tests/experiment/test_summary.py tests/reproduction/test_probes_mapreduce.py \
   tests/report tests/cli/test_commands.py tests/packaging
 test-oldest: setup
 	@$(BIN)/python tools/matrix.py 3.11-oldest --tests "$(OLDEST_TESTS)"

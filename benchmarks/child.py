@@ -21,9 +21,10 @@ from typing import Any
 from benchmarks.cases import CASES, Case, Size
 from benchmarks.instances import Instance
 from simsched.engine import run as engine_run
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.trace.parquet import event_file
+from simsched.trace.run import Run
 from simsched.workload.graph import TaskGraph
 
 _STATUS = Path("/proc/self/status")

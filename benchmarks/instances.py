@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.policies import CentralQueue, FirstTasksFixed, HookedQueue
 from simsched.machine import Machine, load_machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import Policy
-from simsched.policy.registry import make_policy
+from simsched.policy.contract.base import Policy
+from simsched.policy.contract.registry import make_policy
 from simsched.workload.bench import CONTROLLERS, bench_flows
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload

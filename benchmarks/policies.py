@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.policy.base import (
+from simsched.policy.contract.base import (
     AcquireStep,
     Placement,
     Plan,

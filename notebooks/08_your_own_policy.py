@@ -220,7 +220,7 @@ by_patience.round(2)
 #
 # ## Sources
 #
-# The contract of policies is `simsched/policy/base.py`. The server and the program are those of Q.
-# Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-# 3.6; `laws` is Q. Chen, M. Guo, H. Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket
-# Multi-core Architectures*, ICS 2014.
+# The contract of policies is `simsched/policy/contract/base.py`. The server and the program are
+# those of Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
+# 2017, section 3.6; `laws` is Q. Chen, M. Guo, H. Guan, *LAWS: Locality-Aware Work-Stealing for
+# Multi-socket Multi-core Architectures*, ICS 2014.

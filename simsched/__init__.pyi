@@ -1,15 +1,8 @@
 from simsched.api import list_experiments, run
-from simsched.catalogue import (
-    Catalogue,
-    experiments,
-    machines,
-    policies,
-    workloads,
-)
-from simsched.engine.run import Run, simulate
-from simsched.errors import SimschedError
+from simsched.engine.run import simulate
 from simsched.experiment.given import sweep
 from simsched.experiment.query import query, results
+from simsched.files.errors import SimschedError
 from simsched.hardware.session import CalibratedHost, calibrate, measure, validate
 from simsched.machine import (
     Machine,
@@ -23,7 +16,15 @@ from simsched.policy import (
     make_policy,
     param,
 )
-from simsched.result import Result
+from simsched.report.catalogue import (
+    Catalogue,
+    experiments,
+    machines,
+    policies,
+    workloads,
+)
+from simsched.report.result import Result
+from simsched.trace.run import Run
 from simsched.workload import (
     TaskGraph,
     Workload,

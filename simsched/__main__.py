@@ -2,6 +2,6 @@
 
 import sys
 
-from simsched.cli import main
+from simsched.cli.app import main
 
 sys.exit(main())

@@ -8,11 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, overload
 
-from simsched.atomic import write_text
-from simsched.errors import ConfigurationError
 from simsched.experiment.cells import PlannedExperiment
-from simsched.experiment.claims import claims_about
-from simsched.experiment.claims_judge import Verdict
 from simsched.experiment.given import given, plan_given
 from simsched.experiment.runner import (
     Interrupted,
@@ -22,12 +18,16 @@ from simsched.experiment.runner import (
     run_planned,
 )
 from simsched.experiment.summary import Line, compare
+from simsched.files.atomic import write_text
+from simsched.files.errors import ConfigurationError
+from simsched.files.resources import data_dir
+from simsched.files.yaml_reader import Document, read_named
 from simsched.machine import Machine
 from simsched.policy import Policy
-from simsched.resources import data_dir
-from simsched.result import Result, finite
+from simsched.report.result import Result, finite
+from simsched.reproduction.claims import claims_about
+from simsched.reproduction.judge import Verdict
 from simsched.workload import TaskGraph, Workload
-from simsched.yaml_reader import Document, read_named
 
 __all__ = ["Result", "finish", "finite", "list_experiments", "load_experiment", "run"]
 

@@ -17,11 +17,11 @@ from types import ModuleType
 from typing import Any
 
 import simsched
-from simsched.experiment.claims import families, load_family
-from simsched.experiment.claims_schema import Claim
-from simsched.policy.registry import list_policies
+from simsched.policy.contract.registry import list_policies
 from simsched.report.claims import published_text, what_text
 from simsched.report.markdown import table
+from simsched.reproduction.claims import families, load_family
+from simsched.reproduction.schema import Claim
 from simsched.workload.registry import list_workloads
 
 
@@ -136,7 +136,16 @@ def described_functions(title: str, functions: dict[str, Callable[..., Any]]) ->
 
 def commands_page() -> list[str]:
     """Return what the command line says about itself."""
-    words = [sys.executable, "-m", "typer", "simsched.cli", "utils", "docs", "--name", "simsched"]
+    words = [
+        sys.executable,
+        "-m",
+        "typer",
+        "simsched.cli.app",
+        "utils",
+        "docs",
+        "--name",
+        "simsched",
+    ]
     made = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return made.replace("# `simsched`", "# Commands", 1).splitlines()
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.plans import ResolvedPlan
 from simsched.engine.problem import Problem
-from simsched.policy.base import EngineState
+from simsched.policy.contract.base import EngineState
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
@@ -74,7 +74,7 @@ class Hooks(Protocol):
 class IterationCounters:
     """Measurements of the iteration that has just ended.
 
-    Shapes are those of `simsched.policy.base.Counters`.
+    Shapes are those of `simsched.policy.contract.base.Counters`.
     """
 
     start_ps: int

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.engine.stall import PROGRESS_LIMIT_S
-from simsched.errors import SimschedError
+from simsched.files.errors import SimschedError
 from simsched.machine import load_machine, machine_families
 from simsched.machine.model import Machine
 from simsched.policy import list_policies, policy_from_spec
-from simsched.policy.base import Policy
+from simsched.policy.contract.base import Policy
+from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, workload_spec

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.paths import PER_PS
-from simsched.errors import PolicyError
+from simsched.files.errors import PolicyError
+from simsched.machine.paths import PER_PS
 from simsched.trace.schema import Summary
 from simsched.workload.division import Division, divided
 from simsched.workload.graph import TaskGraph, Workload

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.paths import PER_PS
 from simsched.engine.problem import Problem
 from simsched.engine.replication import refuse_copied
 from simsched.engine.victims import VictimLists, list_victims
-from simsched.errors import PolicyError
-from simsched.policy.blocks import THREAD_GROUPS
-from simsched.policy.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
-from simsched.policy.plan_checks import validate_acquire, validate_plan
+from simsched.files.errors import PolicyError
+from simsched.machine.paths import PER_PS
+from simsched.policy.contract.blocks import THREAD_GROUPS
+from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
+from simsched.policy.contract.plan_checks import validate_acquire, validate_plan
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import Placement
+from simsched.policy.contract.base import Placement
 from simsched.workload.builder import adjacency
 
 

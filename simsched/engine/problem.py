@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.paths import PER_PS, Paths, make_paths
 from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
 from simsched.engine.processors import worker_speeds
 from simsched.engine.replication import followed, make_replicas, node_ranks
 from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.victims import Homes
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
 from simsched.machine.model import Machine, RuntimeCosts
-from simsched.policy.base import Placement
+from simsched.machine.paths import PER_PS, Paths, make_paths
+from simsched.policy.contract.base import Placement
 from simsched.workload.graph import Workload
 
 Int32Array = NDArray[np.int32]

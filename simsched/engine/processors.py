@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.paths import PER_PS, held
-from simsched.errors import ModelError, nearest
+from simsched.files.errors import ModelError, nearest
 from simsched.machine.model import CoreGroup, Machine
+from simsched.machine.paths import PER_PS, held
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import generator_of
 

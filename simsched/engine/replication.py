@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import PolicyError
+from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
-from simsched.policy.base import Placement
+from simsched.policy.contract.base import Placement
 
 STAYS, AT_WRITES, AT_ACCESSES = 0, 1, 2  #: which accesses give a block a new home
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.problem import Problem
-from simsched.units import format_size
+from simsched.files.units import format_size
 
 
 def no_room_message(

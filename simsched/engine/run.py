@@ -7,7 +7,7 @@ execute plans and call fine hooks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,15 +29,15 @@ from simsched.engine.backend import (
 )
 from simsched.engine.division import Account, account_of
 from simsched.engine.moves import account_of_moves
-from simsched.engine.paths import PER_PS
 from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
 from simsched.engine.problem import Problem
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
-from simsched.errors import ConfigurationError, PolicyError, unknown_name
-from simsched.machine.model import IntArray, Machine
-from simsched.policy.base import (
+from simsched.files.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.machine.model import Machine
+from simsched.machine.paths import PER_PS
+from simsched.policy.contract.base import (
     CHILD_FIRST,
     PARENT_FIRST,
     TAKES,
@@ -54,8 +54,8 @@ from simsched.policy.base import (
     Update,
     View,
 )
-from simsched.policy.executions import Duplicate, Kill
-from simsched.trace.schema import Summary, Trace
+from simsched.policy.contract.executions import Duplicate, Kill
+from simsched.trace.run import Run
 from simsched.trace.sink import EventSink, InformedSink
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -63,47 +63,6 @@ BACKENDS = ("native", "simpy")
 MAX_DELAY_S = 4000  #: of a transfer
 MAX_COUNT = 2**31 - 1  #: entries of a transfer
 MAX_EXCHANGE_S = 1000  #: what an exchange costs
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a finished run consists of.
-
-    Parameters
-    ----------
-    machine, workload, policy : Machine, Workload, Policy
-        What was simulated; `workload` is the program as the policy's runtime ran it.
-    backend : str
-        Engine that ran it.
-    seed : int
-        Seed of all random streams.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
-    summary : Summary
-        Counters.
-    trace : Trace or None
-        Events, if they were kept in memory.
-    program : Workload
-        The program as the policy was given it, with the machine's timings.
-    state : object
-        What the policy has known at the end: what its `start` has returned.
-    """
-
-    machine: Machine
-    workload: Workload
-    policy: Policy
-    backend: str
-    seed: int
-    worker_thread: IntArray
-    summary: Summary
-    trace: Trace | None
-    program: Workload
-    state: Any = None
-
-    @property
-    def makespan_s(self) -> float:
-        """Simulated duration of the run in seconds."""
-        return self.summary.makespan_ps * PER_PS
 
 
 class _PolicyHooks:

@@ -13,10 +13,10 @@ from simsched.engine.processors import check_processors
 from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
-from simsched.errors import ModelError, PolicyError
+from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import Machine
-from simsched.policy.base import Placement, Policy, View, view_before
-from simsched.policy.blocks import check_pools
+from simsched.policy.contract.base import Placement, Policy, View, view_before
+from simsched.policy.contract.blocks import check_pools
 from simsched.workload.graph import Workload
 
 MAX_PERIOD_S = 1e6  #: of a timer

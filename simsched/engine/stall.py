@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import EngineState
+from simsched.policy.contract.base import EngineState
 from simsched.workload.graph import TaskGraph
 
 NOT_STARTED, STARTED, ENDED = 0, 1, 2

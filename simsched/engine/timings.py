@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ModelError, unknown_name
+from simsched.files.errors import ModelError, unknown_name
 from simsched.machine.model import CodeletTime, Machine
 from simsched.workload.graph import TaskGraph, Workload
 

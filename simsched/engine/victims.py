@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import AcquireStep, Plan
+from simsched.policy.contract.base import AcquireStep, Plan
 
 IntArray = NDArray[np.integer[Any]]
 Int32Array = NDArray[np.int32]

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from simsched.errors import ModelError, PolicyError, SimschedError
+from simsched.files.errors import ModelError, PolicyError, SimschedError
 from simsched.policy import Policy
-from simsched.policy.registry import called
+from simsched.policy.contract.registry import called
 
 PACKAGE = Path(__file__).resolve().parent.parent
 NO_MEMORY = (

@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import Run, simulate
+from simsched.analysis.jobs import JobTimes, job_metrics
+from simsched.analysis.metrics import run_metrics
+from simsched.analysis.services import TaskTimes, service_metrics
+from simsched.engine.run import simulate
 from simsched.engine.setup import rehearse
-from simsched.errors import ModelError, SimschedError
 from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
+from simsched.files.errors import ModelError, SimschedError
 from simsched.trace.exporters import simulated_recording
-from simsched.trace.jobs import JobTimes, job_metrics
-from simsched.trace.metrics import run_metrics
 from simsched.trace.parquet import event_file
 from simsched.trace.recording import recording_metadata
-from simsched.trace.services import TaskTimes, service_metrics
+from simsched.trace.run import Run
 from simsched.trace.sink import EventSink, KeptEvents
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import has_jobs

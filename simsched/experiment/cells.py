@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import simsched
+from simsched.analysis.metrics import metric_names
 from simsched.engine.stall import PROGRESS_LIMIT_S
-from simsched.errors import ConfigurationError, ModelError, SimschedError, unknown_name
 from simsched.experiment.blame import NO_MEMORY
 from simsched.experiment.fingerprint import (
     code_digest,
@@ -38,12 +38,12 @@ from simsched.experiment.schema import (
     labels,
 )
 from simsched.experiment.tile_sizes import naming_tile_sizes
+from simsched.files.errors import ConfigurationError, ModelError, SimschedError, unknown_name
+from simsched.files.yaml_reader import Document, KeyPath, key_path, validate_document
 from simsched.machine.model import Machine
 from simsched.policy import Policy
-from simsched.policy.placement import PlacedPolicy
-from simsched.policy.registry import called
-from simsched.trace.metrics import metric_names
-from simsched.yaml_reader import Document, KeyPath, key_path, validate_document
+from simsched.policy.contract.registry import called
+from simsched.policy.parts.placement import PlacedPolicy
 
 MAX_CELLS = 1_000_000
 #: Columns of rows that say how a run was, not what it simulated.

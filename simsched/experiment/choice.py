@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simsched.bounded import noticing_directories
-from simsched.errors import ConfigurationError, SimschedError
+from simsched.analysis.metrics import metric_names
 from simsched.experiment.cells import MEASURED
 from simsched.experiment.inputs import (
     build_policy,
@@ -23,9 +22,10 @@ from simsched.experiment.schema import (
     labels,
     workload_named,
 )
-from simsched.specs import parse_spec
-from simsched.trace.metrics import metric_names
-from simsched.yaml_reader import Document, validate_document
+from simsched.files.bounded import noticing_directories
+from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.yaml_reader import Document, validate_document
+from simsched.names.specs import parse_spec
 
 
 def choose(

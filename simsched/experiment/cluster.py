@@ -21,7 +21,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
-from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.cell_run import events_path, run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest
@@ -30,6 +29,7 @@ from simsched.experiment.pool import Finished, Listener, WorkerLostError, is_por
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, answered, check_code, check_policy
+from simsched.files.errors import ConfigurationError, SimschedError
 
 Client = Any
 Future = Any

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.analysis.waterfall import time_parts
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.overrides import changed
 from simsched.experiment.schema import Experiment, labels
-from simsched.policy.registry import list_policies, parse_policy_spec
-from simsched.specs import split_outside
-from simsched.trace.waterfall import time_parts
-from simsched.user_code import is_file_spec
-from simsched.yaml_reader import Document, validate_document
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.yaml_reader import Document, validate_document
+from simsched.names.specs import split_outside
+from simsched.names.user_code import is_file_spec
+from simsched.policy.contract.registry import list_policies, parse_policy_spec
 
 #: Times below this part of the makespan are what rounding leaves of sums.
 NOISE = 1e-12
@@ -34,7 +34,7 @@ class Side:
     makespan_s : float
         Duration.
     seconds : dict of str to float
-        Parts of it; see :mod:`simsched.trace.waterfall`.
+        Parts of it; see :mod:`simsched.analysis.waterfall`.
     """
 
     label: str

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import simsched
-from simsched.errors import SimschedError
-from simsched.units import format_size
+from simsched.files.errors import SimschedError
+from simsched.files.units import format_size
 
 Status = Literal["ok", "note", "broken"]
 #: Names under which distributions are imported, where these differ.
@@ -162,7 +162,7 @@ def _kernel() -> Iterator[Finding]:
 
 def _data() -> Iterator[Finding]:
     """Look for the files that ship."""
-    from simsched.resources import DATA_KINDS, data_dir
+    from simsched.files.resources import DATA_KINDS, data_dir
 
     for kind in DATA_KINDS:
         count = len(list(data_dir(kind).glob("*.yaml")))

@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from simsched.bounded import unreadable
-from simsched.errors import ConfigurationError
-from simsched.imports import user_imports
-from simsched.policy.base import Policy
-from simsched.policy.placement import PlacedPolicy
-from simsched.typed_in import has_file, parts_of
-from simsched.user_code import is_file_spec, split_file_spec
+from simsched.files.bounded import unreadable
+from simsched.files.errors import ConfigurationError
+from simsched.names.imports import user_imports
+from simsched.names.typed_in import has_file, parts_of
+from simsched.names.user_code import is_file_spec, split_file_spec
+from simsched.policy.contract.base import Policy
+from simsched.policy.parts.placement import PlacedPolicy
 
 #: Rooms whose code determines results; a change to any file in them makes stored rows obsolete.
-ROOMS = ("machine", "workload", "policy", "engine", "trace")
+ROOMS = ("machine", "workload", "policy", "engine", "trace", "analysis")
 NOT_DECISIVE = ("name", "description", "sources")
 
 
@@ -100,7 +100,7 @@ def policy_digest(policy: Policy) -> str:
 
 
 def is_in_files(policy: Policy) -> bool:
-    """Return whether all code of a policy was read from files, see :mod:`simsched.typed_in`."""
+    """Return whether all code of a policy was read from files, not typed in."""
     return all(map(has_file, _code_of(policy)))
 
 

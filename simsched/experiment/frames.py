@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from simsched.trace.services import OF_SERVICE
+from simsched.analysis.services import OF_SERVICE
 
 if TYPE_CHECKING:
     import pandas as pd

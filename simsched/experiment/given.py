@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from simsched.errors import ConfigurationError, SimschedError, unknown_name
+from simsched.analysis.metrics import metric_names
 from simsched.experiment.cells import MEASURED, Cell, PlannedExperiment
 from simsched.experiment.fingerprint import machine_digest, policy_digest
 from simsched.experiment.inputs import (
@@ -27,12 +27,12 @@ from simsched.experiment.schema import (
     WorkloadEntry,
     workload_named,
 )
+from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
+from simsched.files.yaml_reader import Document, validate_document
 from simsched.machine.model import Machine
+from simsched.names.specs import format_spec
 from simsched.policy import Policy, changed_policy, policy_from_spec, spec_of
-from simsched.specs import format_spec
-from simsched.trace.metrics import metric_names
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.yaml_reader import Document, validate_document
 
 Thing = TypeVar("Thing")
 Source = WorkloadSource | GivenWorkload

@@ -13,10 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from simsched.bounded import is_there
 from simsched.engine.processors import check_processors
 from simsched.engine.timings import timed
-from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.fingerprint import (
     content_key,
     file_digest,
@@ -25,12 +23,15 @@ from simsched.experiment.fingerprint import (
     typed_digest,
 )
 from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
+from simsched.files.bounded import is_there
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.resources import data_dir
+from simsched.files.units import parse_size, parse_time
+from simsched.files.yaml_reader import validate
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
+from simsched.names.user_code import is_file_spec, split_file_spec
 from simsched.policy import Policy, make_policy
-from simsched.resources import data_dir
-from simsched.units import parse_size, parse_time
-from simsched.user_code import is_file_spec, split_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
 from simsched.workload.importers import importers
@@ -42,7 +43,6 @@ from simsched.workload.registry import (
     make_workload,
     resolve_parameters,
 )
-from simsched.yaml_reader import validate
 
 CHANGED = (
     "found another content than when the experiment began, or other versions of packages that it "

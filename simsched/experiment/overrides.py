@@ -10,11 +10,11 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
 
-from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.schema import Experiment, labels
-from simsched.specs import parse_spec, split_outside
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.yaml_reader import Document, KeyPath, validate_document
+from simsched.names.specs import parse_spec, split_outside
 from simsched.workload.graph_files import workload_spec
-from simsched.yaml_reader import Document, KeyPath, validate_document
 
 NAMED = ("machines", "workloads", "policies")
 

@@ -19,15 +19,13 @@ from pathlib import Path
 from threading import Condition, Lock
 from typing import Any
 
-from simsched.atomic import write_atomically
-from simsched.errors import ConfigurationError
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import WorkloadSource
 from simsched.experiment.worker import unpacked
-from simsched.imports import user_imports
-from simsched.policy import Policy, make_policy
-from simsched.policy.placement import PlacedPolicy
-from simsched.user_code import (
+from simsched.files.atomic import write_atomically
+from simsched.files.errors import ConfigurationError
+from simsched.names.imports import user_imports
+from simsched.names.user_code import (
     USER_MODULE,
     forget_modules,
     is_file_spec,
@@ -35,6 +33,8 @@ from simsched.user_code import (
     prefer_modules,
     split_file_spec,
 )
+from simsched.policy import Policy, make_policy
+from simsched.policy.parts.placement import PlacedPolicy
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from simsched.atomic import discard, temporaries
-from simsched.errors import SimschedError
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest, is_in_files
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
-from simsched.interruptions import SIGNALS
-from simsched.policy.placement import PlacedPolicy
-from simsched.user_code import is_file_spec, is_of_user_file
+from simsched.files.atomic import discard, temporaries
+from simsched.files.errors import SimschedError
+from simsched.files.interruptions import SIGNALS
+from simsched.names.user_code import is_file_spec, is_of_user_file
+from simsched.policy.parts.placement import PlacedPolicy
 
 MAX_ATTEMPTS = 2
 

@@ -19,8 +19,8 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from simsched.errors import ConfigurationError
 from simsched.experiment.frames import arranged, with_units
+from simsched.files.errors import ConfigurationError
 from simsched.trace.schema import EventKind
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Set
 from itertools import groupby
 
-from simsched.errors import SimschedError
 from simsched.experiment.cell_run import rehearse_cell
 from simsched.experiment.cells import Cell, PlannedExperiment, WorkloadUse, fail_at_policy
 from simsched.experiment.fingerprint import is_shipped
+from simsched.files.errors import SimschedError
 
 #: How long all of it may take, and policies of it; one that is being tried is tried to its end.
 CHECK_S, REHEARSAL_S = 10.0, 3.0

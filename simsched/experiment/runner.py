@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simsched.atomic import discard_abandoned, make_directory
 from simsched.experiment.cell_run import events_path
 from simsched.experiment.cells import Cell, PlannedExperiment, plan_experiment
 from simsched.experiment.cluster import execute_on_cluster
@@ -20,8 +19,9 @@ from simsched.experiment.progress import Silent
 from simsched.experiment.rehearsal import check_runs
 from simsched.experiment.schema import Experiment
 from simsched.experiment.store import Store
+from simsched.files.atomic import discard_abandoned, make_directory
+from simsched.files.yaml_reader import Document
 from simsched.trace.parquet import write_rows
-from simsched.yaml_reader import Document
 
 MakeListener = Callable[[int], AbstractContextManager[Listener]]
 

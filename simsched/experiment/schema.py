@@ -25,13 +25,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.policy.registry import policy_info
-from simsched.specs import format_spec, parse_spec
-from simsched.user_code import is_file_spec
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.yaml_reader import FieldError, Section, shown
+from simsched.names.specs import format_spec, parse_spec
+from simsched.names.user_code import is_file_spec
+from simsched.names.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
+from simsched.policy.contract.registry import policy_info
 from simsched.workload.graph_files import graph_file_spec, is_graph_file
-from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
-from simsched.yaml_reader import FieldError, Section, shown
 
 EACH_ONCE = "each value once"
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")

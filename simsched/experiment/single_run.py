@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.engine.run import Run
-from simsched.errors import ConfigurationError
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
+from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters._classes import TaskNames
 from simsched.trace.exporters._timeline import Activity, timeline
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.trace.sink import Events, KeptEvents
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from simsched.atomic import write_text
-from simsched.bounded import read_text
-from simsched.errors import ConfigurationError
+from simsched.files.atomic import write_text
+from simsched.files.bounded import read_text
+from simsched.files.errors import ConfigurationError
 
 FORMAT = 1
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.schema import Experiment, labels
+from simsched.files.errors import ConfigurationError, unknown_name
 
 CONFIDENCE = 0.95
 Row = Mapping[str, Any]

@@ -6,8 +6,8 @@ from math import isqrt
 from typing import Any
 
 from simsched.engine.timings import timed
-from simsched.errors import ModelError, SimschedError
 from simsched.experiment.inputs import WorkloadSource
+from simsched.files.errors import ModelError, SimschedError
 from simsched.machine.model import Machine
 from simsched.workload.registry import make_workload
 

@@ -23,16 +23,16 @@ from threading import Lock, Thread
 from typing import IO, Any
 
 import simsched
-from simsched.errors import ConfigurationError, SimschedError
 from simsched.experiment.blame import PACKAGE
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest, policy_digest
 from simsched.experiment.inputs import CHANGED
 from simsched.experiment.store import Store
-from simsched.interruptions import SIGNALS
-from simsched.policy.placement import PlacedPolicy
-from simsched.user_code import imports_of_files
+from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.interruptions import SIGNALS
+from simsched.names.user_code import imports_of_files
+from simsched.policy.parts.placement import PlacedPolicy
 
 LENGTH = struct.Struct("<Q")
 PARENT_EVERY_S = 0.5

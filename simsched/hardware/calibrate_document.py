@@ -16,6 +16,7 @@ import numpy as np
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 
+from simsched.files.units import format_bandwidth, format_frequency, format_size
 from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_memory import CHOSEN, MOVED, STATED
@@ -23,7 +24,6 @@ from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import bandwidth_text, rounded, time_text
 from simsched.hardware.kernels import PROCESSOR, Kernel
 from simsched.hardware.measurements import Measurement, specs
-from simsched.units import format_bandwidth, format_frequency, format_size
 
 Pair = list[Any]
 

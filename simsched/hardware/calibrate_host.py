@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
 
+from simsched.files.units import parse_size
 from simsched.hardware.topology import (
     SYSTEM,
     Site,
@@ -19,7 +20,6 @@ from simsched.hardware.topology import (
     processor_name,
     read_topology,
 )
-from simsched.units import parse_size
 
 CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 

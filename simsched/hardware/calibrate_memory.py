@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from simsched.files.units import format_size
 from simsched.hardware.calibrate_host import Host, available_bytes
 from simsched.hardware.calibrate_probes import (
     LEAST_MORE,
@@ -16,7 +17,6 @@ from simsched.hardware.calibrate_probes import (
     transfer_rate,
     upgrade_rate,
 )
-from simsched.units import format_size
 
 STREAMS = ("read", "write", "copy", "triad")
 #: What a machine's bandwidths are: reads and writes in a mix, counted alike as flows are.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import format_size
 from simsched.hardware.runtime import compiled_runtime
-from simsched.units import format_size
 
 #: Bytes that each kind of sweep reads and writes per item of its arrays, in the runtime's order;
 #: what a store loads before it overwrites it is not counted, as STREAM does not.

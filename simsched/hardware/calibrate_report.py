@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from simsched.files.units import format_bandwidth, format_size
 from simsched.hardware.calibrate_probes import Measured
-from simsched.units import format_bandwidth, format_size
 
 if TYPE_CHECKING:
     from simsched.hardware.calibrate import Calibration

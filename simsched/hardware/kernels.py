@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.measurements import MeasurementSet
 from simsched.hardware.pricing import price
 from simsched.machine.model import KernelTime, Machine
-from simsched.policy.registry import policy_from_spec
+from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.schema import Trace
 from simsched.trace.times import iteration_times, work_times
 from simsched.workload.graph import TaskGraph, Workload

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import simsched
-from simsched.atomic import discard, discard_abandoned, make_directory
-from simsched.errors import ConfigurationError, HardwareError, SimschedError
+from simsched.files.atomic import discard, discard_abandoned, make_directory
+from simsched.files.errors import ConfigurationError, HardwareError, SimschedError
 from simsched.hardware.disturbance import MAX_SLOWER, MIN_CPU_SHARE, disturbances
 from simsched.hardware.host import Host, Load
 from simsched.hardware.measure_schema import Matrix
@@ -34,7 +34,7 @@ from simsched.hardware.mode import Mode, mode_of
 from simsched.hardware.overhead import tracing_overhead
 from simsched.hardware.program import make_program
 from simsched.hardware.runtime import execute
-from simsched.policy.registry import policy_from_spec
+from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.recording import Recording, write_recording
 
 #: How long the host is watched before the first and after the last run.

@@ -24,21 +24,21 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from simsched.errors import SimschedError, unknown_name
+from simsched.files.errors import SimschedError, unknown_name
+from simsched.files.resources import data_dir
+from simsched.files.yaml_reader import Document, FieldError, Section, read_named, validate_document
 from simsched.hardware.mode import mode_of
 from simsched.hardware.program import make_program, program_names, program_parameters
 from simsched.hardware.runtime import MAX_WORKERS
-from simsched.policy.registry import (
+from simsched.names.user_code import is_file_spec
+from simsched.names.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
+from simsched.policy.contract.registry import (
     called,
     list_policies,
     make_policy,
     parse_policy_spec,
     policy_from_spec,
 )
-from simsched.resources import data_dir
-from simsched.user_code import is_file_spec
-from simsched.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
-from simsched.yaml_reader import Document, FieldError, Section, read_named, validate_document
 
 
 def program_entry(data: object) -> object:

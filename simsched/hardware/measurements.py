@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from simsched.atomic import write_text
-from simsched.bounded import member, parse_json, read_text
-from simsched.errors import ConfigurationError
+from simsched.files.atomic import write_text
+from simsched.files.bounded import member, parse_json, read_text
+from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import Section, validate
 from simsched.hardware.program import program_names, program_parameters
 from simsched.trace.recording import Recording, read_recording
-from simsched.yaml_reader import Section, validate
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.policy.base import Policy
-from simsched.policy.random_stealing import RandomStealing
-from simsched.policy.work_sharing import WorkSharing
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
+from simsched.policy.contract.base import Policy
 
 #: Accepted values of each field of a mode; the runtime numbers them in this order.
 CHOICES: dict[str, tuple[str, ...]] = {

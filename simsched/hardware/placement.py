@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import HardwareError
+from simsched.files.errors import HardwareError
 from simsched.hardware.program import Program
-from simsched.policy.placement import range_starts
+from simsched.policy.parts.placement import range_starts
 
 
 def block_nodes(placement: str, n_blocks: int, nodes: Sequence[int]) -> NDArray[np.int32] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.errors import HardwareError, unknown_name
+from simsched.files.errors import HardwareError, unknown_name
 from simsched.hardware.conversion import ready_roots
 from simsched.hardware.outcome import PreparedGraph
 from simsched.hardware.program import Program

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.runtime import compiled_runtime
 from simsched.hardware.topology import allowed_cores
 

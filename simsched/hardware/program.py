@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.docstrings import parameter_texts
-from simsched.errors import ConfigurationError
-from simsched.formats import Entry, Registry
+from simsched.files.errors import ConfigurationError
+from simsched.names.docstrings import parameter_texts
+from simsched.names.registry import Entry, Registry
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Parameter, parameters_of
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
+from simsched.files.units import PS_PER_S
 from simsched.hardware.pricing import price
 from simsched.hardware.timeline import Timeline
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.recorded import Recorded
+from simsched.policy.algorithms.static.recorded import Recorded
 from simsched.trace.recording import Recording
-from simsched.units import PS_PER_S
 from simsched.workload.builder import adjacency
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
@@ -138,7 +138,7 @@ def schedule(timeline: Timeline, slots: tuple[int, ...], *, overtake: bool) -> R
     slots : tuple of int
         Workers of the transfers that follow the tasks, from 0.
     overtake : bool
-        See :class:`~simsched.policy.recorded.Recorded`.
+        See :class:`~simsched.policy.algorithms.static.recorded.Recorded`.
 
     Notes
     -----

@@ -12,16 +12,17 @@ from rich.table import Table
 from rich.text import Text
 from scipy.stats import kendalltau
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError, GraphError
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError, GraphError
 from simsched.hardware.recorded_graph import Prepared, plain_machine, prepare, schedule
 from simsched.hardware.timeline import Timeline, read_timeline
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
-from simsched.policy.base import Policy
-from simsched.policy.recorded import Recorded
-from simsched.policy.registry import called
+from simsched.policy.algorithms.static.recorded import Recorded
+from simsched.policy.contract.base import Policy
+from simsched.policy.contract.registry import called
 from simsched.trace.recording import Recording
+from simsched.trace.run import Run
 from simsched.workload.graph import Workload
 
 PS = 1e-12

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, HardwareError
+from simsched.files.errors import ConfigurationError, HardwareError
 from simsched.hardware.conversion import to_trace
 from simsched.hardware.mode import Mode
 from simsched.hardware.outcome import Job, Outcome

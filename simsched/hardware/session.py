@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.atomic import check_writable, write_text
-from simsched.errors import ConfigurationError
+from simsched.files.atomic import check_writable, write_text
+from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import Document
 from simsched.hardware.calibrate import Calibration, calibrate_machine
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_report import measured_rows
@@ -21,8 +22,7 @@ from simsched.hardware.measure_schema import Matrix, load_matrix, read_matrix
 from simsched.hardware.measurements import MeasurementSet, read_measurements
 from simsched.hardware.validation import Validation, validate_measurements
 from simsched.machine import Machine, load_machine
-from simsched.markup import facts
-from simsched.yaml_reader import Document
+from simsched.names.markup import facts
 
 if TYPE_CHECKING:
     import pandas as pd

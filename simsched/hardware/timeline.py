@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
-from simsched.policy.base import CHILD_FIRST
+from simsched.files.errors import ConfigurationError
+from simsched.policy.contract.base import CHILD_FIRST
 from simsched.trace.schema import NONE, EventKind, Trace
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 

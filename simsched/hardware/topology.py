@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import HardwareError
-from simsched.limits import WORKERS
+from simsched.files.errors import HardwareError
+from simsched.files.limits import WORKERS
 
 SYSTEM = Path("/sys/devices/system")
 #: What two hardware threads may share, the nearest first.

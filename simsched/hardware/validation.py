@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.kernels import class_seconds
 from simsched.hardware.measurements import Measurement, MeasurementSet
 from simsched.hardware.pricing import price
 from simsched.machine.model import Machine
-from simsched.policy.registry import policy_from_spec
+from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EventKind, Trace
 from simsched.trace.times import iteration_times, makespan_s, work_times

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 
 
 @dataclass(frozen=True)

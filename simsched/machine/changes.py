@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.yaml_reader import Document
 from simsched.machine.schema import MachineFile, sourced_values
-from simsched.yaml_reader import Document
 
 SOURCE_KEY = "experiment"  #: of changed values
 

@@ -18,9 +18,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Patch, Rectangle
 
+from simsched.files.units import format_bandwidth, format_size, format_time
 from simsched.machine.caches import CacheLevel
 from simsched.machine.model import Machine, MemoryNode
-from simsched.units import format_bandwidth, format_size, format_time
 
 CORE_HEIGHT = 0.34
 STRIP_HEIGHT = 0.13

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.resources import data_dir
+from simsched.files.units import format_bandwidth, format_time
+from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
 from simsched.machine.changes import changed
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.machine.resolve import resolve
 from simsched.machine.schema import MachineFile, source_key, sourced_values
-from simsched.resources import data_dir
-from simsched.units import format_bandwidth, format_time
-from simsched.yaml_reader import Document, FieldError, read_document, validate_document
 
 
 def list_machines() -> list[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ModelError, unknown_name
+from simsched.files.errors import ModelError, unknown_name
 from simsched.machine.caches import CacheLevel, MemorySideCache
 
 IntArray = NDArray[np.int32]

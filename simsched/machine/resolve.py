@@ -10,8 +10,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from simsched.errors import unknown_name
-from simsched.limits import DOMAINS, WORKERS
+from simsched.files.errors import unknown_name
+from simsched.files.limits import DOMAINS, WORKERS
+from simsched.files.yaml_reader import FieldError, key_path
 from simsched.machine import schema
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
 from simsched.machine.model import (
@@ -30,7 +31,6 @@ from simsched.machine.schema_caches import Cache, CacheOfCores
 from simsched.machine.topology import default_touch_order, number_threads
 from simsched.machine.values import Sourced
 from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
-from simsched.yaml_reader import FieldError, key_path
 
 _PATH_VALUES = (
     "latency",

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from simsched.errors import unknown_name
+from simsched.files.errors import unknown_name
+from simsched.files.yaml_reader import FieldError, KeyPath, Section
 from simsched.machine.schema_caches import Cache, SideCache
 from simsched.machine.schema_links import LinkSpec
 from simsched.machine.values import (
@@ -34,7 +35,6 @@ from simsched.machine.values import (
     as_list,
     sizes_in_bytes,
 )
-from simsched.yaml_reader import FieldError, KeyPath, Section
 
 
 class Source(Section):

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from simsched.files.yaml_reader import FieldError, Section
 from simsched.machine.values import (
     Bandwidth,
     Count,
@@ -17,7 +18,6 @@ from simsched.machine.values import (
     Sourced,
     Time,
 )
-from simsched.yaml_reader import FieldError, Section
 
 
 class CacheOfCores(Section):

@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from simsched.files.yaml_reader import FieldError, Section
 from simsched.machine.values import Bandwidth, Index, Size, Sourced
-from simsched.yaml_reader import FieldError, Section
 
 
 class Snooping(Section):

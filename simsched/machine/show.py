@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
+from simsched.files.units import format_bandwidth, format_size, format_time
 from simsched.machine.caches import CacheLevel
 from simsched.machine.draw import draw_machine, machine_svg
 from simsched.machine.model import Machine, MemoryNode, Path, cost_name
 from simsched.machine.resolve import path_source_key
-from simsched.markup import facts
-from simsched.units import format_bandwidth, format_size, format_time
+from simsched.names.markup import facts
 
 __all__ = ["describe_machine", "draw_machine", "machine_html"]
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any, Generic, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from simsched.units import (
+from simsched.files.units import (
     parse_bandwidth,
     parse_frequency,
     parse_seconds,
     parse_size,
     parse_time,
 )
-from simsched.yaml_reader import FieldError
+from simsched.files.yaml_reader import FieldError
 
 Value = TypeVar("Value")
 

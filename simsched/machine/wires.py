@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import networkx as nx
 
+from simsched.files.yaml_reader import FieldError
 from simsched.machine import schema
 from simsched.machine.model import Link
 from simsched.machine.schema_links import Snooping
-from simsched.yaml_reader import FieldError
 
 Route = tuple[int, ...]
 

@@ -11,15 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 import simsched
-from simsched.experiment.claims import Reproduction, summary
-from simsched.experiment.claims_judge import CaseVerdict, Verdict
-from simsched.experiment.claims_schema import (
+from simsched.experiment.progress import duration
+from simsched.report.tables import number
+from simsched.reproduction.claims import Reproduction, summary
+from simsched.reproduction.judge import CaseVerdict, Verdict
+from simsched.reproduction.schema import (
     VALUE_TOLERANCE,
     Claim,
     Term,
 )
-from simsched.experiment.progress import duration
-from simsched.report.tables import number
 
 UNDIAGNOSED = "undiagnosed"
 #: Numbers of one case that tables show; the JSON document has all.

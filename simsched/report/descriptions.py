@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from simsched.docstrings import parameter_texts
 from simsched.machine.model import Machine
-from simsched.policy.base import Policy
-from simsched.policy.registry import make_policy, parse_policy_spec, policy_info
-from simsched.specs import parse_spec
+from simsched.names.docstrings import parameter_texts
+from simsched.names.specs import parse_spec
+from simsched.policy.contract.base import Policy
+from simsched.policy.contract.registry import make_policy, parse_policy_spec, policy_info
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.graph_files import is_graph_file
 from simsched.workload.presets import list_presets, load_preset, resolve_workload

@@ -11,20 +11,25 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from simsched.experiment.probes import probes
+from simsched.analysis.columns import columns
+from simsched.files.resources import data_dir
+from simsched.files.yaml_reader import read_document
 from simsched.machine import list_machines, load_machine
-from simsched.policy.placement import list_placements
-from simsched.policy.registry import list_policies, make_policy, parse_policy_spec, policy_info
+from simsched.names.specs import parse_spec
+from simsched.policy.contract.registry import (
+    list_policies,
+    make_policy,
+    parse_policy_spec,
+    policy_info,
+)
+from simsched.policy.parts.placement import list_placements
 from simsched.report.descriptions import policy_figures
-from simsched.resources import data_dir
-from simsched.specs import parse_spec
-from simsched.trace.columns import columns
+from simsched.reproduction.probes import probes
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.graph_files import is_graph_file
 from simsched.workload.importers.remarks import facts
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import find_workload, list_workloads
-from simsched.yaml_reader import read_document
 
 KINDS = (
     "machines",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from simsched.analysis.columns import COLUMNS
+from simsched.files.units import format_size
 from simsched.machine import list_machines, load_machine
 from simsched.machine.caches import CacheLevel
 from simsched.machine.model import Machine
-from simsched.policy.registry import PolicyInfo, list_policies
-from simsched.trace.columns import COLUMNS
-from simsched.units import format_size
+from simsched.policy.contract.registry import PolicyInfo, list_policies
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import list_workloads
 
@@ -189,7 +189,7 @@ def _metrics() -> list[str]:
         "use. Names carry their units; `<kind>` stands for a kind of memory of the machine "
         "(`remote_hbm_bytes`), `<level>` for a level of caches (`l2_hits`). `simsched list "
         "metrics` prints the same list. Definitions with their sources are in the documentation of "
-        "`simsched.trace.metrics.run_metrics`.",
+        "`simsched.analysis.metrics.run_metrics`.",
     ]
     for title, group in COLUMNS.items():
         rows = [[f"`{name}`", text] for name, text in group.items()]

@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from simsched.experiment.references import Row, by_policy
+from simsched.reproduction.references import Row, by_policy
 
 
 def reference_table(rows: Sequence[Row]) -> Table:

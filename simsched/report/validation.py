@@ -13,7 +13,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from simsched.atomic import make_directory, write_text
+from simsched.files.atomic import make_directory, write_text
 from simsched.hardware.validation import CLEAR_DIFFERENCE, Case, Validation
 from simsched.report.plots import COLOURS, save
 

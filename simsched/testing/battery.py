@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.run import simulate
-from simsched.errors import ModelError, SimschedError
-from simsched.policy.base import Policy
+from simsched.files.errors import ModelError, SimschedError
+from simsched.policy.contract.base import Policy
 from simsched.testing.cases import Case, small_cases
 from simsched.testing.rehearsal import Rehearsal, rehearse
 from simsched.trace.schema import EventKind, Trace

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simsched.engine.division import Account
 from simsched.engine.problem import random_stream
 from simsched.machine.model import Machine
-from simsched.policy.base import (
+from simsched.policy.contract.base import (
     Counters,
     Placement,
     Plan,
@@ -20,8 +20,8 @@ from simsched.policy.base import (
     View,
     view_before,
 )
-from simsched.policy.blocks import check_pools
-from simsched.policy.plan_checks import validate_plan
+from simsched.policy.contract.blocks import check_pools
+from simsched.policy.contract.plan_checks import validate_plan
 from simsched.workload.graph import TaskGraph, Workload
 
 

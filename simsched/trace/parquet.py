@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from simsched.atomic import atomically, naming, write_atomically
-from simsched.errors import ConfigurationError
-from simsched.limits import TABLE_BYTES
+from simsched.files.atomic import atomically, naming, write_atomically
+from simsched.files.errors import ConfigurationError
+from simsched.files.limits import TABLE_BYTES
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 from simsched.trace.sink import Events, EventSink
 

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from simsched.bounded import parse_json
-from simsched.errors import ConfigurationError, SimschedError
-from simsched.limits import TABLE_BYTES, TASKS, WORKERS
+from simsched.files.bounded import parse_json
+from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.limits import TABLE_BYTES, TASKS, WORKERS
+from simsched.files.yaml_reader import Section, validate
 from simsched.trace.parquet import read_events, read_metadata, write_events
 from simsched.trace.schema import Trace
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.yaml_reader import Section, validate
 
 FORMAT = 1
 _RECORDING, _GRAPH, _INIT = b"recording", b"graph", b"init"

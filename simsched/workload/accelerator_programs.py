@@ -35,7 +35,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name
 
 FloatArray = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simsched.errors import ConfigurationError, GraphError
-from simsched.limits import EDGES, TASKS
+from simsched.files.errors import ConfigurationError, GraphError
+from simsched.files.limits import EDGES, TASKS
 from simsched.workload.graph import BoolArray, FloatArray, Int32Array, Int64Array, TaskGraph
 
 MAX_INDEX = 2**31 - 1
@@ -409,7 +409,8 @@ def check_size(workload: str, *, tasks: int = 0, edges: float = 0, data_bytes: f
     Raises
     ------
     ConfigurationError
-        More tasks or edges than the limits of `simsched.limits`, or more than `MAX_DATA_BYTES`.
+        More tasks or edges than the limits of `simsched.files.limits`, or more than
+        `MAX_DATA_BYTES`.
     """
     where = f"workload {workload}"
     TASKS.check(tasks, where)

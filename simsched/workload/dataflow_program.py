@@ -24,7 +24,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Int64Array, TaskGraph
 from simsched.workload.registry import Bounds

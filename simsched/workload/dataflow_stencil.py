@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import check_size
 from simsched.workload.dataflow_program import (
     Control,

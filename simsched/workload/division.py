@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload.applications import Applications
 from simsched.workload.division import Division, make_read_only
 
@@ -271,7 +271,8 @@ class Workload:
         The programs that share a device, where the workload consists of several.
     move_classes : tuple of int
         Classes of tasks of `graph` that only copy blocks from one memory to another: a policy's
-        :meth:`~simsched.policy.base.Policy.prepare` adds them. Their time counts as migration.
+        :meth:`~simsched.policy.contract.base.Policy.prepare` adds them. Their time counts as
+        migration.
     """
 
     name: str

@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from simsched.bounded import is_there
-from simsched.errors import ConfigurationError
-from simsched.specs import Spec, parse_spec
+from simsched.files.bounded import is_there
+from simsched.files.errors import ConfigurationError
+from simsched.names.specs import Spec, parse_spec
 from simsched.workload.graph import Workload
 
 #: Endings of names; ``.gz`` may follow.

@@ -2,8 +2,8 @@
 
 A job with S splits and R reduce tasks has S map tasks, then R reduce tasks. A reduce task may start
 when the first ``E = ceil(slowstart * S)`` map tasks have ended (``E R`` edges; a job tracker takes
-any E for that, see :mod:`simsched.policy.mapreduce_waiting`); it then copies the outputs one after
-the other in the order in which the map tasks end.
+any E for that, see :mod:`simsched.policy.parts.mapreduce_waiting`); it then copies the outputs one
+after the other in the order in which the map tasks end.
 
 * *Map task*: phase 1 reads its split and writes what the map function spills, phase 2 (reorder)
   writes the sorted output, which has one part for each reduce task.
@@ -37,7 +37,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import accesses, adjacency, build_graph, check_size
 from simsched.workload.draws import draw_costs, stream
 from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload

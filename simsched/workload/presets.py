@@ -19,9 +19,10 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.resources import data_dir
-from simsched.user_code import is_file_spec
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.resources import data_dir
+from simsched.files.yaml_reader import FieldError, Section, read_yaml
+from simsched.names.user_code import is_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, read_graph_file, workload_spec
 from simsched.workload.registry import (
@@ -30,7 +31,6 @@ from simsched.workload.registry import (
     list_workloads,
     make_workload,
 )
-from simsched.yaml_reader import FieldError, Section, read_yaml
 
 
 class Preset(Section):

@@ -30,11 +30,11 @@ from functools import cache, partial, wraps
 from importlib.metadata import entry_points
 from typing import Annotated, Any, Literal, TypeVar
 
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.formats import blamed, check_returned, import_modules, place_of, summary_of
-from simsched.typed_in import has_file, parts_of, was_read
-from simsched.units import parse_size
-from simsched.user_code import (
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.units import parse_size
+from simsched.names.registry import blamed, check_returned, import_modules, place_of, summary_of
+from simsched.names.typed_in import has_file, parts_of, was_read
+from simsched.names.user_code import (
     is_file_spec,
     load_user_file,
     name_in_file,
@@ -190,7 +190,7 @@ class WorkloadGenerator:
 
     @property
     def in_files(self) -> bool:
-        """Whether all its code was read from files, see :mod:`simsched.typed_in`."""
+        """Whether all its code was read from files, see :mod:`simsched.names.typed_in`."""
         registered = not self.namespace or was_read(self.namespace["__name__"], self.file)
         return registered and all(map(has_file, parts_of(self.function)))
 
@@ -283,7 +283,7 @@ def _register(
     """Add a generator to those that are known; the same one again when its module is reloaded.
 
     What a file of a user defines is known by the path of the file only, see
-    :mod:`simsched.user_code`.
+    :mod:`simsched.names.user_code`.
     """
     names = caller.f_globals
     known = names_for("generators", names, _registered)

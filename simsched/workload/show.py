@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.markup import facts, table
+from simsched.names.markup import facts, table
 from simsched.workload.graph import TaskGraph, Workload
 
 

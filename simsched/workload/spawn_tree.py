@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
-from simsched.limits import TASKS
+from simsched.files.errors import ConfigurationError
+from simsched.files.limits import TASKS
 from simsched.workload.builder import (
     MAX_TASKS,
     Adjacency,
@@ -110,7 +110,7 @@ def grow(n_items: int, split: Split) -> SpawnTree:
     Raises
     ------
     ConfigurationError
-        The tree has more tasks than `simsched.limits.TASKS`.
+        The tree has more tasks than `simsched.files.limits.TASKS`.
     """
     levels = [Pieces(np.zeros(1, np.int64), np.full(1, n_items, np.int64), np.zeros(1, np.int8))]
     degrees: list[Int64Array] = []

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload.graph import Int64Array, TaskGraph
 
 _SHOWN = 8

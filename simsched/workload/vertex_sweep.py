@@ -38,7 +38,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import Accesses, build_graph, check_size, merge_accesses, overlaps
 from simsched.workload.draws import stream
 from simsched.workload.graph import FloatArray, Int64Array, Workload

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.cli import main
+from simsched.cli.app import main
 
 Command = Callable[..., tuple[int, str, str]]
 

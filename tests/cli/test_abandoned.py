@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.atomic import HOST, discard_abandoned
+from simsched.files.atomic import HOST, discard_abandoned
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.cli import main
+from simsched.cli.app import main
 
 SMALL = ["--set", "seeds=1", "--set", "workloads.0.iterations=2"]
 

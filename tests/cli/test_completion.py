@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from simsched import cli_names
-from simsched.cli import main
+from simsched.cli import names as cli_names
+from simsched.cli.app import main
 
 
 @pytest.fixture(params=["bash", "zsh", "fish"])
@@ -110,7 +110,7 @@ def test_what_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_scripts_of_all_shells(shell: str) -> None:
     variables = {**os.environ, "_SIMSCHED_COMPLETE": f"source_{shell}"}
     done = subprocess.run(
-        [sys.executable, "-c", "from simsched.cli import main; main()"],
+        [sys.executable, "-c", "from simsched.cli.app import main; main()"],
         env=variables,
         capture_output=True,
         text=True,

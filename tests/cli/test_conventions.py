@@ -14,7 +14,7 @@ import pytest
 import typer.main
 
 from simsched.api import load_experiment
-from simsched.cli import app
+from simsched.cli.app import app
 from simsched.experiment.cells import plan_experiment
 from simsched.experiment.choice import choose
 from simsched.experiment.overrides import apply_assignments

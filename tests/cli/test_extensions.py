@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simsched.limits import POLICY_FILES
+from simsched.files.limits import POLICY_FILES
 from simsched.trace.importers import registry as trace_registry
 from simsched.trace.importers import trace_importer, trace_importers
 from simsched.workload import list_workloads, registry
@@ -124,7 +124,7 @@ def test_workloads_in_files_can_be_forbidden(
 
 
 OTHER_ARGUMENTS = """
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 class Other(RandomStealing):
     def on_start(self, view, state, task):
         return None
@@ -139,7 +139,7 @@ class Other(RandomStealing):
             ": class Bare has no method place, accepted: def place(self, view, state)",
         ),
         (
-            "from simsched.policy.placement import PlacedPolicy as P\nclass Bare(P):\n  pass\n",
+            "from simsched.policy import PlacedPolicy as P\nclass Bare(P):\n  pass\n",
             ": class Bare has no method plan, accepted: def plan(self, view, state, graph)",
         ),
         (

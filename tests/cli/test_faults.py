@@ -19,7 +19,7 @@ HOOKS = {
     "on_ready": "raise SystemExit('boom')",
 }
 POLICY = '''\
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
 
 class Mine(RandomStealing):

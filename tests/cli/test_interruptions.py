@@ -18,14 +18,14 @@ from typing import Any
 import pytest
 
 from simsched import api
-from simsched.atomic import HOST
+from simsched.files.atomic import HOST
 
 LONG = 120.0  # much longer than anything here takes; a program that hangs is found with it
 POLICY = """
 import os
 from dataclasses import dataclass
-from simsched.policy.base import param
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.contract.base import param
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
 @dataclass(frozen=True, kw_only=True)
 class Marking(RandomStealing):
@@ -50,13 +50,13 @@ def marked(*arguments):
         pass
 
 inputs.make_workload = marked
-from simsched.cli import main
+from simsched.cli.app import main
 sys.exit(main(sys.argv[1:]))
 """
 NO_HANG_UP = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-from simsched.cli import main
+from simsched.cli.app import main
 sys.exit(main(sys.argv[1:]))
 """
 CLAIMS = """

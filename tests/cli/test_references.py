@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.cli import main
+from simsched.cli.app import main
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy

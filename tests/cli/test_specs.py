@@ -11,9 +11,9 @@ import pytest
 from simsched.experiment.compare import with_policy
 from simsched.experiment.overrides import apply_assignments, parse_assignment
 from simsched.experiment.schema import Experiment, labels
+from simsched.files.yaml_reader import Document, validate
 from simsched.hardware.measure_schema import Matrix
 from simsched.workload.presets import resolve_workload
-from simsched.yaml_reader import Document, validate
 
 from .conftest import Command
 

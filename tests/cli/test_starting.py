@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simsched.experiment import doctor
-from simsched.yaml_reader import read_document
+from simsched.files.yaml_reader import read_document
 
 from .conftest import Command
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import simsched
-from simsched.policy.registry import list_policies
+from simsched.policy.contract.registry import list_policies
 from simsched.workload.registry import list_workloads
 
 from .blocks import ROOT

@@ -9,7 +9,7 @@ import pytest
 
 from simsched.engine.processors import check_processors
 from simsched.engine.timings import timed
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.workload.registry import make_workload

@@ -10,7 +10,7 @@ import numpy as np
 from simsched.machine.caches import MemorySideCache
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import (
+from simsched.policy.contract.base import (
     AcquireOrder,
     AcquireStep,
     Counters,
@@ -28,8 +28,8 @@ from simsched.policy.base import (
     View,
     param,
 )
-from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
-from simsched.policy.plan import ROOTS
+from simsched.policy.contract.blocks import BlockPools, PageBalancing, size_classes
+from simsched.policy.contract.plan import ROOTS
 from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 

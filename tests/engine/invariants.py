@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from simsched.engine.run import Run
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.graph import TaskGraph, Workload
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError
+from simsched.engine.run import simulate
+from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import (
+from simsched.policy.contract.base import (
     AcquireOrder,
     AcquireStep,
     Counters,
@@ -24,6 +24,7 @@ from simsched.policy.base import (
     Update,
     View,
 )
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload

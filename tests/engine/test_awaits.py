@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.engine.conformance import compare
-from simsched.engine.run import Run
-from simsched.errors import GraphError, PolicyError, StalledError
+from simsched.files.errors import GraphError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import Preempt
-from simsched.policy.executions import Duplicate, Kill, Progress
+from simsched.policy.contract.base import Preempt
+from simsched.policy.contract.executions import Duplicate, Kill, Progress
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Loss
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload

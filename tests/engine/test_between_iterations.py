@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
-from simsched.errors import PolicyError
+from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import Counters, Monitor, Placement, Plan, Update, View
-from simsched.policy.random_stealing import stealing_plan
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
+from simsched.policy.contract.base import Counters, Monitor, Placement, Plan, Update, View
 from simsched.trace.schema import EventKind, Summary
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

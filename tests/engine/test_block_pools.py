@@ -10,12 +10,21 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError, PolicyError
+from simsched.analysis.metrics import run_metrics
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Placement, Plan, Pool, PoolGroup, Update, View
-from simsched.policy.blocks import BlockPools, size_classes
-from simsched.trace.metrics import run_metrics
+from simsched.policy.contract.base import (
+    AcquireStep,
+    Placement,
+    Plan,
+    Pool,
+    PoolGroup,
+    Update,
+    View,
+)
+from simsched.policy.contract.blocks import BlockPools, size_classes
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload

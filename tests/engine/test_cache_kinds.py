@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
+from simsched.analysis.bounds import capability
 from simsched.engine.run import simulate
 from simsched.machine.caches import CacheInstance
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan
-from simsched.trace.bounds import capability
+from simsched.policy.contract.base import AcquireStep, Plan
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 

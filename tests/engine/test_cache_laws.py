@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan
+from simsched.policy.contract.base import AcquireStep, Plan
+from simsched.trace.run import Run
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
-from simsched.errors import ModelError, StalledError
+from simsched.files.errors import ModelError, StalledError
 from simsched.machine.model import MemorySideCache, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan
+from simsched.policy.contract.base import AcquireStep, Plan
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

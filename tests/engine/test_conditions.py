@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from simsched.engine.conformance import compare
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError, PolicyError, SimschedError, StalledError
+from simsched.files.errors import ConfigurationError, PolicyError, SimschedError, StalledError
 from simsched.machine import load_machine
 from simsched.machine.model import Change, Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan, Pool, Preempt, Transfer, View
-from simsched.policy.executions import Duplicate
+from simsched.policy.contract.base import AcquireStep, Plan, Pool, Preempt, Transfer, View
+from simsched.policy.contract.executions import Duplicate
 from simsched.trace.schema import EventKind, Loss
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

@@ -10,13 +10,14 @@ import pytest
 
 from simsched.engine import conformance
 from simsched.engine.conformance import Case, compare, run_conformance
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine import list_machines, load_machine, machine_families
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy, policy_info
-from simsched.policy.base import View
-from simsched.policy.decisions import Transfer
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import View
+from simsched.policy.contract.decisions import Transfer
+from simsched.trace.run import Run
 from simsched.workload.registry import list_workloads, make_small_workload
 
 POLICIES = [info.name for info in list_policies()]

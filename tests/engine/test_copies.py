@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError, PolicyError
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import CoreGroup, Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import (
+from simsched.policy.contract.base import (
     AcquireStep,
     Placement,
     Plan,
@@ -23,6 +23,7 @@ from simsched.policy.base import (
     Preempt,
     View,
 )
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import Accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

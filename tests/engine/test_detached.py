@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
-from simsched.errors import GraphError
+from simsched.analysis.bounds import critical_path
+from simsched.engine.run import simulate
 from simsched.experiment.fingerprint import content_key
+from simsched.files.errors import GraphError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.loop import flatten
-from simsched.trace.bounds import critical_path
+from simsched.policy.parts.loop import flatten
 from simsched.trace.recording import Recording, read_recording, write_recording
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simsched.analysis.bounds import lower_bounds
+from simsched.analysis.metrics import run_metrics
+from simsched.analysis.waterfall import time_parts
 from simsched.engine.conformance import compare
 from simsched.engine.run import simulate
-from simsched.errors import GraphError, PolicyError
+from simsched.files.errors import GraphError, PolicyError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import Counters, View, param
-from simsched.policy.random_stealing import RandomStealing
-from simsched.trace.bounds import lower_bounds
-from simsched.trace.metrics import run_metrics
-from simsched.trace.waterfall import time_parts
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import Counters, View, param
 from simsched.workload.division import divided
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from simsched.engine.reference.drivers import Drivers
-from simsched.engine.run import Run
 from simsched.machine.model import Machine
-from simsched.policy.base import Pool, View
+from simsched.policy.contract.base import Pool, View
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from tests.engine.test_copies import (
     COPY_S,

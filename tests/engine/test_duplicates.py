@@ -11,17 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.policies import CentralQueue
+from simsched.analysis.metrics import run_metrics
+from simsched.analysis.waterfall import time_parts
 from simsched.engine.conformance import compare
-from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError, SimschedError
+from simsched.engine.run import simulate
+from simsched.files.errors import PolicyError, SimschedError
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan, Pool, Preempt, View
-from simsched.policy.executions import Duplicate, Kill, Progress
-from simsched.trace.metrics import run_metrics
+from simsched.policy.contract.base import AcquireStep, Plan, Pool, Preempt, View
+from simsched.policy.contract.executions import Duplicate, Kill, Progress
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Loss
 from simsched.trace.times import work_times
-from simsched.trace.waterfall import time_parts
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from tests.engine.invariants import trace_violations

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.analysis.bounds import critical_path
 from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.trace.bounds import critical_path
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 

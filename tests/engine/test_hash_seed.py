@@ -12,7 +12,7 @@ PROGRAM = """
 import hashlib
 import sys
 from simsched.engine.run import simulate
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.policy import list_policies, make_policy
 from simsched.workload.registry import make_small_workload

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError
+from simsched.engine.run import simulate
+from simsched.files.errors import PolicyError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import (
+from simsched.policy.contract.base import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
@@ -23,6 +23,7 @@ from simsched.policy.base import (
     Transfer,
     View,
 )
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

@@ -12,7 +12,7 @@ from simsched.engine.run import simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import CHILD_FIRST, Plan, Policy, PoolGroup, View
+from simsched.policy.contract.base import CHILD_FIRST, Plan, Policy, PoolGroup, View
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

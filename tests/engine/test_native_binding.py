@@ -19,9 +19,9 @@ from simsched.engine.native import NativeBackend, build_config, version
 from simsched.engine.plans import ResolvedPlan, resolve_plan
 from simsched.engine.problem import Problem, make_problem
 from simsched.engine.run import BACKENDS, simulate
-from simsched.errors import GraphError, ModelError, PolicyError, StalledError
+from simsched.files.errors import GraphError, ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Placement, Plan, View
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, View
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 

@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError
+from simsched.analysis.metrics import run_metrics
+from simsched.analysis.waterfall import time_parts
+from simsched.engine.run import simulate
+from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import AcquireStep, Placement, Plan, PoolGroup, View
-from simsched.policy.blocks import PageBalancing, system_pages
-from simsched.trace.metrics import run_metrics
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, PoolGroup, View
+from simsched.policy.contract.blocks import PageBalancing, system_pages
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.trace.waterfall import time_parts
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload
 

@@ -10,12 +10,12 @@ import pytest
 from benchmarks.policies import CentralQueue
 from simsched.engine.processors import check_processors
 from simsched.engine.run import simulate
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
-from simsched.policy.base import View
+from simsched.policy.contract.base import View
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import make_workload

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError, SimschedError, StalledError
+from simsched.files.errors import ConfigurationError, SimschedError, StalledError
 from simsched.machine.model import Change
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import View
+from simsched.policy.contract.base import View
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 

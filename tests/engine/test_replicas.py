@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from benchmarks.policies import CentralQueue
 from simsched.engine.conformance import compare
 from simsched.engine.replication import node_ranks
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError, PolicyError
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Placement, Plan, View
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, View
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

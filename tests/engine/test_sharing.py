@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from simsched.engine.problem import Problem
 from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.run import simulate
-from simsched.errors import SimschedError
+from simsched.files.errors import SimschedError
 
 from .instances import HookPolicy, RandomPolicy, random_machine, random_workload
 

@@ -9,7 +9,8 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import (
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
@@ -19,7 +20,6 @@ from simsched.policy.base import (
     Preempt,
     View,
 )
-from simsched.policy.random_stealing import RandomStealing
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import AcquireStep, Plan, Policy, PoolGroup, Preempt, View
+from simsched.policy.contract.base import AcquireStep, Plan, Policy, PoolGroup, Preempt, View
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError, StalledError
+from simsched.analysis.metrics import run_metrics
+from simsched.engine.run import simulate
+from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan, PoolGroup, Preempt, Transfer, View
-from simsched.trace.metrics import run_metrics
+from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, Preempt, Transfer, View
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from simsched.analysis.bounds import lower_bounds, traffic_bound_s
 from simsched.engine.conformance import compare
 from simsched.engine.run import simulate
-from simsched.errors import SimschedError
-from simsched.trace.bounds import lower_bounds, traffic_bound_s
+from simsched.files.errors import SimschedError
 from tests.engine.invariants import trace_violations
 
 from .instances import HookPolicy, RandomPolicy, random_machine, random_workload

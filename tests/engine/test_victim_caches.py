@@ -10,7 +10,7 @@ import pytest
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan
+from simsched.policy.contract.base import AcquireStep, Plan
 from simsched.trace.schema import Summary
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload

@@ -10,11 +10,12 @@ import pytest
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.problem import random_stream
-from simsched.engine.run import Run, simulate
-from simsched.errors import PolicyError, StalledError
+from simsched.engine.run import simulate
+from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import AcquireStep, Plan, PoolGroup, View
+from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, View
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload

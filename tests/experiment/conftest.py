@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simsched.experiment.cells import Cell
-from simsched.yaml_reader import Document, read_document
+from simsched.files.yaml_reader import Document, read_document
 
 from .claim_cases import Load, family_of
 
@@ -25,8 +25,8 @@ backend: simpy
 DRASTIC = """
 import os, signal, time
 from dataclasses import dataclass
-from simsched.policy.base import param
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.contract.base import param
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
 @dataclass(frozen=True, kw_only=True)
 class Drastic(RandomStealing):

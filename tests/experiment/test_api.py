@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError
 from simsched.experiment.cells import Cell
 from simsched.experiment.progress import Silent
 from simsched.experiment.runner import Interrupted
+from simsched.files.errors import ConfigurationError
 
 
 @pytest.fixture

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from simsched.api import load_experiment
-from simsched.errors import ConfigurationError, ModelError, SimschedError
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.inputs import check_fits, with_costs
 from simsched.experiment.rehearsal import check_runs
+from simsched.files.errors import ConfigurationError, ModelError, SimschedError
+from simsched.files.yaml_reader import Document
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.workload.builder import adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import Workload
-from simsched.yaml_reader import Document
 
 GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
 

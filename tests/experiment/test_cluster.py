@@ -19,7 +19,6 @@ import dask
 import pytest
 from distributed import Client, LocalCluster
 
-from simsched.errors import ConfigurationError, PolicyError
 from simsched.experiment import cluster as module
 from simsched.experiment.cells import plan_experiment
 from simsched.experiment.cluster import ClusterError, execute_on_cluster
@@ -28,15 +27,16 @@ from simsched.experiment.pool import WorkerLostError
 from simsched.experiment.progress import Silent
 from simsched.experiment.runner import Interrupted, run_experiment
 from simsched.experiment.store import Store
-from simsched.user_code import forget_modules
-from simsched.yaml_reader import Document
+from simsched.files.errors import ConfigurationError, PolicyError
+from simsched.files.yaml_reader import Document
+from simsched.names.user_code import forget_modules
 
 from .conftest import Impatient, deterministic, drastic, plain
 
 GRAPH = 'digraph g { a [cost="1"]; b [cost="2"]; a -> b; }'
 AWAY = """
 from pathlib import Path
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
 class Away(RandomStealing):
     def start(self, view):
@@ -106,7 +106,7 @@ from dataclasses import dataclass
 from helper_beside import TAKE
 from helper_parts import *
 from simsched.policy import param, preset
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
 @dataclass(frozen=True, kw_only=True)
 class Helped(RandomStealing):
@@ -124,9 +124,9 @@ HELPERS = {
     "helper_beside.py": "TAKE = '{take}'\nOPS = {ops}\n",
     "helper_later.py": "from helper_beside import OPS\ndef check():\n    assert OPS == {ops}\n",
     "helper_parts/__init__.py": "__all__ = ['deeper', 'placing']\n",
-    "helper_parts/deeper.py": "from simsched.policy.random_stealing import RandomStealing\n"
+    "helper_parts/deeper.py": "from simsched.policy import RandomStealing\n"
     "from .placing import *\nclass Base(RandomStealing):\n    '''A base.'''\n",
-    "helper_parts/placing.py": "from simsched.policy.placement import placement, placement_rule\n"
+    "helper_parts/placing.py": "from simsched.policy import placement, placement_rule\n"
     "@placement('helped_home')\ndef home(view):\n    return placement_rule('{rule}')(view)\n",
 }
 

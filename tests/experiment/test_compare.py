@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from simsched.api import load_experiment
-from simsched.errors import ConfigurationError
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.compare import Difference, Side, measure_side, select_cells
+from simsched.files.errors import ConfigurationError
 from simsched.report.compare import difference_table
 
 EXPERIMENT: dict[str, Any] = {

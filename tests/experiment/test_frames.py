@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 
 HEAT = "heat[rows=128,columns=128,leaf_bytes=8 KiB,iterations=2]"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError, GraphError, ModelError, SimschedError
+from simsched.files.errors import ConfigurationError, GraphError, ModelError, SimschedError
 from simsched.policy import CHILD_FIRST, AcquireStep, PlacedPolicy, Plan, param
 from simsched.workload.graph import TaskGraph
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError
 from simsched.experiment.cells import Cell, plan_experiment
 from simsched.experiment.fingerprint import (
     _digest_of_rooms,
@@ -22,18 +21,19 @@ from simsched.experiment.fingerprint import (
 )
 from simsched.experiment.inputs import WorkloadSource
 from simsched.experiment.pool import is_portable
+from simsched.files.errors import ConfigurationError
+from simsched.files.resources import data_dir
+from simsched.files.yaml_reader import Document, read_document
 from simsched.policy import make_policy
-from simsched.policy.placement import _rules, first_touch
-from simsched.policy.random_stealing import RandomStealing
-from simsched.resources import data_dir
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.parts.placement import _rules, first_touch
 from simsched.workload import registry
-from simsched.yaml_reader import Document, read_document
 
 GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
 MACHINE = (data_dir("machines") / "amd_4x_opteron8380.yaml").read_text()
 POLICY = """
 from helper import number
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
 class Mine(RandomStealing):
     helped = number
@@ -274,12 +274,12 @@ def test_the_version_of_an_installed_package_that_a_policy_file_imports_counts(
     (tmp_path / "mine.py").write_text(text + "class Mine(Policy):\n    pass\n")
     before = policy_digest(make_policy(str(tmp_path / "mine.py")))
     assert policy_digest(make_policy(str(tmp_path / "mine.py"))) == before
-    monkeypatch.setattr("simsched.imports.version", lambda name: "0.1")
+    monkeypatch.setattr("simsched.names.imports.version", lambda name: "0.1")
     assert policy_digest(make_policy(str(tmp_path / "mine.py"))) != before
 
 
 PLACED = """
-from simsched.policy.placement import placement, placement_rule
+from simsched.policy.parts.placement import placement, placement_rule
 @placement("test_keys_mine")
 def mine(view):
     return placement_rule("{rule}")(view)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import ConfigurationError
 from simsched.experiment.overrides import apply_assignments, parse_assignment
-from simsched.yaml_reader import Document
+from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import Document
 
 
 def changed(data: dict[str, Any], *assignments: str) -> dict[str, Any]:

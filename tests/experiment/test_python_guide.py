@@ -11,7 +11,7 @@ from types import ModuleType
 import matplotlib as mpl
 import pytest
 
-from simsched.cli import main
+from simsched.cli.app import main
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "python-api.md").read_text(encoding="utf-8")
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError
 from simsched.experiment.query import complaining
+from simsched.files.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

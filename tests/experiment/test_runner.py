@@ -15,8 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from simsched.api import load_experiment
-from simsched.atomic import HOST
-from simsched.errors import ConfigurationError, ModelError, PolicyError
 from simsched.experiment.blame import explained
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import plan_experiment
@@ -24,9 +22,11 @@ from simsched.experiment.pool import WorkerLostError, _Worker
 from simsched.experiment.rehearsal import check_runs
 from simsched.experiment.runner import Interrupted, Outcome, run_experiment
 from simsched.experiment.store import Store
+from simsched.files.atomic import HOST
+from simsched.files.errors import ConfigurationError, ModelError, PolicyError
+from simsched.files.yaml_reader import Document
 from simsched.policy import make_policy
 from simsched.trace.parquet import read_events
-from simsched.yaml_reader import Document
 
 from .conftest import Impatient, deterministic, drastic
 
@@ -162,7 +162,7 @@ def test_code_from_outside_the_package_runs_in_worker_processes_only(
 ) -> None:
     away = tmp_path / "away.py"
     away.write_text(
-        "import os\nfrom simsched.policy.work_sharing import WorkSharing\n\n\n"
+        "import os\nfrom simsched.policy import WorkSharing\n\n\n"
         "class Away(WorkSharing):\n    def start(self, view):\n"
         f"        assert os.getpid() != {os.getpid()}\n        return super().start(view)\n"
     )
@@ -177,7 +177,7 @@ def test_what_a_policy_starts_in_a_worker_process_can_be_ended(
 ) -> None:
     helped = tmp_path / "helped.py"
     helped.write_text(
-        "import subprocess\nfrom simsched.policy.work_sharing import WorkSharing\n\n\n"
+        "import subprocess\nfrom simsched.policy import WorkSharing\n\n\n"
         "class Helped(WorkSharing):\n    def start(self, view):\n"
         "        helper = subprocess.Popen(['sleep', '60'])\n        helper.terminate()\n"
         "        assert helper.wait(20) == -15\n        return super().start(view)\n"

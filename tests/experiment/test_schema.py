@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import ConfigurationError
 from simsched.experiment.schema import Experiment, labels
-from simsched.yaml_reader import validate
+from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import validate
 
 MINIMAL: dict[str, Any] = {
     "name": "x",

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import ConfigurationError
 from simsched.experiment.schema import Experiment
 from simsched.experiment.summary import compare, estimate
-from simsched.yaml_reader import validate
+from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import validate
 
 
 def experiment(**changes: Any) -> Experiment:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine import load_machine
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.trace.run import Run
 from simsched.workload.presets import resolve_workload
 
 

@@ -7,10 +7,10 @@ from itertools import cycle, repeat
 
 import pytest
 
+from simsched.files.yaml_reader import Document
 from simsched.hardware import measure as measuring
 from simsched.hardware.host import Host, Load, Sample
 from simsched.hardware.measure_schema import Matrix, read_matrix
-from simsched.yaml_reader import Document
 
 QUIET_OVERHEAD = {"task_us": 20, "overhead": 0.004, "pairs": 32, "workers": 2, "tasks": 500}
 

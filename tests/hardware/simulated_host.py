@@ -12,7 +12,7 @@ from simsched.hardware.pricing import price
 from simsched.hardware.program import make_program
 from simsched.machine import load_machine
 from simsched.machine.model import KernelTime, Machine
-from simsched.policy.registry import policy_from_spec
+from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.exporters import recording_of
 from simsched.trace.recording import Recording, write_recording
 from simsched.trace.times import makespan_s

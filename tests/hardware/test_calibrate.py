@@ -10,14 +10,14 @@ import pytest
 
 import simsched.hardware.calibrate as module
 import simsched.hardware.calibrate_memory as memory
-from simsched.errors import ConfigurationError
-from simsched.experiment.check import check_file
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.calibrate import Usage, calibrate_machine
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_host import HostCache, read_host
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import measured_rows
 from simsched.hardware.topology import allowed_cores
+from simsched.report.check import check_file
 
 from .calibrations import GB, TINY, calibration, is_plausible, measured, small, two_nodes
 from .support import needs_linux

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.experiment.check import check_file
 from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_document import ASSUMED_COSTS, machine_document, machine_yaml
 from simsched.hardware.calibrate_host import Domain, Host, HostCache, HostNode
@@ -18,6 +17,7 @@ from simsched.hardware.kernels import Kernel
 from simsched.hardware.measurements import Measurement
 from simsched.machine import Machine, load_machine
 from simsched.machine.model import KernelTime
+from simsched.report.check import check_file
 
 from .calibrations import (
     COSTS,

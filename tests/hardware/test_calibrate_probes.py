@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simsched.hardware.calibrate_probes as module
-from simsched.errors import HardwareError
+from simsched.files.errors import HardwareError
 from simsched.hardware.calibrate_host import read_host
 from simsched.hardware.calibrate_probes import (
     ITEM_BYTES,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError, HardwareError
+from simsched.files.errors import ConfigurationError, HardwareError
 from simsched.hardware import measure as measuring
 from simsched.hardware.measure import (
     Interrupted,

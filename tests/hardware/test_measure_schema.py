@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.measure_schema import load_matrix
 from simsched.report.listing import entries
 

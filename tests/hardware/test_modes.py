@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.mode import Mode, mode_of, policy_of
-from simsched.policy.registry import make_policy, policy_from_spec
+from simsched.policy.contract.registry import make_policy, policy_from_spec
 
 
 @pytest.mark.parametrize(

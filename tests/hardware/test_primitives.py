@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.primitives import measure_primitives
 from simsched.hardware.topology import allowed_cores
 

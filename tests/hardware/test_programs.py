@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simsched import load_machine, make_policy, simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.program import Program, make_program, program_names, small_params
 from simsched.workload.graph import TaskGraph
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.program import Program, make_program, small_params
 from simsched.hardware.programs._counted import hashed_units
 from simsched.workload import make_workload

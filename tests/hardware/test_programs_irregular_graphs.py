@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.program import Program, make_program, small_params
 from simsched.machine.synthetic import make_machine
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.workload.graph import TaskGraph
 
 VALUE_BYTES = {"connected_components": 4, "label_propagation": 4, "pagerank": 8}

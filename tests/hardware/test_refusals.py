@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError, GraphError, HardwareError, SimschedError
+from simsched.files.errors import ConfigurationError, GraphError, HardwareError, SimschedError
 from simsched.hardware import runtime
 from simsched.hardware.mode import Mode
 from simsched.hardware.program import Program

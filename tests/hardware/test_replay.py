@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError, SimschedError
+from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.hardware.recorded_graph import schedule
 from simsched.hardware.replay import Replay, replay
 from simsched.hardware.timeline import read_timeline
@@ -22,7 +22,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import KernelTime, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.recorded import Recorded
+from simsched.policy.algorithms.static.recorded import Recorded
 from simsched.testing import small_cases
 from simsched.trace.importers import import_recording
 from simsched.trace.importers._events import make_trace

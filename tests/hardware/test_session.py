@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware import session
 from simsched.hardware.measurements import read_measurements
 from simsched.policy import make_policy

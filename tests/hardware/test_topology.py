@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.errors import HardwareError
+from simsched.files.errors import HardwareError
 from simsched.hardware.placement import block_nodes, blocks_on_nodes, place_blocks
 from simsched.hardware.topology import (
     Topology,

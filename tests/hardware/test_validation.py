@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.cli import main
-from simsched.errors import ConfigurationError
+from simsched.cli.app import main
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.measurements import INDEX, read_measurements, write_measurements
 from simsched.hardware.validation import (
     Case,

@@ -22,13 +22,13 @@ from simsched.engine.backend import (
 )
 from simsched.engine.plans import ResolvedPlan, resolve_plan
 from simsched.engine.problem import Problem, make_problem
-from simsched.errors import SimschedError
+from simsched.files.errors import SimschedError
 from simsched.machine.caches import CacheInstance, MemorySideCache
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.base import Placement
-from simsched.policy.blocks import BlockPools, PageBalancing, size_classes
-from simsched.policy.plan import (
+from simsched.policy.contract.base import Placement
+from simsched.policy.contract.blocks import BlockPools, PageBalancing, size_classes
+from simsched.policy.contract.plan import (
     CHILD_FIRST,
     CONDITIONS,
     PARENT_FIRST,

@@ -11,7 +11,7 @@ import pytest
 
 from simsched.engine.native import NativeBackend
 from simsched.engine.reference.backend import SimpyBackend
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 
 from .random_cases import RandomCase, execute, random_case
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.errors import ConfigurationError, ModelError
+from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine import load_machine
 from simsched.machine.caches import CacheInstance
 from simsched.machine.draw import _legend, _levels

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simsched import run
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
-from simsched.policy.base import Placement, View
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import Placement, View
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
 

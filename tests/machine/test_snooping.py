@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.engine.paths import make_paths
+from simsched.analysis.bounds import capability, traffic_bound_s
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
-from simsched.experiment.probes.machine import traversal_time_s
+from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.model import Path as MemoryPath
+from simsched.machine.paths import make_paths
 from simsched.machine.show import describe_machine
-from simsched.policy.base import AcquireStep, Placement, Plan, Policy, View
-from simsched.trace.bounds import capability, traffic_bound_s
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, Policy, View
+from simsched.reproduction.probes.machine import traversal_time_s
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 

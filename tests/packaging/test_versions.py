@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from ruamel.yaml import YAML
 
 import simsched
-from simsched.cli import main
+from simsched.cli.app import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

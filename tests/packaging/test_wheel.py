@@ -113,7 +113,7 @@ def test_wheel_holds_data_and_extensions_but_no_sources(wheel: Path) -> None:
         assert shipped
         assert shipped <= set(names)
     compiled = {name.split(".")[0] for name in names if name.endswith(".so")}
-    parts = {"engine/native/_kernel", "hardware/native/_runtime", "policy/native/_schedule"}
+    parts = {"engine/native/_kernel", "hardware/native/_runtime", "policy/parts/native/_schedule"}
     assert compiled == {f"simsched/{part}" for part in parts}
     assert "simsched/py.typed" in names
     assert not [name for name in names if name.endswith((".c", ".h", ".pyx", ".pyc", ".build"))]
@@ -152,8 +152,8 @@ def test_every_shipped_experiment_is_correct(installed: dict[str, str], tmp_path
         from pathlib import Path
         import simsched
         from simsched.experiment.cells import plan_experiment
-        from simsched.resources import data_dir
-        from simsched.yaml_reader import read_document
+        from simsched.files.resources import data_dir
+        from simsched.files.yaml_reader import read_document
 
         package = Path(simsched.__file__).parent
         assert data_dir("machines").is_relative_to(package), data_dir("machines")

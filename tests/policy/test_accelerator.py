@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError, PolicyError
+from simsched.analysis.metrics import run_metrics
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy, policy_from_spec
-from simsched.policy.accelerator_pool import CpuSidePool
-from simsched.policy.base import Transfer
-from simsched.policy.baymax import batch_copies, headroom_s, refilled_s
-from simsched.policy.gpu_sharing import drf_partition, warp_quota
-from simsched.policy.predictors import trained
-from simsched.policy.timegraph import periods_until, replenished
-from simsched.trace.metrics import run_metrics
+from simsched.policy.algorithms.accelerator.accelerator_pool import CpuSidePool
+from simsched.policy.algorithms.accelerator.baymax import batch_copies, headroom_s, refilled_s
+from simsched.policy.algorithms.accelerator.gpu_sharing import drf_partition, warp_quota
+from simsched.policy.algorithms.accelerator.timegraph import periods_until, replenished
+from simsched.policy.contract.base import Transfer
+from simsched.policy.parts.predictors import trained
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.applications import Applications
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -344,8 +345,7 @@ def overhead_s(result: Run) -> float:
     assert row["policy_decision_s"] == row["policy_work_s"] == row["policy_overhead_s"]
     percent = 100.0 * row["policy_overhead_s"] / row["makespan_s"]
     assert row["policy_overhead_percent"] == pytest.approx(percent)
-    found: float = row["policy_overhead_s"]
-    return found
+    return float(row["policy_overhead_s"])
 
 
 def test_decisions_are_overhead(backend: str) -> None:

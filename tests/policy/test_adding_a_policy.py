@@ -10,7 +10,7 @@ import pytest
 
 import simsched
 from simsched.policy import make_policy, policy_from_spec
-from simsched.policy.placement import list_placements
+from simsched.policy.parts.placement import list_placements
 from simsched.testing import check_policy
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-policy.md"

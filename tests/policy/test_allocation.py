@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from simsched.policy.allocation import STRADDLES, allocate
+from simsched.policy.parts.allocation import STRADDLES, allocate
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 from simsched.workload.spawn_tree import equal_parts, grow, unbalanced

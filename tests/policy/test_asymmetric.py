@@ -9,20 +9,21 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy, policy_from_spec
-from simsched.policy.aats import History, allocate
-from simsched.policy.base import View
-from simsched.policy.batch_gate import GATE, gated, is_batch
-from simsched.policy.core_groups import (
+from simsched.policy.algorithms.asymmetric.aats import History, allocate
+from simsched.policy.contract.base import View
+from simsched.policy.parts.batch_gate import GATE, gated, is_batch
+from simsched.policy.parts.core_groups import (
     cut_points,
     n_candidates,
     preference,
 )
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import adjacency, build_graph
@@ -178,7 +179,7 @@ def test_cuts_are_those_of_the_published_loop(seed: int, monkeypatch: pytest.Mon
         if not any(span > least for span in spans):
             least, best = max(spans), list(cuts)
     assert cut_points(times, size) == best
-    monkeypatch.setattr("simsched.policy.core_groups.MAX_CANDIDATES", 0)
+    monkeypatch.setattr("simsched.policy.parts.core_groups.MAX_CANDIDATES", 0)
     bounds = [0, *cut_points(times, size), items]
     spans = [times[bounds[g] : bounds[g + 1], g].sum() / size[g] for g in range(groups)]
     assert max(spans) == pytest.approx(least)

@@ -6,13 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Plan, View
-from simsched.policy.bats import Bats, monitoring_workers, search_order
+from simsched.policy.algorithms.heterogeneous_memory.bats import (
+    Bats,
+    monitoring_workers,
+    search_order,
+)
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, View
 from simsched.testing import rehearse, small_machines, small_workloads
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, build_graph, first_touch_loop
 from simsched.workload.graph import Workload

@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Plan, View
-from simsched.policy.cab import Cab, boundary_level, private_level, same_places
-from simsched.policy.footprint import ROOT, UPPER, Tiers, cut_by_level, estimated_footprint
-from simsched.policy.subgraphs import levels
+from simsched.policy.algorithms.numa.cab import Cab, boundary_level, private_level, same_places
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, View
+from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, cut_by_level, estimated_footprint
+from simsched.policy.parts.subgraphs import levels
 from simsched.testing import rehearse
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

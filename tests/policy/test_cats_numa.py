@@ -5,8 +5,8 @@ import numpy as np
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy
-from simsched.policy.allocation import STRADDLES, allocate
-from simsched.policy.subgraphs import levels
+from simsched.policy.parts.allocation import STRADDLES, allocate
+from simsched.policy.parts.subgraphs import levels
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload

@@ -5,20 +5,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError
+from simsched.analysis.metrics import run_metrics
+from simsched.analysis.waterfall import time_parts
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import View
-from simsched.policy.charm import make_team
-from simsched.policy.charm_moves import EVICT, FETCH, MovingWorkload
+from simsched.policy.algorithms.heterogeneous_memory.charm import make_team
+from simsched.policy.contract.base import View
+from simsched.policy.parts.charm_moves import EVICT, FETCH, MovingWorkload
 from simsched.testing import check_policy
 from simsched.testing.battery import BACKENDS
-from simsched.trace.metrics import run_metrics
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.trace.waterfall import time_parts
 from simsched.workload import Workload, make_workload
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.presets import resolve_workload

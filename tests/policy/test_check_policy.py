@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from simsched.policy import list_policies, make_policy, param, policy_info
-from simsched.policy.base import AcquireStep, Counters, Plan, Update, View
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import AcquireStep, Counters, Plan, Update, View
 from simsched.testing import check_policy, small_cases, small_workloads
 from simsched.testing.battery import check_decisions, check_docstring, check_parameters
 from simsched.workload.graph import TaskGraph, Workload

@@ -6,19 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import Transfer, View
-from simsched.policy.cluster_stealing import (
+from simsched.policy.algorithms.work_stealing.cluster_stealing import (
     ClusterPolicy,
     Clusters,
     preorder_of_tree,
     search_order,
     tree_ranks,
 )
+from simsched.policy.contract.base import Transfer, View
 from simsched.testing import small_machines
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload

@@ -4,10 +4,11 @@ from collections import Counter
 
 import numpy as np
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.footprint import UPPER, Tiers, cut_by_footprint, exact_footprint
+from simsched.policy.parts.footprint import UPPER, Tiers, cut_by_footprint, exact_footprint
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload

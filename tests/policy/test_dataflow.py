@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import Pool, View
-from simsched.policy.dataflow import (
+from simsched.policy.algorithms.dataflow.dataflow import (
     DEQUE,
     Dataflow,
     far_weights,
@@ -25,8 +24,9 @@ from simsched.policy.dataflow import (
     variant,
     write_read_ratio,
 )
-from simsched.policy.dataflow_buffers import block_pools, find_buffers, largest_input
-from simsched.policy.dataflow_pushing import Pushing, os_distances
+from simsched.policy.contract.base import Pool, View
+from simsched.policy.parts.dataflow_buffers import block_pools, find_buffers, largest_input
+from simsched.policy.parts.dataflow_pushing import Pushing, os_distances
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import accesses, adjacency, build_graph

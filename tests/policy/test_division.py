@@ -7,16 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from simsched.analysis.metrics import run_metrics
 from simsched.engine.conformance import compare
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError, ModelError
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.division import with_unmeasured
-from simsched.policy.hats import share_variance
-from simsched.trace.metrics import run_metrics
+from simsched.policy.algorithms.divided_work.hats import share_variance
+from simsched.policy.parts.division import with_unmeasured
+from simsched.trace.run import Run
 from simsched.workload.graph import Workload
 from simsched.workload.presets import resolve_workload
 from simsched.workload.registry import make_workload
@@ -299,7 +300,7 @@ def test_parts_that_differ_are_no_loop() -> None:
 
 
 def test_two_devices_share_by_their_speeds() -> None:
-    from simsched.policy.division import Sides, device_shares, rounded
+    from simsched.policy.parts.division import Sides, device_shares, rounded
 
     shares = device_shares(Sides((0,), (1, 2)), 0.5)
     assert shares.tolist() == [0.5, 0.25, 0.25]

@@ -11,9 +11,7 @@ from simsched.engine.conformance import compare
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy
-from simsched.policy.base import View
-from simsched.policy.division import sides_of
-from simsched.policy.finepar import (
+from simsched.policy.algorithms.divided_work.finepar import (
     OTHER,
     QUASI_DIAGONAL,
     THRESHOLDS,
@@ -24,6 +22,8 @@ from simsched.policy.finepar import (
     measured,
     predicted_s,
 )
+from simsched.policy.contract.base import View
+from simsched.policy.parts.division import sides_of
 from simsched.workload.registry import make_workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts, band_rows, rmat_rows
 

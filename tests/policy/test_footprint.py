@@ -5,7 +5,7 @@ import pytest
 
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.footprint import (
+from simsched.policy.parts.footprint import (
     INNER,
     ROOT,
     UPPER,
@@ -17,7 +17,7 @@ from simsched.policy.footprint import (
     shared_cache_bytes,
     task_bytes,
 )
-from simsched.policy.subgraphs import subtree_sums
+from simsched.policy.parts.subgraphs import subtree_sums
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 from simsched.workload.registry import make_workload

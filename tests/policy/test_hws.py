@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.hws import GLOBAL, LOCAL, SLAVE, default_limit
+from simsched.policy.algorithms.work_stealing.hws import GLOBAL, LOCAL, SLAVE, default_limit
 from simsched.testing import rehearse
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload

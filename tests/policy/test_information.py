@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
-from simsched.policy.estimates import estimate_ops
+from simsched.policy.contract.estimates import estimate_ops
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
 

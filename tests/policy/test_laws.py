@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.model import Machine, Path
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.allocation import STRADDLES, allocate
-from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, Counters, Plan
-from simsched.policy.laws import CF, UPPER, WORKER, Laws, missing_bytes
-from simsched.policy.packing import inside
+from simsched.policy.algorithms.numa.laws import CF, UPPER, WORKER, Laws, missing_bytes
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Counters, Plan
+from simsched.policy.parts.allocation import STRADDLES, allocate
+from simsched.policy.parts.packing import inside
 from simsched.testing import rehearse, small_machines, small_workloads
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload

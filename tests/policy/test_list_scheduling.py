@@ -10,20 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError, PolicyError
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import CoreGroup
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import View
-from simsched.policy.list_scheduling import (
+from simsched.policy.algorithms.list_scheduling.list_scheduling import (
     ALGORITHMS,
     PAIR_RULES,
     _critical_path,
     make_schedule,
 )
-from simsched.policy.native import optimistic_costs, upward_ranks
-from simsched.policy.schedules import Estimates, estimate
+from simsched.policy.contract.base import View
+from simsched.policy.parts.native import optimistic_costs, upward_ranks
+from simsched.policy.parts.schedules import Estimates, estimate
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simsched.policy.localization import UNSETTLED, Localization
+from simsched.policy.parts.localization import UNSETTLED, Localization
 
 
 def counters(*rows: tuple[int, int]) -> np.ndarray:

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simsched.policy.loop import dependence_levels, flatten
+from simsched.policy.parts.loop import dependence_levels, flatten
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 

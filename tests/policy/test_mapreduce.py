@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Change, CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
-from simsched.policy.base import View
-from simsched.policy.mapreduce import Attempt, Tracker
-from simsched.policy.mapreduce_speculation import History, observed_weights
-from simsched.policy.mapreduce_waiting import CountedWorkload
+from simsched.policy.contract.base import View
+from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy.parts.mapreduce_speculation import History, observed_weights
+from simsched.policy.parts.mapreduce_waiting import CountedWorkload
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, JobTasks

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError
+from simsched.engine.run import simulate
 from simsched.experiment.fingerprint import policy_digest
+from simsched.files.errors import ConfigurationError
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import View
-from simsched.policy.mapreduce import Attempt
-from simsched.policy.mapreduce_history import write_history
-from simsched.policy.mapreduce_speculation import History
+from simsched.policy.contract.base import View
+from simsched.policy.parts.mapreduce import Attempt
+from simsched.policy.parts.mapreduce_history import write_history
+from simsched.policy.parts.mapreduce_speculation import History
+from simsched.trace.run import Run
 from simsched.workload.mapreduce_job import MAP, REDUCE
 from simsched.workload.registry import make_workload
 

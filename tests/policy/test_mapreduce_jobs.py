@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run
 from simsched.policy import make_policy
-from simsched.policy.base import Transfer
-from simsched.policy.mapreduce import Attempt, Tracker
-from simsched.policy.mapreduce_waiting import Waiting
+from simsched.policy.contract.base import Transfer
+from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy.parts.mapreduce_waiting import Waiting
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import View
-from simsched.policy.mts import Mts
+from simsched.policy.algorithms.work_stealing.mts import Mts
+from simsched.policy.contract.base import View
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload

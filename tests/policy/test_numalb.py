@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.numalb import balance, block_writer, messages, numa_factors
+from simsched.policy.algorithms.numa.numalb import balance, block_writer, messages, numa_factors
 from simsched.testing import small_workloads
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from simsched.engine.run import simulate
-from simsched.errors import PolicyError
+from simsched.files.errors import PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.offline_locality import OfflineLocality, ScheduledWorkload, reordered
+from simsched.policy.algorithms.numa.offline_locality import (
+    OfflineLocality,
+    ScheduledWorkload,
+    reordered,
+)
 from simsched.testing import rehearse, small_workloads
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph

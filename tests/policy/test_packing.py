@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from simsched.policy.allocation import allocate
-from simsched.policy.footprint import task_bytes
-from simsched.policy.packing import Phase, Tuner, initial_roots, inside, larger, smaller
-from simsched.policy.subgraphs import levels, subtree_sizes, subtree_sums
+from simsched.policy.parts.allocation import allocate
+from simsched.policy.parts.footprint import task_bytes
+from simsched.policy.parts.packing import Phase, Tuner, initial_roots, inside, larger, smaller
+from simsched.policy.parts.subgraphs import levels, subtree_sizes, subtree_sums
 from simsched.workload import make_workload
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from simsched.engine.problem import check_capacity
 from simsched.engine.run import simulate
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import Placement, View
-from simsched.policy.placement import (
+from simsched.policy.contract.base import Placement, View
+from simsched.policy.parts.placement import (
     leaf_of_block,
     list_placements,
     placement,

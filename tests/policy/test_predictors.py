@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simsched.policy.predictors import train, trained
+from simsched.policy.parts.predictors import train, trained
 from simsched.report.descriptions import policy_document
 from simsched.report.listing import describe_policy
 from simsched.workload.accelerator_programs import profile

@@ -8,7 +8,7 @@ import pytest
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy
-from simsched.policy.pws import inverse_weights
+from simsched.policy.algorithms.work_stealing.pws import inverse_weights
 from simsched.testing import rehearse
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph

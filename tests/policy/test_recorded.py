@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError, GraphError, PolicyError
+from simsched.files.errors import ConfigurationError, GraphError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.recorded import Recorded
+from simsched.policy.algorithms.static.recorded import Recorded
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import ConfigurationError, ExtensionError, PolicyError
+from simsched.files.errors import ConfigurationError, ExtensionError, PolicyError
 from simsched.policy import (
     Policy,
     list_policies,
@@ -22,8 +22,8 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.random_stealing import RandomStealing
-from simsched.policy.registry import _known, _load_entry_point
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.registry import _known, _load_entry_point
 
 PUBLISHED = {
     *("cilk", "cilk_a", "cilk_h", "cilk_interleave", "cilk_dram", "pfws"),

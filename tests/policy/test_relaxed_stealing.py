@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from simsched.engine.conformance import compare
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.registry import make_small_workload, make_workload
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import ModelError
-from simsched.policy.residency import Residency, plan_residency
+from simsched.files.errors import ModelError
+from simsched.policy.parts.residency import Residency, plan_residency
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ModelError
+from simsched.engine.run import simulate
+from simsched.files.errors import ModelError
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import Policy, View
-from simsched.policy.deque_model import DequeModel, Model
-from simsched.policy.runtime_queues import RuntimeState, TaskQueue, now_s
+from simsched.policy.algorithms.list_scheduling.deque_model import DequeModel, Model
+from simsched.policy.contract.base import Policy, View
+from simsched.policy.parts.runtime_queues import RuntimeState, TaskQueue, now_s
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

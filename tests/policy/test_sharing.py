@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from simsched.policy.sharing import (
+from simsched.policy.parts.sharing import (
     between_groups,
     bisect,
     fitting_groups,

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.base import CHILD_FIRST, PARENT_FIRST, View
-from simsched.policy.slaw import Slaw, SlawState
+from simsched.policy.algorithms.work_stealing.slaw import Slaw, SlawState
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, View
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload

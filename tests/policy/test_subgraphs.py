@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simsched.policy.subgraphs import UPPER, group_tasks, preorder, subtree_sizes
+from simsched.policy.parts.subgraphs import UPPER, group_tasks, preorder, subtree_sizes
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 from simsched.workload.spawn_tree import equal_parts, grow

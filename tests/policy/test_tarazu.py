@@ -9,8 +9,8 @@ import pytest
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy
-from simsched.policy.mapreduce import Attempt
-from simsched.policy.tarazu import Tarazu, outputs
+from simsched.policy.algorithms.mapreduce.tarazu import Tarazu, outputs
+from simsched.policy.parts.mapreduce import Attempt
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.tatl import queue_thresholds
+from simsched.policy.algorithms.work_stealing.tatl import queue_thresholds
 from simsched.testing import small_machines
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload

@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.age_based import assign_by_age, executed_ops
-from simsched.policy.base import Transfer, View
-from simsched.policy.camp import speedups, utility_factor
-from simsched.policy.core_groups import CoreGroups, core_groups
-from simsched.policy.executions import Progress
-from simsched.policy.thread_balancing import even_out
-from simsched.policy.threads import Queues
+from simsched.policy.algorithms.asymmetric.age_based import assign_by_age, executed_ops
+from simsched.policy.algorithms.asymmetric.camp import speedups, utility_factor
+from simsched.policy.contract.base import Transfer, View
+from simsched.policy.contract.executions import Progress
+from simsched.policy.parts.core_groups import CoreGroups, core_groups
+from simsched.policy.parts.thread_balancing import even_out
+from simsched.policy.parts.threads import Queues
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import accesses, build_graph

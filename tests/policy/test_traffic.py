@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simsched.policy.traffic import (
+from simsched.policy.parts.traffic import (
     balanced_traffic,
     choose_moves,
     hotness,

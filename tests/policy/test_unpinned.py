@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import Run, simulate
+from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.testing import small_workloads
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 
 US = 1_000_000  # picoseconds

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 import simsched
-from simsched.errors import ConfigurationError
 from simsched.experiment.fingerprint import policy_digest
-from simsched.policy import list_policies, make_policy, placement, registry, spec_of
-from simsched.policy.dataflow import variant
-from simsched.policy.placement import list_placements
-from simsched.user_code import imports_of_files
+from simsched.files.errors import ConfigurationError
+from simsched.names.user_code import imports_of_files
+from simsched.policy import list_policies, make_policy, spec_of
+from simsched.policy.algorithms.dataflow.dataflow import variant
+from simsched.policy.contract import registry
+from simsched.policy.parts import placement
+from simsched.policy.parts.placement import list_placements
 from simsched.workload import list_workloads, make_workload
 
 TASKS = """
@@ -36,8 +38,8 @@ def made(seed: int, *, tasks: int = {tasks}):
 POLICY = """
 from dataclasses import dataclass
 from simsched.policy import param, preset, register
-from simsched.policy.placement import PlacedPolicy, placement, placement_rule
-from simsched.policy.random_stealing import RandomStealing
+from simsched.policy.parts.placement import PlacedPolicy, placement, placement_rule
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
 @placement("test_near")
 def near(view):
@@ -215,7 +217,7 @@ def write(**texts: str) -> None:
 
 
 HOME = """
-from simsched.policy.placement import placement, placement_rule
+from simsched.policy.parts.placement import placement, placement_rule
 {imports}
 @placement("test_home")
 def {name}(view):
@@ -226,7 +228,7 @@ def {name}(view):
 
 def test_a_preset_has_the_placement_of_its_own_file() -> None:
     deep = 'preset("test_home_stealing", RandomStealing, "Ours.", placement="test_home")'
-    imports = "from simsched.policy.random_stealing import RandomStealing"
+    imports = "from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing"
     text = HOME.format(imports=imports + "\nfrom simsched.policy import preset\n", name="home")
     write(ours=text + deep)
     policy: Any = make_policy("ours.py:test_home_stealing")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simsched.experiment.claims_judge import CaseVerdict, Verdict
-from simsched.experiment.claims_points import PlannedClaim
-from simsched.experiment.claims_schema import Claim
 from simsched.report.claims import published_text, simulated_text, tolerance_text, what_text
+from simsched.reproduction.judge import CaseVerdict, Verdict
+from simsched.reproduction.points import PlannedClaim
+from simsched.reproduction.schema import Claim
 
 
 def claim(**keys: Any) -> Claim:

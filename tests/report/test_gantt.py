@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import ConfigurationError
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.policy import make_policy
 from simsched.report.plots import occupancy as occupancy_module
 from simsched.report.plots.gantt import gantt
 from simsched.report.plots.occupancy import Bars, busy_bars, occupancy, rows_of
 from simsched.trace.exporters._timeline import Timeline, timeline
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.presets import resolve_workload
 

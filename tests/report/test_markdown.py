@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from simsched.analysis.columns import columns
 from simsched.machine import list_machines
-from simsched.policy.registry import list_policies
+from simsched.policy.contract.registry import list_policies
 from simsched.report.markdown import DOCUMENTS, document, table
-from simsched.trace.columns import columns
 from simsched.workload.presets import list_presets
 from simsched.workload.registry import list_workloads
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from simsched.errors import ConfigurationError
 from simsched.experiment.summary import Estimate, Line
+from simsched.files.errors import ConfigurationError
 from simsched.report.plots import plot_bandwidth, plot_comparison, save
 
 

@@ -11,9 +11,9 @@ import pytest
 import simsched
 from benchmarks.policies import CentralQueue
 from simsched import Result
-from simsched.cli import main
-from simsched.errors import ConfigurationError
-from simsched.yaml_reader import read_document
+from simsched.cli.app import main
+from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import read_document
 
 EXPERIMENT = """\
 name: small

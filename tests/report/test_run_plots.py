@@ -7,8 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import simsched
-from simsched.errors import ConfigurationError
 from simsched.experiment.compare import Difference, Side
+from simsched.files.errors import ConfigurationError
 from simsched.report.plots import locality, speedup, waterfall
 from simsched.report.plots.bandwidth import bandwidth, rates
 

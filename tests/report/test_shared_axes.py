@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import simsched
-from simsched.errors import ConfigurationError
 from simsched.experiment.summary import Estimate, Line
+from simsched.files.errors import ConfigurationError
 from simsched.report.plots import common, makespan
 
 ONE = Estimate(1.0, 0.1, 3)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.errors import ConfigurationError, SimschedError
+from simsched.files.errors import ConfigurationError, SimschedError
 from tests.robustness.mutate import Files
 
 BASES = 24

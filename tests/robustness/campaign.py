@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
-from simsched.errors import ExtensionError, SimschedError
+from simsched.files.errors import ExtensionError, SimschedError
 from tests.robustness.mutate import Files
 from tests.robustness.readers import READERS, Hang, seeds_of, write
 

@@ -123,7 +123,7 @@ def _only(folder: Path) -> Path:
 
 @reader("yaml")
 def read_plain_yaml(folder: Path) -> object:
-    from simsched.yaml_reader import read_document
+    from simsched.files.yaml_reader import read_document
 
     return read_document(_only(folder))
 
@@ -138,15 +138,15 @@ def read_machine(folder: Path) -> object:
 @document_reader("experiment")
 def read_experiment(folder: Path) -> object:
     from simsched.experiment.cells import plan_experiment
-    from simsched.yaml_reader import read_document
+    from simsched.files.yaml_reader import read_document
 
     return plan_experiment(read_document(_only(folder)))
 
 
 @document_reader("claims")
 def read_claims(folder: Path) -> object:
-    from simsched.experiment.claims import load_family
-    from simsched.yaml_reader import read_document
+    from simsched.files.yaml_reader import read_document
+    from simsched.reproduction.claims import load_family
 
     return load_family(read_document(_only(folder)))
 
@@ -168,7 +168,7 @@ def read_preset(folder: Path) -> object:
 
 def _recording(path: Path, format: str, **options: object) -> object:  # noqa: A002 (as users know)
     """Import a trace as the command does, its summary included."""
-    from simsched.cli_import import _content, _summary
+    from simsched.cli.imports import _content, _summary
     from simsched.trace.exporters._source import check_recording
     from simsched.trace.importers import import_recording
 
@@ -186,7 +186,7 @@ def read_wfformat(folder: Path) -> object:
 
 @reader("wfformat_run", is_json=True)
 def read_wfformat_run(folder: Path) -> object:
-    from simsched.errors import TraceError
+    from simsched.files.errors import TraceError
 
     try:
         return _recording(_only(folder), "wfformat")
@@ -270,7 +270,7 @@ def read_sampling_as_machine(folder: Path) -> object:
 
 @reader("references")
 def read_references_file(folder: Path) -> object:
-    from simsched.experiment.references import read_references
+    from simsched.reproduction.references import read_references
 
     return read_references(_only(folder))
 
@@ -328,9 +328,9 @@ SPECS = b"bats[sample_pages=8]\ncilk_a\nhats[threads=2,variance=sample]\n"
 @reader("specs", seeds=lambda: [{"specs": SPECS}])
 def read_specs(folder: Path) -> object:
     """Policies and values as the command line has them, one in each line."""
-    from simsched.errors import SimschedError
     from simsched.experiment.overrides import parse_assignment
-    from simsched.policy.registry import make_policy, parse_policy_spec
+    from simsched.files.errors import SimschedError
+    from simsched.policy.contract.registry import make_policy, parse_policy_spec
 
     refused: SimschedError | None = None
     for line in _only(folder).read_bytes().decode("utf-8", "replace").splitlines()[:5]:

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from simsched.errors import SimschedError
-from simsched.yaml_reader import read_document
+from simsched.files.errors import SimschedError
+from simsched.files.yaml_reader import read_document
 from tests.robustness import trees
 from tests.robustness.campaign import attempt, feed
 from tests.robustness.mutate import mutated

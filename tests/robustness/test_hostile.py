@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from simsched.cli import main
-from simsched.errors import ConfigurationError, GraphError, SimschedError, TraceError
+from simsched.cli.app import main
+from simsched.files.errors import ConfigurationError, GraphError, SimschedError, TraceError
+from simsched.files.limits import LIMITS, POLICY_FILES, TEXT_BYTES, YAML_VALUES
+from simsched.files.yaml_reader import read_document
 from simsched.hardware.measurements import Measurement, MeasurementSet
-from simsched.limits import LIMITS, POLICY_FILES, TEXT_BYTES, YAML_VALUES
 from simsched.machine import load_machine
 from simsched.machine.importers import read_codelet, read_sampling
 from simsched.policy import make_policy
@@ -25,7 +26,6 @@ from simsched.trace.exporters import open_recording
 from simsched.trace.importers import import_recording
 from simsched.trace.schema import EVENT_COLUMNS
 from simsched.workload.importers import import_workload
-from simsched.yaml_reader import read_document
 from tests.robustness import tables
 from tests.robustness.readers import SEEDS, load, write
 

@@ -19,7 +19,7 @@ from ruamel.yaml.error import StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.tag import Tag
 
-from simsched import yaml_reader
+from simsched.files import yaml_reader
 from tests.robustness.mutate import Files, mutated
 
 TEXTS = 0.1  # share of inputs that are changed as text

@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from simsched.engine.run import BACKENDS, Run, simulate
-from simsched.errors import ConfigurationError
+from simsched.engine.run import BACKENDS, simulate
+from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace import parquet
 from simsched.trace.parquet import event_file, read_events, write_events
+from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, Trace
 from simsched.workload.registry import make_small_workload
 
@@ -46,7 +47,7 @@ print(peak_rss_bytes(), run.summary.n_events)
 # The command line on a disk that takes files of 16 KiB at most.
 SMALL_DISK = """
 import resource, sys
-from simsched.cli import main
+from simsched.cli.app import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (2**14, 2**14))
 sys.exit(main(sys.argv[1:]))
 """

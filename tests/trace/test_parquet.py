@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.trace.parquet import read_events, read_metadata, write_events, write_rows
 from simsched.trace.schema import EVENT_COLUMNS, Trace
 

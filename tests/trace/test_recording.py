@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.trace.exporters import recording_of
 from simsched.trace.parquet import write_events

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import BACKENDS, Run, simulate
-from simsched.errors import ConfigurationError
+from simsched.engine.run import BACKENDS, simulate
+from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
+from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, Trace
 from simsched.trace.sink import Events, KeptEvents
 from simsched.workload.graph import Workload

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simsched.analysis.services import TaskTimes, service_metrics
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy
-from simsched.trace.services import TaskTimes, service_metrics
 from simsched.workload.accelerator_programs import BATCH, COPYING, CRITICAL, programs
 from simsched.workload.registry import make_workload
 

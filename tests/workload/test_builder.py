@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload.builder import (
     accesses,
     adjacency,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload import TaskGraph, make_workload
 from simsched.workload.call_tree import CallTree
 from simsched.workload.draws import stream

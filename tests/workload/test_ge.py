@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
-from simsched.policy.registry import make_policy
+from simsched.policy.contract.registry import make_policy
 from simsched.workload import make_workload
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.errors import ConfigurationError
-from simsched.specs import Spec
+from simsched.files.errors import ConfigurationError
+from simsched.names.specs import Spec
 from simsched.workload.graph_files import graph_file_spec, is_graph_file, workload_spec
 
 

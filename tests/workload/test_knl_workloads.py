@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.policy.subgraphs import group_tasks
+from simsched.policy.parts.subgraphs import group_tasks
 from simsched.workload import make_workload
 from simsched.workload.presets import resolve_workload
 

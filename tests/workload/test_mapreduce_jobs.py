@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks, files_of_reduce
 from simsched.workload.registry import make_workload

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simsched.engine.timings import timed
-from simsched.errors import GraphError, ModelError
+from simsched.files.errors import GraphError, ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import CodeletTime, Machine
 from simsched.machine.synthetic import make_machine

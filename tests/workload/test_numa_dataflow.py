@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload import TaskGraph, make_workload
 from simsched.workload.presets import resolve_workload
 

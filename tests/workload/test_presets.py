@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 
 

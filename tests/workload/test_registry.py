@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError, ExtensionError, GraphError
+from simsched.files.errors import ConfigurationError, ExtensionError, GraphError
 from simsched.workload import TaskGraph, Workload, list_workloads, make_workload, registry
 from simsched.workload.builder import build_graph
 from simsched.workload.registry import (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload import TaskGraph, make_workload
 
 MIB = 2**20

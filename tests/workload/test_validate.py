@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload import TaskGraph, Workload
 from simsched.workload.builder import accesses, adjacency, build_graph
 

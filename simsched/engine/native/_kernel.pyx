@@ -9,8 +9,8 @@ import numpy as np
 from simsched.engine.backend import IterationCounters
 from simsched.engine.room import no_room_message
 from simsched.engine.stall import TOO_LONG, explain_stall
-from simsched.errors import KernelError, ModelError, PolicyError, StalledError
-from simsched.policy.executions import Progress
+from simsched.files.errors import KernelError, ModelError, PolicyError, StalledError
+from simsched.policy.contract.executions import Progress
 from simsched.trace.schema import Summary
 from simsched.trace.sink import KeptEvents, make_columns, make_sink
 

@@ -30,8 +30,8 @@ from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.reference.tasks import Tasks
 from simsched.engine.reference.worker import Worker
 from simsched.engine.stall import NOT_STARTED, TOO_LONG, explain_stall
-from simsched.errors import ModelError, PolicyError, StalledError
-from simsched.policy.executions import Progress
+from simsched.files.errors import ModelError, PolicyError, StalledError
+from simsched.policy.contract.executions import Progress
 from simsched.trace.schema import NONE, EventKind, Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph

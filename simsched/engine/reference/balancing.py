@@ -9,7 +9,7 @@ from simsched.engine.plans import ResolvedPlan
 from simsched.engine.problem import Problem
 from simsched.engine.reference.homes import Homes
 from simsched.engine.reference.record import Record
-from simsched.policy.blocks import THREAD_GROUPS
+from simsched.policy.contract.blocks import THREAD_GROUPS
 from simsched.trace.schema import EventKind
 
 GROUP_BY_SHARING, GROUP_FROM_START = (THREAD_GROUPS.index(g) for g in ("sharing", "start"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.engine.reference.drivers import Copy, Drivers, Place, Round
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 from simsched.trace.schema import NONE, EventKind
 from simsched.workload.graph import TaskGraph
 

@@ -21,7 +21,7 @@ from simsched.engine.plans import ResolvedPlan
 from simsched.engine.reference.flights import Flight
 from simsched.engine.reference.pools import held
 from simsched.engine.reference.seats import swap_seats
-from simsched.errors import PolicyError
+from simsched.files.errors import PolicyError
 from simsched.trace.schema import NONE, EventKind
 
 if TYPE_CHECKING:

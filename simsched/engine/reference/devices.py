@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from simsched.engine.plans import ResolvedPlan
-from simsched.policy.base import TAKES
+from simsched.policy.contract.base import TAKES
 from simsched.workload.graph import TaskGraph
 
 NEWEST = TAKES.index("newest")

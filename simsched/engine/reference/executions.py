@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from simsched.engine.reference.pools import held
 from simsched.engine.stall import NOT_STARTED
-from simsched.errors import PolicyError
-from simsched.policy.executions import Progress
+from simsched.files.errors import PolicyError
+from simsched.policy.contract.executions import Progress
 from simsched.trace.schema import EventKind, Loss
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from simsched.engine.reference.caches import Caches
 from simsched.engine.reference.record import Record
 from simsched.engine.replication import AT_ACCESSES
 from simsched.engine.room import no_room_message
-from simsched.errors import ModelError
+from simsched.files.errors import ModelError
 from simsched.trace.schema import EventKind
 
 

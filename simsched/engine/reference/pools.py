@@ -12,7 +12,7 @@ import numpy as np
 from simsched.engine.plans import ResolvedPlan
 from simsched.engine.problem import Problem
 from simsched.engine.reference.devices import Devices
-from simsched.policy.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES
+from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES
 from simsched.workload.graph import TaskGraph
 
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))

@@ -12,7 +12,7 @@ import simpy
 from simsched.engine.reference.rows import awaited, next_access
 from simsched.engine.reference.segments import Remaining, Segment, path_of
 from simsched.engine.stall import NOT_STARTED, STARTED
-from simsched.policy.base import CHILD_FIRST, PARENT_FIRST
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-from simsched.errors import HardwareError
+from simsched.files.errors import HardwareError
 from simsched.hardware.outcome import Outcome, WorkerOutcome
 
 cimport numpy as cnp

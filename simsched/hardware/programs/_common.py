@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.hardware.program import Program
 from simsched.workload.graph import TaskGraph
 from simsched.workload.registry import Bounds, parameters_of

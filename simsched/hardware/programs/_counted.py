@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.program import Program
 from simsched.workload.builder import Accesses, accesses
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.hardware.program import Program
 from simsched.hardware.programs._common import DOUBLE_BYTES, with_classes
 from simsched.hardware.programs._counted import hashed_units, largest_error, untouched

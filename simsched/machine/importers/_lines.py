@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simsched.bounded import member, read_text
-from simsched.errors import ConfigurationError
+from simsched.files.bounded import member, read_text
+from simsched.files.errors import ConfigurationError
 
 MAX_LINKS = 8
 MAX_DIGITS = 18

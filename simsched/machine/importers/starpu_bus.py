@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, unknown_name
-from simsched.limits import WORKERS
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.limits import WORKERS
 from simsched.machine.importers._lines import MAX_DIGITS, Lines, real_file
 
 LABELS = {

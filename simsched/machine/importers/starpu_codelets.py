@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.importers._lines import Lines
 
 VERSION = 45

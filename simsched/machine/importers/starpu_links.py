@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.machine.importers.starpu_bus import Bus
 
 _GROUP = r"(\d+|\(\d+(,\d+)*\))"

@@ -31,7 +31,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.units import parse_size
 from simsched.machine.importers._lines import real_file
 from simsched.machine.importers.starpu_bus import DEVICES, Bus, bus_machines, read_bus
 from simsched.machine.importers.starpu_codelets import VERSION, CostTable, read_codelet
@@ -43,7 +44,6 @@ from simsched.machine.importers.starpu_links import (
 )
 from simsched.machine.importers.starpu_timings import ambiguous, timing_lines
 from simsched.machine.model import RuntimeCosts, cost_name
-from simsched.units import parse_size
 
 AMPLE = "1 TiB"
 LOCAL = "1 TB/s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.machine.importers.starpu_codelets import CostTable, TaskCost
 
 

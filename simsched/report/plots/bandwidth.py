@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from simsched.engine.run import Run
-from simsched.errors import ConfigurationError, unknown_name
+from simsched.analysis.metrics import PS, memory_kinds
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.machine.paths import path_nodes
 from simsched.report.plots.common import (
     COLOURS,
     axes_for,
@@ -20,7 +21,8 @@ from simsched.report.plots.common import (
     time_scale,
 )
 from simsched.report.plots.titles import set_xlabel
-from simsched.trace.metrics import PS, flow_times, memory_kinds, path_nodes, spread
+from simsched.trace.flows import flow_times, spread
+from simsched.trace.run import Run
 
 BINS = 200
 OFF_SCALE = 3.0  #: sustained bandwidth above so many times the highest use is only said

@@ -12,15 +12,15 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from simsched.atomic import write_atomically
-from simsched.errors import ConfigurationError
 from simsched.experiment.summary import swept
+from simsched.files.atomic import write_atomically
+from simsched.files.errors import ConfigurationError
+from simsched.names.specs import format_spec
 from simsched.policy import spec_of
 from simsched.report.plots.titles import set_title
-from simsched.specs import format_spec
 
 if TYPE_CHECKING:
-    from simsched.engine.run import Run
+    from simsched.trace.run import Run
 
 #: Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#555555")

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simsched.errors import ConfigurationError
 from simsched.experiment.summary import Line
+from simsched.files.errors import ConfigurationError
 from simsched.report.plots.common import (
     COLOURS,
     axes_for,

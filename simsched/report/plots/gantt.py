@@ -11,7 +11,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from simsched.engine.run import Run
 from simsched.report.plots.common import (
     COLOURS,
     axes_for,
@@ -24,6 +23,7 @@ from simsched.report.plots.common import (
 )
 from simsched.report.plots.occupancy import RUNTIME, Bars, busy_bars, occupancy, rows_of
 from simsched.report.plots.titles import set_xlabel
+from simsched.trace.run import Run
 
 MAX_BARS = 4000  #: more are added up
 ROWS, COLUMNS = 128, 800  #: of cells, about

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from simsched.errors import ConfigurationError
 from simsched.experiment.summary import grouped
+from simsched.files.errors import ConfigurationError
 from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name
 from simsched.report.plots.titles import set_xlabel
 from simsched.report.tables import number

@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import Run
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters._timeline import Activity, timeline
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.graph import TaskGraph
 

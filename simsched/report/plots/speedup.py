@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from simsched.errors import ConfigurationError, unknown_name
 from simsched.experiment.summary import Estimate, estimate, grouped
+from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name, set_limits
 from simsched.report.plots.titles import set_xlabel
 

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.exporters._source import detail, events_of
-from simsched.trace.metrics import PS, flow_times, spread
+from simsched.trace.flows import flow_times, spread
 from simsched.trace.recording import Recording
 
+PS = 1e-12
 ALL_MEMORY = "memory"  #: the one series of a recording that does not know where its paths lead
 
 HALF_A_BYTE = 0.5

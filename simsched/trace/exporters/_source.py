@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import Run
-from simsched.errors import ConfigurationError
-from simsched.limits import DOMAINS, TASKS, WORKERS
+from simsched.files.errors import ConfigurationError
+from simsched.files.limits import DOMAINS, TASKS, WORKERS
 from simsched.machine.model import Machine
-from simsched.trace.metrics import path_nodes
+from simsched.machine.paths import path_nodes
 from simsched.trace.parquet import read_events, read_metadata
 from simsched.trace.recording import Recording, read_recording
+from simsched.trace.run import Run
 from simsched.trace.schema import NONE, EventKind, Trace
 from simsched.workload.graph import Workload
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.atomic import write_atomically
+from simsched.files.atomic import write_atomically
 
 CHUNK = 20_000  #: lines that are held in memory
 

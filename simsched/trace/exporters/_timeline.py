@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.base import PARENT_FIRST
+from simsched.policy.contract.base import PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind, Loss, Trace
 
 Int64Array = NDArray[np.int64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters._source import events_of
 from simsched.trace.exporters.registry import exporter
 from simsched.trace.recording import Recording

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.errors import ConfigurationError
-from simsched.formats import Format, Registry
+from simsched.files.errors import ConfigurationError
+from simsched.names.registry import Format, Registry
 from simsched.trace.exporters._source import check_recording
 from simsched.trace.recording import Recording
 

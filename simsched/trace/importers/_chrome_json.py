@@ -9,8 +9,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from simsched.bounded import read_text
-from simsched.errors import TraceError
+from simsched.files.bounded import read_text
+from simsched.files.errors import TraceError
 from simsched.workload.importers._source import shown
 
 BETWEEN = re.compile(r"[\s,]*")

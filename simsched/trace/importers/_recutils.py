@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simsched.errors import TraceError
+from simsched.files.errors import TraceError
 from simsched.trace.importers._rows import open_text
 from simsched.workload.importers._source import shown
 

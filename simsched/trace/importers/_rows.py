@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simsched.bounded import GZIP_MAGIC
-from simsched.errors import TraceError, nearest
-from simsched.limits import TEXT_BYTES
+from simsched.files.bounded import GZIP_MAGIC
+from simsched.files.errors import TraceError, nearest
+from simsched.files.limits import TEXT_BYTES
 
 CHUNK_ROWS = 100_000
 LINE = "line"  #: name of the column that holds line numbers

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simsched.errors import TraceError
+from simsched.files.errors import TraceError
 from simsched.trace.importers._events import make_trace, overlapping
 from simsched.trace.importers._rows import LINE, SetAside, numbers
 from simsched.trace.importers._starpu_graph import (

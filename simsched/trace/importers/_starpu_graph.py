@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.errors import TraceError
-from simsched.limits import EDGES
+from simsched.files.errors import TraceError
+from simsched.files.limits import EDGES
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import SetAside
 from simsched.workload.builder import Accesses, accesses
@@ -50,7 +50,7 @@ def contract(
     Raises
     ------
     TraceError
-        A cycle through tasks that are not kept, or more edges than `simsched.limits.EDGES`.
+        A cycle through tasks that are not kept, or more edges than `simsched.files.limits.EDGES`.
     """
     before: dict[str, list[str]] = {}
     sources: set[str] = set()

@@ -26,15 +26,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simsched.errors import ConfigurationError, TraceError
-from simsched.limits import TASKS, WORKERS
+from simsched.files.errors import ConfigurationError, TraceError
+from simsched.files.limits import TASKS, WORKERS
+from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
 from simsched.trace.importers._rows import open_text
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 from simsched.workload.importers._source import shown
-from simsched.yaml_reader import Section, validate
 
 PS_PER_US = 10**6
 UNITS = ("ms", "ns")

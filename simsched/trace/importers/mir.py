@@ -26,11 +26,11 @@ from pathlib import Path
 
 import numpy as np
 
-from simsched.errors import ConfigurationError, TraceError
+from simsched.files.errors import ConfigurationError, TraceError
+from simsched.files.units import PS_PER_S, parse_frequency
 from simsched.trace.importers._events import make_trace, overlapping
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
-from simsched.units import PS_PER_S, parse_frequency
 from simsched.workload.importers import import_measured
 from simsched.workload.importers._source import read_head
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.bounded import is_there
-from simsched.errors import ConfigurationError, TraceError
-from simsched.formats import Format, Registry, blamed, check_returned, only_fitting
+from simsched.files.bounded import is_there
+from simsched.files.errors import ConfigurationError, TraceError
+from simsched.names.registry import Format, Registry, blamed, check_returned, only_fitting
 from simsched.trace.recording import Recording
 from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.registry import Parameter, parameters_of

@@ -39,8 +39,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.bounded import member
-from simsched.errors import TraceError
+from simsched.files.bounded import member
+from simsched.files.errors import TraceError
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import LINE, SetAside, numbers, read_rows
 from simsched.trace.importers._starpu import (

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.errors import TraceError, nearest
+from simsched.files.errors import TraceError, nearest
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import LINE, SetAside
 from simsched.trace.importers._starpu import (

@@ -26,11 +26,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError, TraceError, unknown_name
+from simsched.files.errors import ConfigurationError, TraceError, unknown_name
+from simsched.files.units import PS_PER_S
 from simsched.trace.importers._events import make_trace
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
-from simsched.units import PS_PER_S
 from simsched.workload.graph import TaskGraph
 from simsched.workload.importers import import_workload
 from simsched.workload.importers._json import Value, read_json

@@ -28,7 +28,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.accelerator_programs import (
     BATCH,
     CRITICAL,

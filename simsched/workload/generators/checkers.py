@@ -25,7 +25,7 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import build_graph
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int64Array, Workload

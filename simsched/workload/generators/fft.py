@@ -28,7 +28,7 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import check_size, first_touch_loop
 from simsched.workload.call_tree import CallTree
 from simsched.workload.graph import Workload

@@ -30,7 +30,7 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.call_tree import CallTree
 from simsched.workload.draws import stream
 from simsched.workload.graph import Workload

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import accesses, build_graph, check_size, first_touch_loop
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Cost, Count, Size, generator

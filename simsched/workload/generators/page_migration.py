@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import accesses, adjacency, build_graph, check_size
 from simsched.workload.graph import Workload
 from simsched.workload.registry import MIB, Cost, Count, Size, generator

@@ -29,7 +29,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import build_graph, check_size
 from simsched.workload.draws import stream
 from simsched.workload.graph import FloatArray, Int64Array, Workload

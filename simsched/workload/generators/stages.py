@@ -24,7 +24,7 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import adjacency, build_graph, check_size
 from simsched.workload.draws import stream
 from simsched.workload.graph import FloatArray, Workload

@@ -25,7 +25,7 @@ from typing import Annotated
 
 import numpy as np
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import accesses, adjacency, build_graph, check_size
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int64Array, Workload

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simsched.errors import GraphError, unknown_name
+from simsched.files.errors import GraphError, unknown_name
 from simsched.workload.importers._source import number, shown, whole
 
 NO_NAMES = "a JSON list of strings"

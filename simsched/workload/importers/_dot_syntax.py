@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload.importers._source import shown
 
 TOKEN = re.compile(

@@ -11,7 +11,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from simsched.errors import GraphError, unknown_name
+from simsched.files.errors import GraphError, unknown_name
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.importers._attributes import Attributes, plain

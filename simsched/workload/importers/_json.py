@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from simsched.bounded import parse_json
-from simsched.errors import GraphError
+from simsched.files.bounded import parse_json
+from simsched.files.errors import GraphError
 from simsched.workload.importers._source import number, read_text, shown, whole
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph
 
 SHOWN_TASKS = 8

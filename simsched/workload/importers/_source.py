@@ -7,9 +7,9 @@ import math
 import zlib
 from pathlib import Path
 
-from simsched import bounded
-from simsched.bounded import GZIP_MAGIC
-from simsched.errors import GraphError
+from simsched.files import bounded
+from simsched.files.bounded import GZIP_MAGIC
+from simsched.files.errors import GraphError
 
 HEAD_BYTES = 65536
 
@@ -25,7 +25,7 @@ def read_text(path: Path) -> str:
     Raises
     ------
     GraphError
-        As :func:`simsched.bounded.read_text`.
+        As :func:`simsched.files.bounded.read_text`.
     """
     return bounded.read_text(path, GraphError)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simsched.atomic import write_text
+from simsched.files.atomic import write_text
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._dot_syntax import parse_dot
 from simsched.workload.importers._foreign import Cost, Speed

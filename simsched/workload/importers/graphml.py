@@ -14,8 +14,8 @@ from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 
-from simsched.atomic import write_text
-from simsched.errors import GraphError
+from simsched.files.atomic import write_text
+from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._foreign import Cost, Speed
 from simsched.workload.importers._source import read_text

@@ -55,7 +55,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simsched.errors import GraphError, nearest
+from simsched.files.errors import GraphError, nearest
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.importers._naming import check_named

@@ -34,7 +34,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload.builder import MAX_INDEX, accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._attributes import Attributes, plain

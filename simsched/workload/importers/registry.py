@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.errors import GraphError
-from simsched.formats import Format, Registry, blamed, check_returned, only_fitting
+from simsched.files.errors import GraphError
+from simsched.names.registry import Format, Registry, blamed, check_returned, only_fitting
 from simsched.workload.graph import Workload
 from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.importers.measured import MeasuredWorkload

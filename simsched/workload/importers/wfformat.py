@@ -37,7 +37,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simsched.errors import ConfigurationError, GraphError, unknown_name
+from simsched.files.errors import ConfigurationError, GraphError, unknown_name
 from simsched.workload.builder import Accesses, accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.importers._json import Value, read_json

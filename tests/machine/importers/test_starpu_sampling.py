@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
+from simsched.files.resources import data_dir
 from simsched.machine import check_machine, load_machine
 from simsched.machine.importers import (
     is_sampling,
@@ -16,7 +17,6 @@ from simsched.machine.importers import (
     read_sampling,
 )
 from simsched.machine.importers.starpu_links import crossed_links, parse_roots
-from simsched.resources import data_dir
 
 MEASURED = Path(__file__).resolve().parents[4] / "shared" / "data" / "starpu_sampling"
 CONFIG = """# Current configuration

@@ -6,13 +6,14 @@ from collections import defaultdict
 
 import numpy as np
 
-from simsched.engine.run import Run, simulate
-from simsched.errors import SimschedError
+from simsched.engine.run import simulate
+from simsched.files.errors import SimschedError
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.exporters import recording_of
 from simsched.trace.recording import Recording
+from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.registry import make_small_workload
 from tests.engine.instances import HookPolicy, RandomPolicy, random_machine, random_workload

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters import export_recording, recording_of
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 

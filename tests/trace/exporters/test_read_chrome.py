@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import TraceError
+from simsched.files.errors import TraceError
 from simsched.trace.exporters import export_recording
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.importers import import_recording

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from simsched.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters import export_recording, exporters, open_recording, recording_of
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters.registry import exporter

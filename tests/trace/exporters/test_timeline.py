@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.engine.run import Run
 from simsched.trace.exporters._timeline import Activity, Timeline, timeline
+from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 
 from .runs import hides_a_cost, random_run

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from simsched.errors import ConfigurationError, GraphError, TraceError
+from simsched.files.errors import ConfigurationError, GraphError, TraceError
 from simsched.trace.importers import import_recording, placed_tasks, worker_busy_ps
 
 HEADER = (

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from simsched.errors import ConfigurationError, ExtensionError, TraceError
+from simsched.files.errors import ConfigurationError, ExtensionError, TraceError
 from simsched.trace.importers import import_recording, registry, trace_importer, trace_importers
 
 

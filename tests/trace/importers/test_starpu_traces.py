@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import SimschedError, TraceError
+from simsched.files.errors import SimschedError, TraceError
 from simsched.trace.importers import _starpu, import_recording, placed_tasks, worker_busy_ps
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.recording import read_recording, write_recording

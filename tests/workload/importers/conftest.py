@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.errors import SimschedError
+from simsched.files.errors import SimschedError
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import ConfigurationError, GraphError, SimschedError
+from simsched.files.errors import ConfigurationError, GraphError, SimschedError
 from simsched.workload.importers import import_workload, write_dot, write_graphml
 from simsched.workload.importers._dot_syntax import parse_dot
 

@@ -8,7 +8,7 @@ import networkx as nx
 import pytest
 
 from simsched.engine.run import simulate
-from simsched.errors import ConfigurationError, GraphError, ModelError
+from simsched.files.errors import ConfigurationError, GraphError, ModelError
 from simsched.machine import load_machine
 from simsched.policy import make_policy
 from simsched.workload.graph_files import read_graph_file

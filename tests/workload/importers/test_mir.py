@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import GraphError
+from simsched.files.errors import GraphError
 from simsched.workload.importers import import_measured, import_workload
 
 HEADER = (

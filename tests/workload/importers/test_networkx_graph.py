@@ -2,7 +2,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from simsched.errors import GraphError, SimschedError
+from simsched.files.errors import GraphError, SimschedError
 from simsched.workload.importers import (
     from_networkx,
     import_workload,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from simsched.errors import ConfigurationError, GraphError
+from simsched.files.errors import ConfigurationError, GraphError
 from simsched.workload.importers import (
     import_measured,
     import_workload,

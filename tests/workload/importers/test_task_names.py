@@ -14,7 +14,7 @@ import pytest
 import simsched
 from simsched.engine.processors import check_processors
 from simsched.engine.run import simulate
-from simsched.errors import GraphError, ModelError, StalledError
+from simsched.files.errors import GraphError, ModelError, StalledError
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy

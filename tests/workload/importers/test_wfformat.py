@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simsched.errors import ConfigurationError, GraphError, SimschedError
+from simsched.files.errors import ConfigurationError, GraphError, SimschedError
 from simsched.workload.importers import import_workload
 from simsched.workload.importers.remarks import doubts, facts
 

@@ -115,7 +115,7 @@ enum {
 /* Why a worker loses a task without result; see simsched/trace/schema.py. */
 enum { SSK_LOSS_ENDED = 0, SSK_LOSS_KILLED = 1, SSK_LOSS_FAILED = 2 };
 
-/* Codes of simsched/policy/plan.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
+/* Codes of simsched/policy/contract/plan.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
 enum {
     SSK_SCOPE_WORKER = 0,
     SSK_SCOPE_DOMAIN = 1,
@@ -432,7 +432,7 @@ typedef struct {
     int32_t *pool_group, *pool_instance;
 } ssk_waiting_t;
 
-/* See simsched.policy.executions.Progress. */
+/* See simsched.policy.contract.executions.Progress. */
 typedef struct {
     int32_t task;
     int64_t began_ps, phase;

@@ -1,0 +1,1 @@
+"""What follows from a trace: metrics, bounds, waterfalls, services, jobs."""

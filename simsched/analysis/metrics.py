@@ -1,0 +1,461 @@
+"""Metrics of one run: a flat row with units in its names, and series over time.
+
+Everything in the row follows from the :class:`~simsched.trace.schema.Summary` that every run
+records; bandwidth over time inside an iteration needs the event trace. Worker times add up:
+busy + spawn + acquire + migrate + idle = makespan times workers. (A worker that is still paying for
+the release of a successor when the last task ends is counted with the whole payment.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.analysis.bounds import lower_bounds, traffic_bound_s
+from simsched.analysis.jobs import JOB_METRICS
+from simsched.analysis.services import SERVICE_METRICS
+from simsched.machine.model import Machine
+from simsched.trace.schema import Summary
+from simsched.workload.division import Division
+from simsched.workload.graph import Workload
+
+PS = 1e-12
+
+#: Columns that hold one value per iteration, worker or distance class instead of one number.
+SERIES = (
+    "iteration_s",
+    "iteration_local_bytes",
+    "iteration_remote_bytes",
+    "worker_busy_s",
+    "worker_acquire_s",
+    "worker_idle_s",
+    "steals_by_distance",
+    "domain_local_bytes",
+    "domain_remote_bytes",
+    "node_footprint_bytes",
+    "iteration_partition_variance",
+)
+
+#: Bytes of a cache line, which turn bytes into what hardware counts: misses and memory accesses.
+#: All processors that machines are described of have lines of this size.
+LINE_BYTES = 64
+
+CACHE_COUNTS = ("cache_hits", "cache_misses", "cache_hit_bytes", "cache_missing_bytes")
+_PARTS = ("busy", "spawn", "acquire", "migrate")
+_BOUNDS = (
+    "bound_critical_path_s",
+    "bound_work_s",
+    "bound_bandwidth_s",
+    "bound_s",
+    "makespan_over_bound",
+    "bound_own_traffic_s",
+)
+
+
+def run_metrics(
+    summary: Summary,
+    machine: Machine,
+    workload: Workload,
+    worker_thread: NDArray[np.int32],
+    *,
+    program: Workload | None = None,
+    moved: bool = False,
+) -> dict[str, Any]:
+    """Return the metrics of a run as one row.
+
+    Parameters
+    ----------
+    summary : Summary
+        Counters of the run.
+    machine, workload : Machine, Workload
+        What was simulated; the workload as the policy's runtime executed it.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    program : Workload, optional
+        What the policy was given, which the bounds are about; by default `workload`, where the
+        policy has changed nothing.
+    moved : bool
+        Whether the policy can move running tasks; see :func:`traffic_bound_s`.
+
+    Returns
+    -------
+    dict of str to int, float or list
+        Unit-suffixed names in a fixed order. Columns that depend on the machine are named after
+        its memory kinds (`local_hbm_bytes`) and cache levels (`l2_hits`); those of `SERIES`,
+        `iteration_<kind>_bytes` and `domain_<level>_missing_lines` are lists.
+
+    Notes
+    -----
+    `bound_s` and the bounds that it consists of (:mod:`simsched.analysis.bounds`) are those of the
+    program and the workers, the same under every policy; `makespan_over_bound` therefore ranks
+    policies as the makespan does. `bound_own_traffic_s` is about what this run has moved.
+
+    `idle_percent` is about all workers of the run. Workers that no task can run on, such as cores
+    without a cost for any class, and those that a policy leaves out, such as the cores that drive
+    devices, are idle all the time.
+
+    The *straggler* is the socket whose cores move the fewest bytes from and to their own memory
+    nodes in the iterations (not the initialisation), among the sockets that move any; the lowest
+    one of equals. Its accesses end last, so its counts stand for the program's [1]_. Accesses and
+    misses are counted in lines of `LINE_BYTES`, rounded down; `<level>_counted_misses` are what the
+    processor's counters make of them (:class:`~simsched.machine.caches.CacheLevel`).
+
+    `policy_overhead_s` is what the policy takes: work and migrations between iterations, and its
+    decisions while tasks run. The latter, `policy_decision_s`, is the sum over the
+    `policy_decisions` decisions that took time, each of which holds back a task (a kernel's launch,
+    for instance). Other tasks may be running meanwhile, so it is time spent, not time lost: the
+    makespan can be longer by less, and by more where what is held back keeps others waiting.
+    `policy_work_s` leaves out migrations.
+
+    `steals` are tasks that workers take out of the pools of others. A policy that itself moves
+    tasks between pools, as work pushing and messages between clusters do, has `transfers` instead:
+    how often it has moved some, and `transferred_tasks`, how many.
+
+    `local_percent` is the share of all bytes that go to memory which stay in the domain: the ratio
+    R_loc^HW of [2]_. `managed_local_percent` is the share of the bytes that tasks ask for in blocks
+    of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
+    without such blocks. The footprint includes memory that waits in pools.
+
+    `migrate_s` is all time that workers spend on moving data: copies between iterations, tasks that
+    only move blocks (prefetch and eviction), and page faults with the moves of pages that they
+    cause (`page_fault_s`); it is not part of `busy_s`. `migration_overhead_s` is what the mean
+    worker spends on it inside iterations, and what passes between them besides barriers and the
+    policy's own work. `move_wait_s` is idle time of workers whose next task lacks a prefetch or
+    eviction only. Waits for pages are not counted per worker: `worker_busy_s` has them.
+
+    Where a policy divides the work, the iterations before the last one of an invocation are its
+    profiling steps, `profiling_steps` their mean number, and `profiled_percent` is the part of the
+    work that they do. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the
+    parts take: `imbalance_degree` in the last iteration, the mean over invocations,
+    `imbalance_degree_sum` of the times added up over all iterations. A part without work takes no
+    time, so the degree is 1 wherever one idles while others work; the equation excepts neither
+    loops that one side executes by definition nor parts that are too slow for a unit.
+    `iteration_partition_variance` has the sample variance of the share of the parts after the first
+    between each iteration and the next [3]_. All are 0 or empty for other programs.
+
+    References
+    ----------
+    .. [1] Chen, Guo, Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket Multi-core
+       Architectures*, ICS 2014, section 5.
+    .. [2] Drebes et al., *Scalable Task Parallelism for NUMA: A Uniform Abstraction for Coordinated
+       Scheduling and Memory Management*, PACT 2016, section 5.
+    .. [3] Chen, Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+       Eq. 6.5 and section 6.5.4.
+    """
+    return {
+        **_times(summary, machine),
+        **_worker_times(summary),
+        **_traffic(summary, machine),
+        **_caches(summary, machine),
+        **_straggler(summary, machine),
+        **_footprint(summary),
+        **_scheduling(summary),
+        **_division(summary, workload.division),
+        **_bounds(summary, machine, workload if program is None else program, worker_thread),
+        "bound_own_traffic_s": traffic_bound_s(summary, machine, moved=moved),
+    }
+
+
+def metric_names(machine: Machine) -> list[str]:
+    """Return the names of the metrics of runs on a machine that are single numbers."""
+    shapes = {
+        "node_bytes": (1, machine.n_domains, len(machine.nodes)),
+        "managed_bytes": (2,),
+        "part_units": (0, 0),
+        "part_ps": (0, 0),
+        **dict.fromkeys(CACHE_COUNTS, (1, machine.n_domains, len(machine.caches))),
+    }
+    values: dict[str, Any] = {
+        f.name: 0 if f.type == "int" else np.zeros(shapes.get(f.name, (1,)), np.int64)
+        for f in fields(Summary)
+    }
+    nothing = Summary(**values)
+    found = {
+        **_times(nothing, machine),
+        **_worker_times(nothing),
+        **_traffic(nothing, machine),
+        **_caches(nothing, machine),
+        **_straggler(nothing, machine),
+        **_footprint(nothing),
+        **_scheduling(nothing),
+        **_division(nothing, None),
+    }
+    names = [name for name, value in found.items() if not isinstance(value, list)]
+    services = SERVICE_METRICS if "copy_in" in machine.kinds else ()
+    return [*names, *_BOUNDS, *services, *JOB_METRICS]
+
+
+def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return makespan, iterations and what passes between them."""
+    length = (summary.iteration_end_ps - summary.iteration_start_ps) * PS
+    real = summary.iteration > 0
+    barriers = machine.costs.barrier_ps * max(0, len(summary.iteration) - 1)
+    between = int(summary.iteration_overhead_ps.sum())
+    overhead = max(0, between - barriers)
+    migration = overhead - summary.policy_ps + _moving_ps(summary) / len(summary.worker_busy_ps)
+    overhead += summary.decision_ps
+    work = summary.policy_ps + summary.decision_ps
+    whole = max(1, summary.makespan_ps)
+    return {
+        "makespan_s": summary.makespan_ps * PS,
+        "tasks": summary.n_tasks,
+        "events": summary.n_events,
+        "iterations": int(real.sum()),
+        "initialisation_s": float(length[~real].sum()),
+        "iteration_mean_s": float(length[real].mean()) if real.any() else 0.0,
+        "iteration_first_s": float(length[real][0]) if real.any() else 0.0,
+        "iteration_last_s": float(length[real][-1]) if real.any() else 0.0,
+        "iteration_s": length.tolist(),
+        "between_iterations_s": between * PS,
+        "policy_overhead_s": overhead * PS,
+        "policy_overhead_percent": 100.0 * overhead / whole,
+        "policy_work_s": work * PS,
+        "policy_work_percent": 100.0 * work / whole,
+        "policy_decisions": summary.decisions,
+        "policy_decision_s": summary.decision_ps * PS,
+        "migration_overhead_s": migration * PS,
+        "migration_overhead_percent": 100.0 * migration / whole,
+        "iterations_to_amortise": iterations_to_amortise(
+            summary, barrier_ps=machine.costs.barrier_ps
+        ),
+    }
+
+
+def _moving_ps(summary: Summary) -> int:
+    """Return the time inside tasks in which workers move data, or wait for pages to move."""
+    return int(summary.worker_move_ps.sum()) + summary.page_fault_ps
+
+
+def iterations_to_amortise(
+    summary: Summary, baseline: Summary | None = None, *, barrier_ps: int = 0
+) -> int:
+    """Return after how many iterations a run has made up for its overhead.
+
+    Parameters
+    ----------
+    summary : Summary
+        Counters of the run.
+    baseline : Summary, optional
+        The run that would have had no overhead; without it, one in which every iteration takes as
+        long as the first one of `summary`, with nothing but barriers in between.
+    barrier_ps : int
+        Time of these barriers.
+
+    Returns
+    -------
+    int
+        The first iteration, counted from 1, from whose end on the time since the start of iteration
+        1, with everything between the iterations, is no longer than the baseline's, to the last
+        iteration that both have; 1 for a run that is never behind, -1 for one that is behind at its
+        end.
+    """
+    own = _elapsed(summary)
+    if baseline is None:
+        count = np.arange(1, len(own) + 1)
+        other = own[:1] * count + barrier_ps * (count - 1)
+    else:
+        other = _elapsed(baseline)
+    shared = min(len(own), len(other))
+    behind = np.flatnonzero(own[:shared] > other[:shared])
+    last = int(behind[-1]) + 1 if len(behind) else 0
+    return last + 1 if last < shared or shared == 0 else -1
+
+
+def _elapsed(summary: Summary) -> NDArray[np.int64]:
+    """Return the time from the start of iteration 1 to the end of each iteration."""
+    real = summary.iteration > 0
+    elapsed: NDArray[np.int64] = (
+        summary.iteration_end_ps[real] - summary.iteration_start_ps[real][:1]
+    )
+    return elapsed
+
+
+def _worker_times(summary: Summary) -> dict[str, Any]:
+    """Return where the workers' time went, in total, as shares and per worker."""
+    parts = {name: getattr(summary, f"worker_{name}_ps") for name in _PARTS}
+    idle = np.full(len(summary.worker_busy_ps), summary.makespan_ps, np.int64)
+    for part in parts.values():
+        idle -= part
+    parts["idle"] = np.maximum(idle, 0)
+    total = max(1, summary.makespan_ps * len(idle))
+    row: dict[str, Any] = {"workers": len(idle)}
+    sums = {name: int(part.sum()) for name, part in parts.items()}
+    sums["migrate"] += _moving_ps(summary)
+    sums["busy"] = max(0, sums["busy"] - _moving_ps(summary))
+    row |= {f"{name}_s": part * PS for name, part in sums.items()}
+    row |= {f"{name}_percent": 100.0 * part / total for name, part in sums.items()}
+    busy = parts["busy"] = summary.worker_busy_ps - summary.worker_move_ps
+    row["busy_imbalance"] = float(busy.max() / busy.mean()) if busy.any() else 1.0
+    for name in ("busy", "acquire", "idle"):
+        row[f"worker_{name}_s"] = (parts[name] * PS).tolist()
+    return row
+
+
+def memory_kinds(machine: Machine) -> dict[str, list[int]]:
+    """Return the nodes of each memory kind, kinds in order of first appearance."""
+    kinds: dict[str, list[int]] = {}
+    for index, node in enumerate(machine.nodes):
+        kinds.setdefault(node.kind, []).append(index)
+    return kinds
+
+
+def local_nodes(machine: Machine) -> NDArray[np.bool_]:
+    """Return which nodes are local to which domain; shape (n_domains, n_nodes).
+
+    A node that belongs to no domain is equally far from all and counts as local.
+    """
+    home = np.array([-1 if node.domain is None else node.domain for node in machine.nodes])
+    domains = np.arange(machine.n_domains)[:, None]
+    local: NDArray[np.bool_] = (home[None, :] == domains) | (home[None, :] < 0)
+    return local
+
+
+def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return bytes moved between domains and memory nodes and the bandwidth that this means."""
+    local = local_nodes(machine)
+    moved = summary.node_bytes.sum(axis=0)
+    near_by_iteration = np.where(local, summary.node_bytes, 0).sum(axis=(1, 2))
+    by_iteration = summary.node_bytes.sum(axis=(1, 2))
+    all_bytes, near = int(moved.sum()), int(moved[local].sum())
+    row: dict[str, Any] = {
+        "requested_bytes": summary.requested_bytes,
+        "memory_bytes": all_bytes,
+        "local_bytes": near,
+        "remote_bytes": all_bytes - near,
+        "remote_percent": 100.0 * (all_bytes - near) / max(1, all_bytes),
+        "local_percent": 100.0 * near / max(1, all_bytes),
+        "iteration_local_bytes": near_by_iteration.tolist(),
+        "iteration_remote_bytes": (by_iteration - near_by_iteration).tolist(),
+        "domain_local_bytes": np.where(local, moved, 0).sum(axis=1).tolist(),
+        "domain_remote_bytes": np.where(local, 0, moved).sum(axis=1).tolist(),
+    }
+    seconds = max(1, summary.makespan_ps) * PS
+    for kind, nodes in memory_kinds(machine).items():
+        name = kind.lower()
+        part = moved[:, nodes]
+        row[f"local_{name}_bytes"] = int(part[local[:, nodes]].sum())
+        row[f"remote_{name}_bytes"] = int(part[~local[:, nodes]].sum())
+        row[f"{name}_percent"] = 100.0 * int(part.sum()) / max(1, all_bytes)
+        row[f"{name}_bytes_per_s"] = int(part.sum()) / seconds
+        row[f"iteration_{name}_bytes"] = summary.node_bytes[:, :, nodes].sum(axis=(1, 2)).tolist()
+    return row
+
+
+def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return hits and misses of every cache level."""
+    row: dict[str, Any] = {}
+    for index, level in enumerate(machine.caches):
+        name = level.name.lower()
+        missing = summary.cache_missing_bytes[:, :, index].sum(axis=0)
+        lines = int(missing.sum()) // LINE_BYTES
+        row[f"{name}_hits"] = int(summary.cache_hits[:, :, index].sum())
+        row[f"{name}_misses"] = int(summary.cache_misses[:, :, index].sum())
+        row[f"{name}_hit_bytes"] = int(summary.cache_hit_bytes[:, :, index].sum())
+        row[f"{name}_missing_lines"] = lines
+        row[f"{name}_counted_misses"] = round(lines * level.counted_per_line)
+        row[f"domain_{name}_missing_lines"] = (missing // LINE_BYTES).tolist()
+    row["memory_side_hit_bytes"] = summary.memory_side_hit_bytes
+    row["write_back_bytes"] = summary.write_back_bytes
+    return row
+
+
+def _footprint(summary: Summary) -> dict[str, Any]:
+    """Return what memory blocks took, and how local the data of pools were."""
+    near, far = summary.managed_bytes.tolist()
+    return {
+        "footprint_bytes": summary.peak_bytes,
+        "footprint_largest_node_bytes": int(summary.node_peak_bytes.max()),
+        "node_footprint_bytes": summary.node_peak_bytes.tolist(),
+        "recycled_blocks": summary.recycled_blocks,
+        "managed_bytes": near + far,
+        "managed_local_percent": 100.0 * near / max(1, near + far),
+    }
+
+
+def _straggler(summary: Summary, machine: Machine) -> dict[str, Any]:
+    """Return what the socket with the fewest local accesses has done; see :func:`run_metrics`."""
+    real = summary.iteration > 0
+    moved = summary.node_bytes[real].sum(axis=0)
+    near = np.where(local_nodes(machine), moved, 0).sum(axis=1)
+    missing = summary.cache_missing_bytes[real].sum(axis=0)
+    sockets = np.arange(machine.n_sockets)[:, None] == machine.domain_socket[None, :]
+    of_socket = sockets.astype(np.int64)
+    local, total = of_socket @ near, of_socket @ moved.sum(axis=1)
+    takes_part = total > 0
+    found = int(np.where(takes_part, local, np.iinfo(np.int64).max).argmin())
+    row: dict[str, Any] = {
+        "straggler_socket": found if takes_part.any() else -1,
+        "straggler_local_accesses": int(local[found]) // LINE_BYTES,
+        "straggler_memory_accesses": int(total[found]) // LINE_BYTES,
+    }
+    for index, level in enumerate(machine.caches):
+        lines = int((of_socket @ missing[:, index])[found]) // LINE_BYTES
+        row[f"straggler_{level.name.lower()}_missing_lines"] = lines
+    return row
+
+
+def _scheduling(summary: Summary) -> dict[str, Any]:
+    """Return steals, probes, migrations and what executions without result have taken."""
+    steals = summary.steals.tolist()
+    return {
+        "steals": sum(steals),
+        "steals_same_core": sum(steals[:1]),
+        "steals_same_domain": sum(steals[1:2]),
+        "steals_remote": sum(steals[2:]),
+        "steals_by_distance": steals,
+        "transfers": summary.transfers,
+        "transferred_tasks": summary.transferred_tasks,
+        "failed_probes": int(summary.failed_probes.sum()),
+        "migrations": summary.migrations,
+        "migrated_bytes": summary.migrated_bytes,
+        "page_faults": summary.page_faults,
+        "page_fault_s": summary.page_fault_ps * PS,
+        "move_wait_s": summary.move_wait_ps * PS,
+        "duplicates": summary.duplicates,
+        "kills": summary.kills,
+        "wasted_s": summary.wasted_ps * PS,
+        "exchanges": summary.exchanges,
+    }
+
+
+def _division(summary: Summary, division: Division | None) -> dict[str, Any]:
+    """Return how divided work was divided."""
+    units, times = summary.part_units, summary.part_ps
+    if division is None or not units.size:
+        names = ("profiling_steps", "profiled_percent", "imbalance_degree", "imbalance_degree_sum")
+        return {**dict.fromkeys(names, 0.0), "iteration_partition_variance": []}
+    step, share = units.sum(axis=1), units[:, 1:].sum(axis=1) / units.sum(axis=1)
+    last = np.cumsum(step) % division.units == 0
+    worked = np.where(units > 0, times, 0)
+    degrees = [_imbalance(each) for each in worked[last]]
+    return {
+        "profiling_steps": int((~last).sum()) / len(degrees),
+        "profiled_percent": 100.0 * int(step[~last].sum()) / int(step.sum()),
+        "imbalance_degree": sum(degrees) / len(degrees),
+        "imbalance_degree_sum": _imbalance(worked.sum(axis=0)),
+        "iteration_partition_variance": (np.diff(share) ** 2 / 2).tolist(),
+    }
+
+
+def _imbalance(times: NDArray[np.int64]) -> float:
+    """Return the difference of the longest and the shortest time, relative to the longest."""
+    longest = int(times.max())
+    return (longest - int(times.min())) / longest if longest > 0 else 0.0
+
+
+def _bounds(
+    summary: Summary, machine: Machine, program: Workload, worker_thread: NDArray[np.int32]
+) -> dict[str, Any]:
+    """Return lower bounds and how far above the best of them the run is."""
+    bounds = lower_bounds(machine, program, worker_thread)
+    makespan = summary.makespan_ps * PS
+    return {
+        "bound_critical_path_s": bounds.critical_path_s,
+        "bound_work_s": bounds.work_s,
+        "bound_bandwidth_s": bounds.bandwidth_s,
+        "bound_s": bounds.best_s,
+        "makespan_over_bound": makespan / bounds.best_s if bounds.best_s > 0 else float("inf"),
+    }

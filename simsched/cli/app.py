@@ -1,0 +1,447 @@
+"""The command line.
+
+Results go to standard output, progress and messages to standard error. What all commands have in
+common is in docs/command-line.md.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import simsched
+from simsched.cli import names
+from simsched.cli.calibrate import calibrate_command
+from simsched.cli.compare import compare_command
+from simsched.cli.conformance import conformance_command
+from simsched.cli.doctor import doctor_command
+from simsched.cli.export import export_command
+from simsched.cli.imports import import_command
+from simsched.cli.measure import measure_command
+from simsched.cli.options import RecomputeOption
+from simsched.cli.output import (
+    WRONG_INPUT,
+    JsonOption,
+    QuietOption,
+    examples,
+    print_json,
+    say,
+    warn,
+)
+from simsched.cli.query import query_command
+from simsched.cli.references import references_command
+from simsched.cli.report import report_command
+from simsched.cli.reproduce import reproduce_command
+from simsched.cli.run import ExperimentOptions, run_file, with_shared_options
+from simsched.cli.schema import init_command, schema_command
+from simsched.cli.show import show_app
+from simsched.cli.validate import validate_command
+from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
+from simsched.files.interruptions import Interruptions
+
+
+class _OutputClosed(Exception):  # noqa: N818 (it is not wrong)
+    """Nobody reads standard output any more."""
+
+
+class _Commands(TyperGroup):
+    """The commands; what a closed pipe or an interruption means is not decided by the library."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _OutputClosed from error
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+
+EXIT_CODES = """\b
+Exit codes:
+  0    done; also when nobody reads the output any more, as in simsched ... | head
+  1    found what the command looks for: backends that differ, a broken installation
+  2    wrong input; one message on standard error says what is accepted
+  130  interrupted (Ctrl-C); 143 by SIGTERM (kill), 129 by SIGHUP (a closed terminal)
+
+\b
+NO_COLOR=1 or TERM=dumb: plain text on terminals too. Completion of names in bash, zsh and fish:
+simsched --install-completion"""
+
+app = typer.Typer(
+    name="simsched",
+    cls=_Commands,
+    help="Simulate task schedulers on machines with heterogeneous memory.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples(
+        "init my_study",
+        "run my_study/experiment.yaml",
+        "list experiments",
+        "run quickstart -w 'heat[rows=4096]' -p cilk -p 'bats[sample_pages=8]'",
+        "COMMAND --help",
+    )
+    + "\n\n"
+    + EXIT_CODES,
+)
+app.add_typer(show_app, name="show")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Words after the program's name; those of this process by default.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # of encodings that lack a character of a table
+    words = sys.argv[1:] if arguments is None else arguments
+    if "" in words:  # a variable of a shell that is not set; as a path it would be this directory
+        before = words[words.index("") - 1] if words[0] else "simsched"
+        return _complain(f"found an empty word after {before!r}, accepted: words with characters")
+    with Interruptions() as signals:
+        return _run(words, signals)
+
+
+def _run(words: list[str], signals: Interruptions) -> int:
+    """Run the command that some words ask for; return the exit code."""
+    try:
+        code = app(args=words, prog_name="simsched", standalone_mode=False)
+        sys.stdout.flush()
+    except SimschedError as error:
+        return _complain(str(error))
+    except (_OutputClosed, BrokenPipeError):
+        _discard_output()
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return signals.exit_code
+    except MemoryError:
+        return _complain("found more than the memory of this computer (or its limit) allows")
+    except OSError as error:
+        if signals.heard is not None:  # its terminal may be gone
+            return signals.exit_code
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            _discard_output()
+            return _complain(f"{error.filename or 'standard output'}: found no space left to write")
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return _complain(f"{str(error.filename)[:57]}...: the name is too long for a file")
+    except Exception as error:
+        # Wrong usage: the exceptions differ between versions of typer, their methods do not.
+        if not hasattr(error, "format_message"):
+            raise
+        return _explain_usage(error)
+    return code if isinstance(code, int) else 0
+
+
+def _discard_output() -> None:
+    """Send what Python writes when it ends nowhere; it would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _complain(message: str) -> int:
+    """Print an error; return the exit code for wrong input."""
+    sys.stderr.write(f"simsched: error: {message}\n")
+    return WRONG_INPUT
+
+
+def _explain_usage(error: Any) -> int:
+    """Print what is wrong with the words of a command; return the exit code."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    commands = getattr(getattr(context, "command", None), "commands", {})
+    if message.startswith("Usage:"):  # a command that only groups others: its help
+        sys.stderr.write(message + "\n")
+        return WRONG_INPUT
+    found = re.match("No such command '([^']*)'", message)
+    if found and commands:
+        return _complain(unknown_name("command", found[1], commands))
+    option = getattr(error, "option_name", None)
+    if isinstance(option, str) and message.startswith("No such option") and context is not None:
+        known = [word for item in context.command.get_params(context) for word in item.opts]
+        where = f"; see {context.command_path} --help"
+        return _complain(unknown_name("option", option, filter(_is_option, known)) + where)
+    text = " ".join(message.split()).rstrip(".")
+    if context is not None:
+        text += f"; see {context.command_path} --help"
+    return _complain(text)
+
+
+def _is_option(word: str) -> bool:
+    """Return whether a word is an option and not the name of an argument."""
+    return word.startswith("--")
+
+
+def _version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        sys.stdout.write(f"simsched {simsched.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command(
+    short_help="Run an experiment and print the comparison.",
+    epilog=examples(
+        "run quickstart",
+        "run my_experiment.yaml --output results/first --quiet",
+        "run quickstart --set seeds=5 --set policies.bats.balancer=false",
+        "run quickstart --machine opteron48 --policy cilk --policy 'laws[steal_take=newest]'",
+        "run quickstart --json > results.json",
+    ),
+)
+@with_shared_options
+def run(
+    asked: ExperimentOptions,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Run on a Dask cluster: its scheduler or scheduler file.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Directory for the results.")
+    ] = None,
+    events: Annotated[bool, typer.Option("--events", help="Keep all event traces.")] = False,
+    recompute: RecomputeOption = False,
+) -> None:
+    """Run an experiment, print the comparison, write Parquet, PNG and a summary."""
+    if asked.jobs is not None and dask is not None:
+        raise ConfigurationError("--jobs: found together with --dask, accepted: one of them")
+    result = run_file(asked, dask=dask, output=output, events=events, recompute=recompute)
+    if asked.as_json:
+        print_json(result.document())
+    else:
+        _print_result(result, asked.quiet, describe=not asked.replaces())
+
+
+def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
+    """Print what the file says of the experiment, the comparison, claims and where files are."""
+    from simsched.experiment.progress import duration
+    from simsched.report.claims import claim_tables
+    from simsched.report.tables import comparison_table
+
+    outcome = result.outcome
+    if describe and not quiet and result.experiment.description:
+        say(result.experiment.description.strip())
+    say(comparison_table(result.lines))
+    for table in claim_tables(result.claims):
+        say(table)
+    if quiet:
+        return
+    say(
+        f"{outcome.computed} runs simulated in {duration(outcome.elapsed_s)}, "
+        f"{outcome.reused} taken from earlier; ± is the 95 % confidence interval over seeds"
+    )
+    for path in filter(None, (outcome.parquet, *result.pictures, result.summary)):
+        sys.stdout.write(f"  {path}\n")
+
+
+@app.command(
+    "list",
+    short_help="List what there is by name.",
+    epilog=examples("list machines", "list policies --json", "list metrics"),
+)
+def list_command(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="machines, workloads, policies, placements, experiments, measurements, claims, "
+            "metrics or probes.",
+            autocompletion=names.kind,
+        ),
+    ],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    markdown: Annotated[
+        bool,
+        typer.Option(
+            "--markdown",
+            help="Print the document of machines, workloads, policies or metrics in docs/.",
+        ),
+    ] = False,
+) -> None:
+    """List what there is by name."""
+    from simsched.report.listing import KINDS, entries, listing_table
+    from simsched.report.markdown import DOCUMENTS, document
+
+    del quiet  # there is nothing but the result
+    if kind not in KINDS:
+        raise ConfigurationError(unknown_name("kind", kind, KINDS))
+    if markdown:
+        if as_json or kind not in DOCUMENTS:
+            raise ConfigurationError(
+                f"--markdown: found {'--json too' if as_json else kind}, "
+                f"accepted alone, with {', '.join(DOCUMENTS)}"
+            )
+        sys.stdout.write(document(kind))
+        return
+    found = entries(kind)
+    if as_json:
+        print_json(found)
+    else:
+        say(listing_table(kind, found))
+
+
+@app.command(
+    short_help="Check a file and say what it contains.",
+    epilog=examples("check my_experiment.yaml", "check my_machine.yaml --json", "check g.graphml"),
+)
+def check(
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A machine, workload, experiment, measurement or claims file (YAML), a task "
+            "graph file, also with options, or a Python file with policies or workloads, which is "
+            "executed."
+        ),
+    ],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Check a file without running it and say what it contains."""
+    from simsched.report.check import check_file
+
+    lines, warnings = check_file(file)
+    warn(warnings, quiet=quiet)
+    if as_json:
+        print_json({"file": file, "correct": True, "contains": lines, "warnings": warnings})
+    else:
+        sys.stdout.write("\n".join(lines) + "\n")
+
+
+app.command(
+    "conformance",
+    short_help="Compare the two backends event by event.",
+    epilog=examples(
+        "conformance --policy bats",
+        "conformance --policy ./mine.py --workload 'lu[tiles=3]' --machine my_machine.yaml",
+        "conformance --workload heat --json",
+    ),
+)(conformance_command)
+app.command(
+    "calibrate",
+    short_help="Measure this host and write it as a machine.",
+    epilog=examples(
+        "calibrate -o this_host.yaml",
+        "calibrate --quick --cores 0-3 -o this_host.yaml",
+        "calibrate --runs measurements/calibration -o this_host.yaml",
+    ),
+)(calibrate_command)
+app.command(
+    "compare",
+    short_help="Explain why one run is faster than another.",
+    epilog=examples(
+        "compare cilk bats -e quickstart",
+        "compare bats 'bats[sample_pages=8]' -e quickstart -o waterfall.png",
+        "compare quickstart:cilk my_experiment.yaml:policy=cilk,machine=opteron48",
+    ),
+)(compare_command)
+app.command(
+    "doctor",
+    short_help="Examine this installation and this host.",
+    epilog=examples("doctor", "doctor --json"),
+)(doctor_command)
+app.command(
+    "export",
+    short_help="Write a run or a task graph for other programs.",
+    epilog=examples(
+        "export measured.parquet --to chrome -o run.json",
+        "export results/quickstart/events/KEY.parquet run.paje",
+        "export 'cholesky[tiles=4]' cholesky.graphml",
+    ),
+)(export_command)
+app.command(
+    "import",
+    short_help="Import a measured run, or a sampling as a machine.",
+    epilog=examples(
+        "import trace_directory --output measured.parquet",
+        "import ~/.starpu/sampling --set machine=mirage -o mirage.yaml",
+    ),
+)(import_command)
+app.command(
+    "init",
+    short_help="Write a commented experiment to start from.",
+    epilog=examples("init", "init my_study"),
+)(init_command)
+app.command(
+    "measure",
+    short_help="Run programs under policies on this host.",
+    epilog=examples(
+        "measure measure_small -o measured --quiet", "measure my_measurement.yaml --overwrite"
+    ),
+)(measure_command)
+app.command(
+    "query",
+    short_help="Ask the results of all experiments with SQL.",
+    epilog=examples(
+        "query",
+        "query 'SELECT policy, avg(makespan_s) FROM runs GROUP BY policy ORDER BY 2'",
+        "query --csv \"SELECT * FROM runs WHERE experiment = 'quickstart'\" > runs.csv",
+    ),
+)(query_command)
+app.command(
+    "references",
+    short_help="Compare simulated makespans with those of others.",
+    epilog=examples(
+        "references makespans.csv --policy dmda", "references makespans.csv --program lu --json"
+    ),
+)(references_command)
+app.command(
+    "report",
+    short_help="Write an experiment's report as one HTML file.",
+    epilog=examples(
+        "report quickstart",
+        "report my_experiment.yaml -o my_experiment.html",
+        "report quickstart --set seeds=5 -o five_seeds.html",
+    ),
+)(report_command)
+app.command(
+    "reproduce",
+    short_help="Check published claims by simulation.",
+    epilog=examples(
+        "reproduce knl_hbm",
+        "reproduce --list",
+        "reproduce knl_hbm --claim bats_m01 --markdown report.md",
+    ),
+)(reproduce_command)
+app.command(
+    "schema",
+    short_help="Print the JSON Schema of a kind of file, for editors.",
+    epilog=examples("schema > experiment.schema.json", "schema machine -o machine.schema.json"),
+)(schema_command)
+app.command(
+    "validate",
+    short_help="Simulate measured runs and report the error.",
+    epilog=examples(
+        "validate measurements/validation -m host.yaml -o report",
+        "validate measured.parquet --machine host.yaml --policy 'cilk_a[spawn=parent_first]'",
+    ),
+)(validate_command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

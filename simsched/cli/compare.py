@@ -1,0 +1,90 @@
+"""The command that explains the difference between two runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simsched.cli import names
+from simsched.cli.options import AssignmentsOption
+from simsched.cli.output import JsonOption, QuietOption, check_output, print_json, say
+from simsched.files.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from simsched.experiment.cells import Cell
+
+
+def compare_command(
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="Run: [EXPERIMENT:]POLICY or key=value,...",
+            autocompletion=names.policy,
+        ),
+    ],
+    second: Annotated[
+        str,
+        typer.Argument(metavar="B", help="Run to compare with A.", autocompletion=names.policy),
+    ],
+    experiment: Annotated[
+        str | None,
+        typer.Option(
+            "--experiment",
+            "-e",
+            metavar="FILE",
+            help="Experiment of runs that name none: a YAML file or a shipped name.",
+            autocompletion=names.experiment,
+        ),
+    ] = None,
+    assignments: AssignmentsOption = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="PNG", help="Draw the waterfall.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Explain why one run is faster than another: where both spent their time.
+
+    Both are simulated again with their event traces; times are means over the seeds.
+    """
+    from simsched.experiment.compare import Difference, measure_side
+    from simsched.report.compare import difference_table
+    from simsched.report.plots import draw_difference, save
+
+    check_output(output, ".png")
+    sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
+    measured = []
+    for cells in sides:
+        if not quiet:
+            what = cells[0].label.rpartition(" seed ")[0]
+            sys.stderr.write(f"simsched: {what}: {len(cells)} seed(s)\n")
+        measured.append(measure_side(cells))
+    found = Difference(*measured)
+    if output is not None:
+        save(draw_difference(found), output)
+    if as_json:
+        print_json(found.document())
+    else:
+        say(difference_table(found))
+
+
+def _cells(text: str, experiment: str | None, assignments: list[str]) -> list[Cell]:
+    """Return the runs that an argument stands for."""
+    from simsched.api import load_experiment
+    from simsched.experiment.cells import plan_experiment
+    from simsched.experiment.compare import select_cells, with_policy
+    from simsched.experiment.overrides import apply_assignments
+    from simsched.names.specs import split_outside
+
+    *names, selector = split_outside(text, ":")
+    chosen = ":".join(names) if names else experiment
+    if chosen is None:
+        raise ConfigurationError(
+            f"{text!r}: found no experiment, accepted: EXPERIMENT:{text}, or --experiment FILE"
+        )
+    document = with_policy(apply_assignments(load_experiment(chosen), assignments), selector)
+    return select_cells(plan_experiment(document).cells, selector)

@@ -1,0 +1,93 @@
+"""The command that compares the two backends."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+import simsched
+from simsched.cli import names
+from simsched.cli.options import OnlyPolicies
+from simsched.cli.output import JsonOption, QuietOption, console_on, print_json
+
+MAX_REASONS = 10
+
+
+def conformance_command(
+    policies: OnlyPolicies = None,
+    workloads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            "-w",
+            metavar="SPEC",
+            help="Only this workload or file, generators small by default; may be repeated.",
+            autocompletion=names.workload,
+        ),
+    ] = None,
+    machines: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            metavar="NAME",
+            help="Only this machine or file; may be repeated.",
+            autocompletion=names.machine,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run both backends on small cases and compare every trace event."""
+    from simsched.engine.conformance import Case, number_of_cases, run_conformance
+    from simsched.experiment.progress import ProgressBar
+
+    console = console_on(sys.stderr)
+    console.quiet = quiet
+    total = number_of_cases(policies, workloads, machines)
+    with ProgressBar(total, console, "comparing") as bar:
+
+        def progress(case: Case) -> None:
+            bar.advanced()
+            if case.difference:
+                where = f"{case.machine} {case.workload} {case.policy}"
+                console.print(f"differs: {where}: {case.difference}", markup=False, soft_wrap=True)
+
+        cases = run_conformance(policies, workloads, progress, machines)
+    differing = [case for case in cases if case.difference]
+    refusals = Counter(case.refused for case in cases if case.refused)
+    left_out = Counter(case.left_out for case in cases if case.left_out)
+    document = {
+        "cases": len(cases),
+        "refused": refusals.total(),
+        "left_out": left_out.total(),
+        "differing": len(differing),
+        "events": sum(case.events for case in cases),
+        "differences": [vars(case) for case in differing],
+        "refusals": dict(refusals.most_common()),
+        "reasons_left_out": dict(left_out.most_common()),
+        "version": simsched.__version__,
+    }
+    if as_json:
+        print_json(document)
+    else:
+        sys.stdout.write(
+            f"{document['cases']} cases, {document['refused']} refused by both backends, "
+            f"{document['left_out']} left out as too long, "
+            f"{document['events']} events, {document['differing']} differing\n"
+        )
+        _print_reasons("refused", refusals)
+        _print_reasons("left out", left_out)
+    if differing:
+        raise typer.Exit(1)
+
+
+def _print_reasons(what: str, reasons: Counter[str]) -> None:
+    """Print the most frequent reasons and how many others there are."""
+    for reason, count in reasons.most_common(MAX_REASONS):
+        sys.stdout.write(f"  {count} {what}: {reason}\n")
+    if len(reasons) > MAX_REASONS:
+        sys.stdout.write(f"  and {len(reasons) - MAX_REASONS} other reasons, see --json\n")

@@ -1,0 +1,157 @@
+"""The command that writes task graphs and runs in the formats of other programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simsched.cli import names
+from simsched.cli.output import JsonOption, QuietOption, print_json, warn
+from simsched.files.bounded import is_directory, noticing_directories
+from simsched.files.errors import ConfigurationError, unknown_name
+
+if TYPE_CHECKING:
+    from simsched.workload import Workload
+
+RECORDING_SUFFIX = ".parquet"
+GRAPH_FORMATS = ("graphml", "dot")
+
+
+def export_command(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="A run: a recording or events (.parquet), or a trace that can be imported. "
+            "A task graph: a preset, a generator or a graph file, also with parameters.",
+            autocompletion=names.workload,
+        ),
+    ],
+    file: Annotated[Path | None, typer.Argument(help="The file; the same as --output.")] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="Of runs: chrome, graphml, paje, parquet. Of task graphs: graphml, dot. "
+            "By default from the file's suffix.",
+            autocompletion=names.run_format,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=NUMBER", help="Option of the format; may be repeated."),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a run or a task graph to a file that other programs open."""
+    if (file is None) == (output is None):
+        found = "neither" if file is None else "both"
+        raise ConfigurationError(f"export: found {found} of FILE and --output, accepted one")
+    target = file if file is not None else output
+    assert target is not None
+    _refuse_results(Path(source))
+    if source.endswith(RECORDING_SUFFIX) or _means_a_run(to, target):
+        warnings = _export_run(Path(source), target, to, _options(assignments or []))
+    else:
+        if assignments:
+            raise ConfigurationError("--set: found with a task graph, accepted with a run")
+        warnings = []
+        with noticing_directories(source, "a task graph, by name or in a file"):
+            _export_graph(source, target, to)
+    warn([f"{target}: {warning}" for warning in warnings], quiet=quiet)
+    if as_json:
+        print_json({"files": [str(target)], "warnings": warnings})
+    else:
+        sys.stdout.write(f"{target}\n")
+
+
+def _refuse_results(source: Path) -> None:
+    """Raise ConfigurationError for a directory that no trace is in: of results, or named a file."""
+    from simsched.experiment.query import RUNS
+
+    if not is_directory(source):
+        return
+    accepted = "one run: a recording or events (.parquet), or a trace that can be imported"
+    if source.suffix == RECORDING_SUFFIX:
+        raise ConfigurationError(f"{source}: found a directory, accepted: {accepted}")
+    if (source / RUNS).exists() or next(source.glob(f"*/{RUNS}"), None):
+        raise ConfigurationError(
+            f"{source}: found a directory of results, accepted: one run of it, such as "
+            f"events/KEY{RECORDING_SUFFIX} (simsched run --events keeps these)"
+        )
+
+
+def _means_a_run(to: str | None, target: Path) -> bool:
+    """Say whether format or suffix are of runs only."""
+    from simsched.trace.exporters import exporters
+
+    known = exporters()
+    if to is not None:
+        if to not in known and to not in GRAPH_FORMATS:
+            raise ConfigurationError(
+                f"--to: {unknown_name('format', to, {*known, *GRAPH_FORMATS})}"
+            )
+        return to not in GRAPH_FORMATS
+    return any(f.has_suffix(target) for n, f in known.items() if n not in GRAPH_FORMATS)
+
+
+def _options(assignments: list[str]) -> dict[str, object]:
+    """Return options given as ``NAME=NUMBER``."""
+    found: dict[str, object] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not name or not equals or not value.removeprefix("-").isdecimal():
+            raise ConfigurationError(f"--set: found {text!r}, accepted NAME=NUMBER")
+        if name in found:
+            raise ConfigurationError(f"--set: found {name} a second time")
+        found[name] = int(value)
+    return found
+
+
+def _export_run(
+    source: Path, target: Path, to: str | None, options: dict[str, object]
+) -> list[str]:
+    """Export a run; return what to warn of."""
+    from simsched.trace.exporters import export_recording, exporters, open_recording
+    from simsched.trace.importers import import_recording
+
+    if to is not None and to not in exporters():
+        raise ConfigurationError(f"--to: {unknown_name('format of runs', to, exporters())}")
+    if source.name.endswith(RECORDING_SUFFIX):
+        return export_recording(open_recording(source), target, to, **options)
+    recording = import_recording(source)
+    warnings: list[str] = recording.details["warnings"]
+    return [*warnings, *export_recording(recording, target, to, **options)]
+
+
+def _export_graph(source: str, target: Path, to: str | None) -> None:
+    """Export a task graph."""
+    from simsched.workload.importers import write_dot, write_graphml
+
+    writers = {"graphml": write_graphml, "dot": write_dot}
+    chosen = to if to is not None else target.suffix.removeprefix(".")
+    if chosen not in writers:
+        accepted = "a name that ends in .graphml or .dot"
+        raise ConfigurationError(
+            f"{target}: found the suffix {target.suffix!r}, accepted: {accepted} (for a run also "
+            ".json, .paje and .parquet)"
+        )
+    writers[chosen](_any_workload(source), target)
+
+
+def _any_workload(name: str) -> Workload:
+    """Return the workload of a preset, generator or file, whose name may end in anything."""
+    from simsched.names.user_code import is_file_spec
+    from simsched.workload.graph_files import graph_file_spec, read_graph_file
+    from simsched.workload.presets import resolve_workload
+
+    path, options = graph_file_spec(name)
+    is_graph = Path(path).is_file() and not is_file_spec(name)
+    return read_graph_file(Path(path), options) if is_graph else resolve_workload(name)

@@ -1,0 +1,216 @@
+"""The command that turns traces and samplings of others into recordings and machines."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from simsched.cli import names
+from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
+from simsched.files.errors import ConfigurationError, unknown_name
+
+RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
+SAMPLING = "starpu_sampling"
+SAMPLING_OPTIONS = (
+    "machine",
+    "devices",
+    "per_device",
+    "reserve_drivers",
+    "roots",
+    "codelets",
+    "main_memory",
+    "device_memory",
+)
+_SWITCH = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def import_command(
+    path: Annotated[
+        Path, typer.Argument(help="A trace (file or directory), or StarPU's sampling directory.")
+    ],
+    format: Annotated[  # noqa: A002 (the word users know)
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="Format; by default from the content.",
+            autocompletion=names.trace_format,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Recording (.parquet) or machine (.yaml)."
+        ),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Option of the format; may be repeated."),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Import a measured run as a recording, or a sampling as a machine; print what is in it."""
+    from simsched.machine.importers import is_sampling
+
+    options = parse_options(assignments or [])
+    if format == SAMPLING or (format is None and path.is_dir() and is_sampling(path)):
+        found = _import_sampling(path, output, options)
+    else:
+        found = _import_trace(path, format, output, options)
+    warn(found.warnings, quiet=quiet)
+    if as_json:
+        files = [str(file) for file in found.files]
+        print_json({**found.content, "files": files, "warnings": found.warnings})
+    else:
+        sys.stdout.write("\n".join([*found.lines, *map(str, found.files)]) + "\n")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was read: as lines, as plain data, what to warn of, and what was written."""
+
+    lines: list[str]
+    content: dict[str, Any]
+    warnings: list[str]
+    files: list[Path]
+
+
+def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:
+    """Refuse an output whose name does not fit what is written."""
+    if output is not None and output.suffix not in accepted:
+        raise ConfigurationError(
+            f"--output: found {str(output)!r}, accepted: a name that ends in "
+            f"{' or '.join(accepted)}"
+        )
+
+
+def _import_trace(
+    path: Path, format_name: str | None, output: Path | None, options: dict[str, object]
+) -> Imported:
+    """Import a trace; return what is in it."""
+    from simsched.trace.importers import import_recording, recognise, trace_importers
+    from simsched.trace.recording import write_recording
+
+    if format_name is not None and format_name not in trace_importers():
+        known = [*trace_importers(), SAMPLING]
+        raise ConfigurationError(f"--format: {unknown_name('format', format_name, known)}")
+    _suffix(output, (RECORDING_SUFFIX,))
+    recording = import_recording(path, format_name or recognise(path, [SAMPLING]), **options)
+    if output is not None:
+        write_recording(output, recording)
+    files = [] if output is None else [output]
+    content = _content(path, recording)
+    return Imported(_summary(content), content, list(recording.details["warnings"]), files)
+
+
+def _content(path: Path, recording: Any) -> dict[str, Any]:
+    """Return what a recording contains as plain data."""
+    from simsched.trace.importers import placed_tasks, worker_busy_ps
+
+    time = recording.trace.events["time_ps"]
+    busy = worker_busy_ps(recording.trace, recording.n_workers)
+    graph = None if recording.workload is None else recording.workload.graph
+    return {
+        "source": str(path),
+        "recording": recording.name,
+        "format": recording.details["format"],
+        "tasks": recording.n_tasks,
+        "placed_tasks": int(placed_tasks(recording.trace)),
+        "classes": len(recording.class_names),
+        "workers": recording.n_workers,
+        "span_ps": int(time.max()) if len(time) else 0,
+        "busy_ps": int(busy.sum()),
+        "busiest": recording.worker_names[int(busy.argmax())],
+        "busiest_ps": int(busy.max()),
+        "graph": None
+        if graph is None
+        else {
+            "edges": graph.n_edges,
+            "spawns": len(graph.child),
+            "blocks": graph.n_blocks,
+            "accesses": graph.n_accesses,
+            "kinds": list(graph.kinds),
+        },
+        "set_aside": {why: int(count) for why, count in recording.details["set_aside"].items()},
+    }
+
+
+def _summary(found: dict[str, Any]) -> list[str]:
+    """Return what a recording contains in lines of text."""
+    from simsched.files.units import format_time
+
+    span, busy, graph, aside = (found[key] for key in ("span_ps", "busy_ps", "graph", "set_aside"))
+    share = busy / (span * found["workers"]) if span else 0.0
+    lines = [
+        f"{found['source']}: recording {found['recording']}, format {found['format']}",
+        f"tasks {found['tasks']} ({found['placed_tasks']} placed in time), "
+        f"classes {found['classes']}, workers {found['workers']}",
+        f"span {format_time(span)}, busy {format_time(busy)} ({share:.1%} of all workers), "
+        f"busiest {found['busiest']} {format_time(found['busiest_ps'])}",
+    ]
+    if graph is not None:
+        lines.append(
+            f"graph {graph['edges']} edges, {graph['spawns']} spawns, {graph['blocks']} blocks, "
+            f"{graph['accesses']} accesses, kinds {', '.join(graph['kinds'])}"
+        )
+    lines.append(f"rows set aside {sum(aside.values())}")
+    return lines + [f"  {count}: {reason}" for reason, count in aside.items()]
+
+
+def _import_sampling(path: Path, output: Path | None, options: dict[str, object]) -> Imported:
+    """Import a sampling; return what is in it."""
+    from simsched.files.atomic import write_atomically
+    from simsched.machine.importers import machine_yaml, read_sampling
+    from simsched.trace.parquet import write_rows
+
+    _suffix(output, MACHINE_SUFFIXES)
+    for name in options:
+        if name not in SAMPLING_OPTIONS:
+            what = f"option of format {SAMPLING}"
+            raise ConfigurationError(unknown_name(what, name, SAMPLING_OPTIONS))
+    for name in ("per_device", "reserve_drivers"):
+        if name in options:
+            if options[name] not in _SWITCH:
+                found = f"--set {name}: found {options[name]!r}"
+                raise ConfigurationError(f"{found}, accepted yes or no")
+            options[name] = _SWITCH[str(options[name])]
+    machine: Any = options.pop("machine", None)
+    sampling = read_sampling(path, machine)
+    given: dict[str, Any] = dict(options)
+    text = machine_yaml(sampling.bus, sampling.costs, **given)
+    bus, costs = sampling.bus, sampling.costs
+    devices = ", ".join(f"{count} {kind}" for kind, count in bus.devices.items() if count)
+    lines = [
+        f"{path}: sampling of {bus.name}: {bus.n_cpus} cores, devices {devices or 'none'}",
+        f"costs {len(costs.costs)} of {len(costs.codelets)} codelets",
+        f"files set aside {len(costs.refused)}, without samples {len(costs.empty)}",
+    ]
+    content = {
+        "source": str(path),
+        "sampling": bus.name,
+        "cores": bus.n_cpus,
+        "devices": {kind: count for kind, count in bus.devices.items() if count},
+        "costs": len(costs.costs),
+        "codelets": len(costs.codelets),
+        "set_aside": len(costs.refused),
+        "without_samples": len(costs.empty),
+    }
+    files = []
+    if output is not None:
+        write_atomically(output, lambda temporary: _write(temporary, text))
+        files.append(output)
+        if costs.costs:
+            files.append(output.with_suffix(".costs.parquet"))
+            write_rows(files[-1], costs.rows())
+    return Imported(lines, content, list(sampling.warnings), files)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write text."""
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,134 @@
+"""What commands print, and options that mean the same everywhere.
+
+Results go to standard output, everything else to standard error. Escape sequences go to terminals
+only, and neither to dumb ones (``TERM=dumb``) nor where ``NO_COLOR`` is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
+
+import typer
+
+from simsched.files.errors import ConfigurationError
+from simsched.names.markup import UNBROKEN
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress, no warnings.")
+]
+#: Exit codes.
+WRONG_INPUT = 2
+
+
+def examples(*commands: str) -> str:
+    """Return the end of a help text: commands as they are typed."""
+    lines = "\n".join(f"  simsched {command}" for command in commands)
+    # After this mark Click keeps lines as they are up to the next empty one.
+    return f"\b\nExamples:\n{lines}"
+
+
+def say(*things: Any) -> None:
+    """Print to standard output."""
+    console_on(sys.stdout).print(*things, markup=False, highlight=False)
+
+
+def warn(warnings: Sequence[str], *, quiet: bool) -> None:
+    """Print warnings to standard error."""
+    for warning in [] if quiet else warnings:
+        sys.stderr.write(f"simsched: warning: {warning}\n")
+
+
+def say_files(files: list[Path], *, as_json: bool) -> None:
+    """Print the names of files that were written, one per line."""
+    if as_json:
+        print_json({"files": [str(path) for path in files]})
+    else:
+        sys.stdout.write("".join(f"{path}\n" for path in files))
+
+
+def is_plain(stream: TextIO) -> bool:
+    """Return whether nothing but text may be written to a stream.
+
+    Parameters
+    ----------
+    stream : file
+        Standard output or standard error.
+    """
+    dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
+    return dumb or bool(os.environ.get("NO_COLOR")) or not stream.isatty()
+
+
+def console_on(stream: TextIO) -> Console:
+    """Return a console; nothing is broken into lines where the output is not a terminal.
+
+    Parameters
+    ----------
+    stream : file
+        Standard output or standard error.
+    """
+    from rich.console import Console
+
+    class ClosingConsole(Console):
+        """A console that leaves it to the program what a closed pipe means."""
+
+        def on_broken_pipe(self) -> NoReturn:
+            """Pass the error on."""
+            raise BrokenPipeError
+
+    width = None if stream.isatty() or "COLUMNS" in os.environ else UNBROKEN
+    if is_plain(stream):
+        return ClosingConsole(
+            file=stream, width=width, soft_wrap=False, force_terminal=False, color_system=None
+        )
+    return ClosingConsole(file=stream, width=width, soft_wrap=False)
+
+
+def print_json(document: Any) -> None:
+    """Print a document as JSON."""
+    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+
+
+def check_output(path: Path | None, suffix: str) -> None:
+    """Refuse a file that ``--output`` names before anything is computed for it.
+
+    Parameters
+    ----------
+    path : Path, optional
+        What was given.
+    suffix : str
+        What its name has to end in, with the dot.
+
+    Raises
+    ------
+    ConfigurationError
+        Another ending, or the file cannot be written.
+    """
+    from simsched.files.atomic import check_writable
+
+    if path is None:
+        return
+    if path.suffix != suffix:
+        raise ConfigurationError(f"--output: found {str(path)!r}, accepted: a name in {suffix}")
+    check_writable(path)
+
+
+def parse_options(assignments: list[str]) -> dict[str, object]:
+    """Return options given as ``NAME=VALUE``."""
+    found: dict[str, object] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise ConfigurationError(f"--set: found {text!r}, accepted NAME=VALUE")
+        if name in found:
+            raise ConfigurationError(f"--set: found {name} a second time")
+        found[name] = value
+    return found

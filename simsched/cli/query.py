@@ -1,0 +1,132 @@
+"""The command that asks the results of many experiments with SQL."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from simsched.cli.output import JsonOption, QuietOption, print_json, say
+from simsched.files.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import duckdb
+
+#: Rows that are printed as a table.
+MAX_SHOWN = 200
+BATCH = 1000
+
+
+def query_command(
+    sql: Annotated[
+        str | None,
+        typer.Argument(help="One SELECT over runs, events and event_kinds; none lists columns."),
+    ] = None,
+    places: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--store",
+            metavar="DIRECTORY",
+            help="Where results are, at any depth; may be repeated; by default results.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Ask the results of all experiments with SQL (DuckDB). Nothing is written.
+
+    The table runs has one row per run; its first column, experiment, is the directory of the
+    experiment below the store. The table events has the event traces that were kept.
+    """
+    from simsched.experiment.query import STORE, complaining, connection, execute
+
+    if as_json and as_csv:
+        raise ConfigurationError("--csv: found together with --json, accepted: one of them")
+    with connection(places or STORE) as database, complaining():
+        found = execute(database, sql or _COLUMNS)
+        names = _different([column[0] for column in found.description])
+        if as_csv:
+            _print_csv(found, names)
+        elif as_json:
+            rows = [dict(zip(names, map(_plain, row), strict=True)) for row in found.fetchall()]
+            print_json(rows)
+        else:
+            more = _print_table(found, names)
+            if more and not quiet:
+                sys.stderr.write(f"simsched: {more} more rows; --csv and --json print all\n")
+
+
+_COLUMNS = """SELECT table_name AS "table", column_name AS "column", data_type AS "type"
+FROM information_schema.columns ORDER BY table_name, ordinal_position"""
+
+
+def _different(names: list[str]) -> list[str]:
+    """Return the names of columns, numbered where there are several of one name."""
+    found: list[str] = []
+    for name in names:
+        number = 2
+        unique = name
+        while unique in found:
+            unique, number = f"{name}_{number}", number + 1
+        found.append(unique)
+    return found
+
+
+def _print_csv(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
+    """Print rows as they come."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    rows = found.fetchmany(BATCH)  # before anything is printed: a file may be damaged
+    writer.writerow(names)
+    while rows:
+        writer.writerows(rows)
+        rows = found.fetchmany(BATCH)
+
+
+def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> int:
+    """Print the first rows as a table; return how many there are besides."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = found.fetchmany(MAX_SHOWN)
+    table = Table(box=box.SIMPLE_HEAD)
+    for position, name in enumerate(names):
+        is_number = all(isinstance(row[position], int | float | None) for row in rows)
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(_shown(value)) for value in row))
+    say(table)
+    more = 0
+    while rest := found.fetchmany(BATCH):
+        more += len(rest)
+    return more
+
+
+def _shown(value: Any) -> str:
+    """Return a value as a cell of a table."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    from simsched.report.result import finite
+
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, date | datetime | time | timedelta):
+        return str(value)
+    return finite(value) if isinstance(value, bool | int | float | str | None) else str(value)

@@ -1,0 +1,141 @@
+"""The command that compares simulated makespans with those that others give."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from simsched.cli import names
+from simsched.cli.options import OnlyMachines, OnlyPolicies, at_least_one
+from simsched.cli.output import (
+    JsonOption,
+    QuietOption,
+    check_output,
+    parse_options,
+    print_json,
+    say,
+)
+from simsched.files.errors import ConfigurationError, unknown_name
+
+if TYPE_CHECKING:
+    from simsched.reproduction.references import Row
+
+
+def references_command(
+    file: Annotated[
+        Path,
+        typer.Argument(help="CSV with machine, policy, tiles_per_side and makespan_ms."),
+    ],
+    program: Annotated[
+        str,
+        typer.Option(
+            "--program",
+            help="What was run: cholesky, lu or gemm.",
+            autocompletion=names.program,
+        ),
+    ] = "cholesky",
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Parameter of the program; may be repeated."
+        ),
+    ] = None,
+    machines: OnlyMachines = None,
+    policies: OnlyPolicies = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            parser=at_least_one("--seeds"),
+            help="Simulations of each row; more than one show their spread.",
+        ),
+    ] = 1,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the table.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compare simulated makespans with those that others give for machine, policy and size."""
+    from simsched.reproduction.references import Reference, compare_references, read_references
+
+    def progress(reference: Reference) -> None:
+        if not quiet and sys.stderr.isatty():
+            tiles = "-" if reference.tiles is None else reference.tiles
+            sys.stderr.write(f"{reference.machine} {reference.policy} {tiles}\n")
+
+    check_output(output, ".csv")
+    rows_read = read_references(file)
+    _check_names("machine", machines, {reference.machine for reference in rows_read})
+    _check_names("policy", policies, {reference.policy for reference in rows_read})
+    chosen = [
+        reference
+        for reference in rows_read
+        if (not machines or reference.machine in machines)
+        and (not policies or reference.policy in policies)
+    ]
+    if not chosen:
+        raise ConfigurationError(f"{file}: found no row for these machines and policies")
+    rows = list(
+        compare_references(
+            chosen,
+            program=program,
+            parameters=_parameters(assignments or []),
+            seeds=seeds,
+            progress=progress,
+        )
+    )
+    _report(rows, output, as_json=as_json)
+
+
+def _report(rows: list[Row], output: Path | None, *, as_json: bool) -> None:
+    """Write and print what could be simulated, then fail if there are problems."""
+    from simsched.report.references import policy_table, reference_table
+    from simsched.reproduction.references import by_policy, problems_of
+
+    problems = problems_of(rows)
+    if all(row.problem for row in rows):
+        raise ConfigurationError(problems)
+    if output is not None:
+        _write(output, [row.document() for row in rows])
+    if as_json:
+        print_json({"rows": [row.document() for row in rows], "policies": by_policy(rows)})
+    else:
+        say(reference_table(rows))
+        say(policy_table(rows))
+    if problems:
+        raise ConfigurationError(problems)
+
+
+def _check_names(what: str, chosen: list[str] | None, known: set[str]) -> None:
+    """Refuse names that no row has."""
+    for name in chosen or []:
+        if name not in known:
+            raise ConfigurationError(f"--{what}: {unknown_name(what, name, known)}")
+
+
+def _parameters(assignments: list[str]) -> dict[str, object]:
+    """Return the parameters of a program; numbers as numbers."""
+    found: dict[str, object] = {}
+    for name, value in parse_options(assignments).items():
+        text = str(value)
+        found[name] = int(text) if text.lstrip("-").isdecimal() else value
+    return found
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write rows as comma-separated values."""
+    from simsched.files.atomic import write_atomically
+
+    def write(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write_atomically(path, write)

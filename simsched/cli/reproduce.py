@@ -1,0 +1,134 @@
+"""The command ``simsched reproduce``: published claims beside simulated values."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from simsched.cli import names as cli_names
+from simsched.cli.options import JobsOption, RecomputeOption
+from simsched.cli.output import JsonOption, QuietOption, console_on, print_json, say, warn
+from simsched.cli.run import interruptible
+
+
+def reproduce_command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FAMILY]...",
+            help="Claims: shipped names or YAML files; all shipped ones by default.",
+            autocompletion=cli_names.family,
+        ),
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--claim",
+            metavar="ID",
+            help="Only this claim; may be repeated.",
+            autocompletion=cli_names.claim,
+        ),
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="List the claims; run nothing.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    jobs: JobsOption = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Directory for the results, one below per experiment."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Write a report too.")
+    ] = None,
+    recompute: RecomputeOption = False,
+) -> None:
+    """Check published claims: run the experiments that they need, print the verdicts."""
+    from simsched.experiment.progress import ProgressBar
+    from simsched.files.atomic import check_writable, write_text
+    from simsched.report.claims import claims_document, markdown
+    from simsched.reproduction.claims import load_families, reproduce
+
+    families = load_families(names or [], ids or [])
+    if listing:
+        _list(families, as_json)
+        return
+    if report is not None:
+        check_writable(report)
+    console = console_on(sys.stderr)
+
+    def progress(experiment: str, total: int) -> ProgressBar:
+        return ProgressBar(total, console, experiment)
+
+    with interruptible(quiet=quiet):
+        found = reproduce(
+            families,
+            output=output,
+            jobs=jobs,
+            recompute=recompute,
+            listener=None if quiet else progress,
+        )
+    if report is not None:
+        write_text(report, markdown(found))
+    if as_json:
+        print_json(claims_document(found))
+    else:
+        _print(found, quiet, report)
+
+
+def _list(families: Any, as_json: bool) -> None:
+    """Print the claims without evaluating them."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from simsched.report.claims import published_text, what_text
+
+    rows = [
+        {
+            "family": family.name,
+            "id": planned.claim.id,
+            "source": planned.claim.source,
+            "kind": planned.claim.kind,
+            "what": what_text(planned.claim),
+            "published": published_text(planned.claim),
+            "not_evaluable": planned.claim.not_evaluable,
+            "experiments": planned.experiments(),
+        }
+        for family in families
+        for planned in family.claims
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for name in ("family", "id", "source", "kind", "published"):
+        table.add_column(Text(name), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(row[str(column.header)])) for column in table.columns))
+    say(table)
+
+
+def _print(found: Any, quiet: bool, report: Path | None) -> None:
+    """Print the verdicts, how many claims hold, and which cannot be evaluated."""
+    from simsched.report.claims import claim_tables, left_out_table, runs_text, summary_table
+    from simsched.reproduction.claims import summary
+
+    for table in claim_tables(found.all):
+        say(table)
+    left = left_out_table(found)
+    if left is not None:
+        say(left)
+    say(summary_table(found))
+    if quiet:
+        return
+    say(runs_text(summary(found)["runs"]))
+    if report is not None:
+        sys.stdout.write(f"  {report}\n")
+    holding = [verdict.claim for verdict in found.all if verdict.holds]
+    warn(
+        [f"{claim.id} holds but has a diagnosis" for claim in holding if claim.diagnosis],
+        quiet=False,
+    )

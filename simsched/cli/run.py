@@ -1,0 +1,155 @@
+"""What the commands that run experiments share."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from simsched.cli.options import (
+    AssignmentsOption,
+    BackendOption,
+    ExperimentArgument,
+    JobsOption,
+    OtherMachines,
+    OtherPolicies,
+    OtherWorkloads,
+)
+from simsched.cli.output import JsonOption, QuietOption, console_on
+from simsched.files.errors import ConfigurationError, unknown_name
+
+if TYPE_CHECKING:
+    from simsched.report.result import Result
+
+
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """What all commands that run an experiment are told: which, what to change in it, and how."""
+
+    file: ExperimentArgument
+    machines: OtherMachines = None
+    workloads: OtherWorkloads = None
+    policies: OtherPolicies = None
+    assignments: AssignmentsOption = None
+    as_json: JsonOption = False
+    quiet: QuietOption = False
+    backend: BackendOption = None
+    jobs: JobsOption = None
+
+    def replaces(self) -> bool:
+        """Return whether other machines, workloads or policies than the file's are asked for."""
+        changed = [word.partition("=")[0].strip() for word in self.assignments or ()]
+        names = ("machines", "workloads", "policies")
+        return bool(self.machines or self.workloads or self.policies) or any(
+            name in changed for name in names
+        )
+
+    def words(self) -> list[str]:
+        """Return the words of a command line that decide what comes out."""
+        words = [self.file]
+        for option, values in (
+            ("--machine", self.machines),
+            ("--workload", self.workloads),
+            ("--policy", self.policies),
+            ("--set", self.assignments),
+            ("--backend", self.backend and [self.backend]),
+        ):
+            words += [word for value in values or () for word in (option, value)]
+        return words
+
+
+def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Make the fields of a command's first argument, a dataclass, options of the command.
+
+    Parameters
+    ----------
+    command : callable
+        A command whose first argument holds options that others have too.
+
+    Returns
+    -------
+    callable
+        The same with one argument per option, as the command line wants them: the shared ones
+        first.
+    """
+    first, *own = inspect.signature(command, eval_str=True).parameters.values()
+    shared = inspect.signature(first.annotation, eval_str=True).parameters
+
+    @wraps(command)
+    def spread(**values: Any) -> None:
+        given = {name: values.pop(name) for name in shared}
+        command(first.annotation(**given), **values)
+
+    spread.__signature__ = inspect.Signature([*shared.values(), *own])  # type: ignore[attr-defined]
+    return spread
+
+
+def run_file(asked: ExperimentOptions, **options: Any) -> Result:
+    """Run an experiment with what the command line changes, showing progress.
+
+    Parameters
+    ----------
+    asked : ExperimentOptions
+        The experiment, and what to change in it.
+    **options
+        Of :func:`simsched.api.run`.
+
+    Raises
+    ------
+    ConfigurationError
+        An option or the experiment is wrong.
+    typer.Abort
+        The user has interrupted it.
+    """
+    from simsched import api
+    from simsched.engine.run import BACKENDS
+    from simsched.experiment.choice import choose
+    from simsched.experiment.progress import ProgressBar
+
+    if asked.backend is not None and asked.backend not in BACKENDS:
+        raise ConfigurationError(f"--backend: {unknown_name('backend', asked.backend, BACKENDS)}")
+    console = console_on(sys.stderr)
+    changes: list[str] = []
+    chosen = (asked.machines, asked.workloads, asked.policies)
+    if any(chosen):
+        changes = choose(api.load_experiment(asked.file), *(names or () for names in chosen))
+    with interruptible(quiet=asked.quiet):
+        return api.run(
+            asked.file,
+            set=[*changes, *(asked.assignments or ())],
+            backend=asked.backend,
+            jobs=asked.jobs,
+            progress=None if asked.quiet else lambda total: ProgressBar(total, console),
+            **options,
+        )
+
+
+@contextmanager
+def interruptible(*, quiet: bool) -> Iterator[None]:
+    """End the command where the user interrupts it, saying how to go on.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing.
+
+    Raises
+    ------
+    typer.Abort
+        The user has interrupted it.
+    """
+    from simsched.experiment.runner import Interrupted
+
+    try:
+        yield
+    except Interrupted as stop:
+        if not quiet:
+            with suppress(OSError):  # a terminal that was closed
+                sys.stderr.write(f"simsched: {stop}; the same command continues\n")
+        raise typer.Abort from None

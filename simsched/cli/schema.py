@@ -1,0 +1,66 @@
+"""The commands for those who write experiments: a starter, and schemas for editors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simsched.cli import names
+from simsched.cli.output import JsonOption, QuietOption, print_json
+
+
+def init_command(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where; the working directory by default.")
+    ] = Path(),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write a commented experiment to start from, and the schema that editors check it with.
+
+    Files that exist are never replaced.
+    """
+    from simsched.report.starter import write_starter
+
+    files = write_starter(directory)
+    if as_json:
+        print_json({"files": [str(path) for path in files]})
+        return
+    sys.stdout.write("".join(f"{path}\n" for path in files))
+    if not quiet:
+        sys.stderr.write(f"simsched: next: simsched run {files[0]}\n")
+
+
+def schema_command(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="experiment, machine, workload, measurement or claims.",
+            autocompletion=names.file_kind,
+        ),
+    ] = "experiment",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Print the JSON Schema of a kind of YAML file, with which editors complete and check it.
+
+    The first line of a file says where its schema is:
+    # yaml-language-server: $schema=experiment.schema.json
+    """
+    from simsched.files.atomic import write_text
+    from simsched.report.json_schema import schema_of
+
+    del quiet  # there is nothing but the result
+    text = json.dumps(schema_of(kind), indent=1, allow_nan=False) + "\n"
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_text(output, text)
+        sys.stdout.write(f"{output}\n")

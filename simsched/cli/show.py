@@ -1,0 +1,151 @@
+"""The commands that show one machine, workload or policy."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from simsched.cli import names
+from simsched.cli.output import JsonOption, QuietOption, examples, print_json, say_files
+from simsched.files.bounded import noticing_directories
+from simsched.files.errors import ConfigurationError
+
+show_app = typer.Typer(
+    help="Show one machine, workload or policy.",
+    short_help="Show one machine, workload or policy.",
+    no_args_is_help=True,
+    epilog=examples(
+        "show machine knl_snc4_flat",
+        "show workload heat_16gb",
+        "show policy bats",
+    ),
+)
+
+
+@show_app.command(
+    "machine",
+    short_help="Print a machine as a tree, or draw it.",
+    epilog=examples(
+        "show machine opteron48",
+        "show machine my_machine.yaml --draw my_machine.png",
+        "show machine knl_snc4_flat --json",
+    ),
+)
+def show_machine(
+    name: Annotated[
+        str,
+        typer.Argument(help="A shipped machine or a YAML file.", autocompletion=names.machine),
+    ],
+    draw: Annotated[
+        Path | None, typer.Option("--draw", metavar="PNG", help="Write a drawing instead.")
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Print a machine as a tree, every number with its source, or draw it."""
+    from simsched.api import finite
+    from simsched.machine import load_machine
+    from simsched.machine.show import describe_machine, draw_machine
+    from simsched.report.descriptions import machine_document
+
+    del quiet  # there is nothing but the result
+    with noticing_directories(name, "a machine, by name or in a file"):
+        machine = load_machine(name)
+    if draw is not None:
+        _write_drawing(draw, lambda path: draw_machine(machine, path))
+        say_files([draw], as_json=as_json)
+    elif as_json:
+        print_json(finite(machine_document(machine)))
+    else:
+        sys.stdout.write(describe_machine(machine).rstrip() + "\n")
+
+
+def _write_drawing(path: Path, draw: Any) -> None:
+    """Write a picture whose suffix decides its format."""
+    from simsched.files.atomic import discard
+
+    suffixes = (".png", ".svg", ".pdf")
+    if path.suffix not in suffixes:
+        accepted = "a name that ends in .png, .svg or .pdf"
+        raise ConfigurationError(f"--draw: found {str(path)!r}, accepted: {accepted}")
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        draw(temporary)
+        temporary.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigurationError(f"{path}: cannot be written: {reason}") from error
+    finally:
+        discard(temporary)
+
+
+@show_app.command(
+    "workload",
+    short_help="Print the parameters and the size of a workload.",
+    epilog=examples(
+        "show workload heat_16gb",
+        "show workload 'heat[rows=1024, leaf_bytes=256 KiB]'",
+        "show workload cholesky --json",
+        "show workload 'my.dot[cost=size, cost_unit=ops]'",
+        "show workload my_workload.py",
+    ),
+)
+def show_workload(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A preset, a generator or a task graph file, also with parameters, or a .py file.",
+            autocompletion=names.workload,
+        ),
+    ],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Print the parameters of a workload and the size of its task graph."""
+    from simsched.api import finite
+    from simsched.report.descriptions import workload_document
+    from simsched.report.listing import describe_workload
+
+    del quiet  # there is nothing but the result
+    with noticing_directories(name, "a workload, by name or in a file"):
+        if as_json:
+            print_json(finite(workload_document(name)))
+        else:
+            sys.stdout.write(describe_workload(name) + "\n")
+
+
+@show_app.command(
+    "policy",
+    short_help="Print the documentation and parameters of a policy.",
+    epilog=examples(
+        "show policy bats",
+        "show policy 'cilk[placement=interleave]'",
+        "show policy my_policy.py --json",
+    ),
+)
+def show_policy(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A policy or a preset of one, also with parameters, or a .py file.",
+            autocompletion=names.policy,
+        ),
+    ],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Print the documentation of a policy and its parameters."""
+    from simsched.api import finite
+    from simsched.report.descriptions import policy_document
+    from simsched.report.listing import describe_policy
+
+    del quiet  # there is nothing but the result
+    with noticing_directories(name, "a policy, by name or in a file"):
+        if as_json:
+            print_json(finite(policy_document(name)))
+        else:
+            sys.stdout.write(describe_policy(name) + "\n")

@@ -1,0 +1,1 @@
+"""Files: YAML, units, limits, atomic writes, errors that name a place."""

@@ -1,0 +1,192 @@
+"""Files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from simsched.files.errors import ConfigurationError
+
+#: Part of the names of temporary files.
+HOST = os.uname().nodename.partition(".")[0]
+ABANDONED_S = 86400.0
+
+
+def write_atomically(path: Path, write: Callable[[Path], None], *, sync: bool = True) -> None:
+    """Let `write` fill a temporary file and rename it to `path` when it is complete and on disk.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file appears; an existing file is replaced.
+    write : callable
+        Receives the path of the temporary file, in the same directory.
+    sync : bool
+        Whether to wait for the disk. Without, the file is complete whatever happens to programs,
+        but after a loss of power it may be empty.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be written there; nothing is left behind.
+    """
+    with atomically(path, sync=sync) as temporary, naming(path):
+        write(temporary)
+
+
+@contextmanager
+def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
+    """Rename a temporary file to `path` at the end of a block that has filled it and not failed.
+
+    Parameters
+    ----------
+    path : Path
+        Where the file appears; an existing file is replaced.
+    sync : bool
+        See :func:`write_atomically`.
+
+    Yields
+    ------
+    Path
+        The temporary file, in the same directory.
+
+    Raises
+    ------
+    ConfigurationError
+        The file cannot be put there; nothing is left behind, whatever the block has raised.
+    """
+    temporary = _beside(path)
+    try:
+        yield temporary
+        with naming(path):
+            if sync:
+                with temporary.open("rb") as file:
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+    finally:
+        discard(temporary)
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file before the work whose result it is to hold.
+
+    Raises
+    ------
+    ConfigurationError
+        The path is a directory, or its directory is missing or read-only.
+    """
+    if path.is_dir():
+        raise ConfigurationError(f"{path}: cannot be written: it is a directory")
+    probe = _beside(path)
+    with naming(path):
+        probe.touch()
+    discard(probe)
+
+
+def _beside(path: Path) -> Path:
+    """Return the temporary file for a file."""
+    try:
+        return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
+    except ValueError as error:  # the current directory, or the root
+        message = f"{path}: cannot be written: it is a directory"
+        raise ConfigurationError(message) from error
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Turn a failure to write into an error that names the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigurationError(f"{path}: cannot be written: {reason}") from error
+
+
+def temporaries(pid: int) -> str:
+    """Return a pattern for the temporary files of a process, which it leaves when it is killed."""
+    return f".*.{HOST}.{pid}.tmp"
+
+
+def discard_abandoned(directory: Path) -> None:
+    """Remove temporary files whose writers were killed.
+
+    A writer on another computer that shares the directory cannot be asked; its file is left alone
+    for a day.
+    """
+    for path in directory.glob(".*.tmp"):
+        host, pid = path.name.split(".")[-3:-1]
+        with suppress(OSError):
+            old = time.time() - path.stat().st_mtime > ABANDONED_S
+            if old or (host == HOST and pid.isdigit() and not _is_running(int(pid))):
+                path.unlink()
+
+
+def _is_running(pid: int) -> bool:
+    """Tell whether a process exists that can still write."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's
+    # One that has been killed exists until its parent asks how it ended, which may never happen.
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    return True
+
+
+def write_text(path: Path, text: str, *, sync: bool = True) -> None:
+    """Write a UTF-8 text file completely or not at all; see :func:`write_atomically`."""
+
+    def fill(temporary: Path) -> None:
+        temporary.write_text(text, encoding="utf-8")
+
+    write_atomically(path, fill, sync=sync)
+
+
+def discard(path: Path) -> None:
+    """Remove a file if it is there and can be removed."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def make_directory(path: Path) -> list[Path]:
+    """Create a directory that files can be written to.
+
+    Parameters
+    ----------
+    path : Path
+        The directory; missing parents are created too.
+
+    Returns
+    -------
+    list of Path
+        The directories that did not exist before, innermost first.
+
+    Raises
+    ------
+    ConfigurationError
+        It cannot be created, or exists and cannot be written to.
+    """
+    created = []
+    probe = path / f".probe.{HOST}.{os.getpid()}.tmp"
+    try:
+        current = path
+        while not current.exists() and current != current.parent:
+            created.append(current)
+            current = current.parent
+        path.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigurationError(
+            f"{path}: cannot be written: {reason}; accepted: a directory that can be written to"
+        ) from error
+    finally:
+        discard(probe)
+    return created

@@ -1,0 +1,193 @@
+"""Reading whole files without taking more memory than the limits allow."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.limits import TEXT_BYTES
+
+GZIP_MAGIC = b"\x1f\x8b"
+_PIECE = 1 << 20
+
+
+def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> str:
+    """Return the text of a UTF-8 file, decompressed if it is gzip.
+
+    Parameters
+    ----------
+    path : Path
+        The file. Compression is recognised by content, not by name.
+    error : type
+        What is raised.
+
+    Raises
+    ------
+    SimschedError
+        Of type `error`: the file cannot be read, is damaged, holds nothing but blanks or more than
+        `simsched.files.limits.TEXT_BYTES` after decompression, or is not UTF-8; the message names
+        the line.
+    """
+    try:
+        data = _read_bytes(path, error)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        found = f"damaged or truncated gzip data ({problem})"
+        raise error(f"{path}: found {found}") from problem
+    except (OSError, ValueError) as problem:
+        raise error(unreadable(path, problem)) from problem
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        found = "UTF-16" if is_utf16(data) else f"byte 0x{data[problem.start]:02x}"
+        raise error(f"{path}:{line}: found {found}, accepted UTF-8 text") from problem
+    if not text.strip():
+        raise error(f"{path}: found an empty file")
+    return text
+
+
+def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:
+    """Return what to say of a file that the system does not give.
+
+    Parameters
+    ----------
+    path : Path
+        What should be a file.
+    problem : OSError or ValueError
+        What opening or reading it has raised.
+    accepted : str
+        What there should be instead of a directory.
+    """
+    if isinstance(problem, IsADirectoryError):
+        return f"{path}: found a directory, accepted: {accepted}"
+    reason = problem.strerror if isinstance(problem, OSError) else None
+    return f"{path}: cannot be read: {reason or problem}"
+
+
+@contextmanager
+def noticing_directories(name: str, accepted: str) -> Iterator[None]:
+    """Say that an unknown name is that of a directory, where it is.
+
+    Parameters
+    ----------
+    name : str
+        What somebody has written where something is named or a file can be.
+    accepted : str
+        What there should be instead.
+
+    Raises
+    ------
+    ConfigurationError
+        In place of the error inside.
+    """
+    try:
+        yield
+    except SimschedError as error:
+        if str(error).startswith("unknown ") and is_directory(Path(name)):
+            message = f"{name}: found a directory, accepted: {accepted}"
+            raise ConfigurationError(message) from error
+        raise
+
+
+def is_utf16(data: bytes) -> bool:
+    """Say whether data begin with the mark of UTF-16, as some editors and shells write text."""
+    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON document says.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The document; bytes are UTF-8.
+
+    Returns
+    -------
+    object
+        Plain data, whose strings can be written as UTF-8.
+
+    Raises
+    ------
+    ValueError
+        Not JSON, or a string with half of a character; JSON can write these, UTF-8 cannot.
+    RecursionError
+        Nested too deeply.
+    """
+    text = text.decode() if isinstance(text, bytes) else text
+    found = json.loads(text)
+    escape = text.lower().find("\\ud")
+    if escape >= 0:
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise json.JSONDecodeError("half of a character", text, escape) from None
+    return found
+
+
+def is_there(path: Path) -> bool:
+    """Say whether there is a file or directory; a name that is too long for one names none.
+
+    Parameters
+    ----------
+    path : Path
+        What somebody has written where a file can be named.
+    """
+    try:
+        return path.exists()
+    except OSError:  # pathlib returns False for other names that cannot be
+        return False
+
+
+def is_directory(path: Path) -> bool:
+    """Say whether there is a directory; a name that is too long for one names none."""
+    return is_there(path) and path.is_dir()
+
+
+def member(folder: Path, name: str, error: type[SimschedError] = ConfigurationError) -> Path:
+    """Return a file of a directory that somebody else has made.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory.
+    name : str
+        Path of the file from there; it need not exist.
+    error : type
+        What is raised.
+
+    Raises
+    ------
+    SimschedError
+        Of type `error`: the name or a symbolic link leads out of the directory.
+    """
+    path = folder / name
+    try:
+        found = path.resolve()
+    except (OSError, ValueError, RuntimeError) as problem:
+        raise error(f"{folder}: cannot be read: {name!r}: {problem}") from problem
+    if not found.is_relative_to(folder.resolve()):
+        raise error(f"{path}: found a link to {found}, accepted a file of {folder}")
+    return path
+
+
+def _read_bytes(path: Path, error: type[SimschedError]) -> bytes:
+    """Return what a file holds, decompressed if it is gzip."""
+    most, found, pieces = TEXT_BYTES.value, 0, []
+    with path.open("rb") as raw:
+        packed = raw.read(2) == GZIP_MAGIC
+        raw.seek(0)
+        stream = gzip.GzipFile(fileobj=raw) if packed else raw
+        while piece := stream.read(_PIECE):
+            found += len(piece)
+            if found > most:
+                TEXT_BYTES.refuse(None, path, error)
+            pieces.append(piece)
+    return b"".join(pieces)

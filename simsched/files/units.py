@@ -1,0 +1,249 @@
+"""Quantities with units: ``96 GB/s``, ``145 ns``, ``4 GiB``, ``1.3 GHz``.
+
+Text becomes plain numbers here and nowhere else: bytes per second, picoseconds, bytes, hertz.
+Decimal prefixes are powers of 1000 and binary ones (``KiB``, ``MiB``, ``GiB``, ``TiB``) powers of
+1024; ``KB``, which may mean either, is refused. A bare number is refused too: it has no unit.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal, DecimalException
+
+from quantiphy import Quantity
+
+from simsched.files.errors import nearest
+
+PS_PER_S = 10**12
+HALF = Decimal("0.5")
+_NUMBER_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*)?")
+_SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")
+
+
+class _Rate(Quantity):
+    """Rates and frequencies: no prefixes below one."""
+
+
+class _Time(Quantity):
+    """Times: no prefixes above one."""
+
+
+_Rate.set_prefs(output_sf="TGMk")
+_Time.set_prefs(output_sf="munp")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A physical dimension: its name in messages, its units and an example."""
+
+    name: str
+    units: tuple[str, ...]
+    example: str
+    zero_allowed: bool = False
+
+    @property
+    def accepted(self) -> str:
+        """What a message says is accepted."""
+        sign = "" if self.zero_allowed else " above zero"
+        return f"a {self.name}{sign} such as '{self.example}' (units: {', '.join(self.units)})"
+
+
+BANDWIDTH = Dimension("bandwidth", tuple(f"{unit}/s" for unit in _SIZE_UNITS), "96 GB/s")
+SIZE = Dimension("size", _SIZE_UNITS, "4 GiB", zero_allowed=True)
+TIME = Dimension("time", ("ps", "ns", "us", "µs", "ms", "s"), "145 ns", zero_allowed=True)
+FREQUENCY = Dimension("frequency", ("Hz", "kHz", "MHz", "GHz", "THz"), "1.3 GHz")
+
+
+def parse_bandwidth(text: object) -> float:
+    """Return a bandwidth in bytes per second.
+
+    Parameters
+    ----------
+    text : str
+        Number and unit; anything else is refused.
+
+    Raises
+    ------
+    ValueError
+        When it is not a bandwidth of at least 1 B/s, which no machine comes near and clocks can
+        still count with; the message says what was found and what is accepted.
+
+    Examples
+    --------
+    >>> parse_bandwidth("96 GB/s")
+    96000000000.0
+    """
+    found = float(_parse(text, BANDWIDTH))
+    if found < 1.0:
+        raise ValueError(f"found {text!r}, accepted: {BANDWIDTH.accepted}, at least 1 B/s")
+    return found
+
+
+def parse_size(text: object) -> int:
+    """Return a size in bytes, rounded to whole bytes.
+
+    Parameters
+    ----------
+    text : str
+        Number and unit; anything else is refused.
+
+    Raises
+    ------
+    ValueError
+        When it is not a size; the message says what was found and what is accepted.
+
+    Examples
+    --------
+    >>> parse_size("4 GiB")
+    4294967296
+    """
+    return _whole(_parse(text, SIZE), text, "at least 1 B, less than 8388608 TiB")
+
+
+def parse_time(text: object) -> int:
+    """Return a time in picoseconds, rounded to whole picoseconds.
+
+    Parameters
+    ----------
+    text : str
+        Number and unit; anything else is refused.
+
+    Raises
+    ------
+    ValueError
+        When it is not a time; the message says what was found and what is accepted.
+
+    Examples
+    --------
+    >>> parse_time("145 ns")
+    145000
+    """
+    return _whole(_parse(text, TIME) * PS_PER_S, text, "at least 1 ps, less than 106 days")
+
+
+def parse_seconds(text: object) -> float:
+    """Return a time in seconds, not rounded.
+
+    Parameters
+    ----------
+    text : str
+        Number and unit; anything else is refused.
+
+    Raises
+    ------
+    ValueError
+        When it is not a time; the message says what was found and what is accepted.
+
+    Examples
+    --------
+    >>> parse_seconds("0.3127 ns")
+    3.127e-10
+    """
+    return float(_parse(text, TIME))
+
+
+def parse_frequency(text: object) -> float:
+    """Return a frequency in hertz.
+
+    Parameters
+    ----------
+    text : str
+        Number and unit; anything else is refused.
+
+    Raises
+    ------
+    ValueError
+        When it is not a frequency above zero; the message says what was found and what is accepted.
+
+    Examples
+    --------
+    >>> parse_frequency("1.3 GHz")
+    1300000000.0
+    """
+    return float(_parse(text, FREQUENCY))
+
+
+def format_bandwidth(bytes_per_s: float) -> str:
+    """Return a bandwidth as text, ``"unbounded"`` when it is infinite.
+
+    Examples
+    --------
+    >>> format_bandwidth(22.5e9)
+    '22.5 GB/s'
+    """
+    return _render(_Rate(bytes_per_s, "B/s")) if math.isfinite(bytes_per_s) else "unbounded"
+
+
+def format_size(size_bytes: int) -> str:
+    """Return a size as text, with binary prefixes.
+
+    Examples
+    --------
+    >>> format_size(4 * 2**30)
+    '4 GiB'
+    """
+    return str(Quantity(size_bytes, "B").binary(prec=5, strip_zeros=True))
+
+
+def format_time(time_ps: int) -> str:
+    """Return a time as text.
+
+    Examples
+    --------
+    >>> format_time(1_500_000)
+    '1.5 us'
+    """
+    return _render(_Time(time_ps / PS_PER_S, "s"))
+
+
+def format_frequency(hz: float) -> str:
+    """Return a frequency as text.
+
+    Examples
+    --------
+    >>> format_frequency(1.3e9)
+    '1.3 GHz'
+    """
+    return _render(_Rate(hz, "Hz"))
+
+
+def _parse(text: object, dimension: Dimension) -> Decimal:
+    """Return the exact number in base units; the unit must be one of the dimension's.
+
+    The library converts the unit alone: given an exponent, it takes no prefix into account.
+    """
+    refused = f"found {text!r}, accepted: {dimension.accepted}"
+    if not isinstance(text, str):
+        raise ValueError(refused)
+    match = _NUMBER_UNIT.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(refused)
+    number, unit = match.groups()
+    if unit not in dimension.units:
+        close = nearest(unit, dimension.units) if unit else None
+        if close and close[0].casefold() != unit[0].casefold():
+            close = None  # another prefix is another quantity
+        raise ValueError(f"{refused}; did you mean {f'{number} {close}'!r}?" if close else refused)
+    scale = Decimal(repr(float(Quantity(f"1 {unit}", binary=True))))
+    try:
+        value = Decimal(number) * scale
+    except DecimalException:
+        raise ValueError(refused) from None
+    too_small = value < 0 or (float(value) == 0 and not dimension.zero_allowed)
+    if too_small or not math.isfinite(float(value)):
+        raise ValueError(refused)
+    return value
+
+
+def _whole(value: Decimal, text: object, limits: str) -> int:
+    """Return the value rounded to an integer that fits in 64 bits and has not vanished."""
+    if value >= 2**63 or 0 < value < HALF:
+        raise ValueError(f"found {text!r}, accepted: {limits}")
+    return round(value)
+
+
+def _render(quantity: Quantity) -> str:
+    """Return a quantity with a decimal prefix and at most six significant digits."""
+    return str(quantity.render(prec=5, strip_zeros=True))

@@ -1,0 +1,1 @@
+"""Names: specs of things, parameters, registries, code of users."""

@@ -1,0 +1,343 @@
+"""Python files of users, which name a policy, a placement or a workload by their path.
+
+What such a file registers belongs to the file: the path finds it, its name alone does not. The same
+holds for modules that it is the first to import. Files can so be copies of each other. Names are
+known everywhere that simsched, installed packages, and the modules of a running script or notebook
+register; whether those of a module are is decided once, when it registers the first one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from threading import get_ident, local
+from types import ModuleType
+from typing import Any, TypeVar
+
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.limits import POLICY_FILES, policy_files_allowed
+from simsched.names.imports import user_imports
+
+USER_MODULE = "simsched_user_"  #: how names of modules begin that are made from such files
+#: Where installed packages say what they offer.
+ENTRY_POINT_GROUPS = ("simsched.policies", "simsched.workloads")
+
+
+Registered = TypeVar("Registered")
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A module, and when the files that it was made from had changed last."""
+
+    module: ModuleType
+    changed: dict[Path, int]
+
+
+_loaded: dict[Path, _Loaded] = {}
+_running: dict[tuple[int, Path], ModuleType] = {}  # files that a thread executes
+_importing = local()  # `depth`: how many times this thread imports on behalf of users' files
+_OWN = "__simsched_own__"  # whether a module keeps the names that it registers
+_imported: dict[Path, int] = {}  # when files that others import had changed last, as they are known
+
+
+def is_file_spec(name: str) -> bool:
+    """Return whether a name means something in a file: ``path.py`` or ``path.py:NAME``.
+
+    Examples
+    --------
+    >>> is_file_spec("my_policy.py:Mine"), is_file_spec("bats")
+    (True, False)
+    """
+    path, _, tail = name.rpartition(":")
+    return name.endswith(".py") or (path.endswith(".py") and tail.isidentifier())
+
+
+def split_file_spec(spec: str) -> tuple[Path, str]:
+    """Return path and name of something in a file; the name is empty when none is given.
+
+    Examples
+    --------
+    >>> split_file_spec("here/two.py:mine")
+    (PosixPath('here/two.py'), 'mine')
+    """
+    path, name = (spec, "") if spec.endswith(".py") else spec.rsplit(":", 1)
+    return Path(path).expanduser(), name
+
+
+def name_in_file(
+    spec: str, what: str, offered: Collection[str], accepted: str, *, also: str = ""
+) -> str:
+    """Return which of the things that a file offers is meant.
+
+    Parameters
+    ----------
+    spec : str
+        See :func:`is_file_spec`. Without a name, the file must offer one thing only.
+    what : str
+        Kind of thing that is looked for, for messages.
+    offered : collection of str
+        Names of those that the file has.
+    accepted : str
+        What would be one, for messages.
+    also : str
+        What else a name may stand for, for messages: ``" class or preset"``.
+
+    Raises
+    ------
+    ConfigurationError
+        When the file offers none, or several and the spec names none, or not the one named.
+    """
+    path, name = split_file_spec(spec)
+    if not offered:
+        raise ConfigurationError(f"{path.resolve()}: found no {what}, accepted {accepted}")
+    if not name and len(offered) > 1:
+        one = f"{path.name}:NAME with {sorted(offered)}"
+        raise ConfigurationError(f"{path.resolve()}: found more than one {what}, accepted {one}")
+    if name and name not in offered:
+        raise ConfigurationError(f"{path.resolve()}: {unknown_name(what + also, name, offered)}")
+    return name or next(iter(offered))
+
+
+def load_user_file(what: str, spec: str) -> ModuleType:
+    """Return the module of a file; it runs again when it or a module beside it has changed.
+
+    Modules beside the file can be imported, also later inside of functions: its directory is added
+    at the end of ``sys.path``, so that they hide neither the standard library nor packages.
+
+    Parameters
+    ----------
+    what : str
+        Kind of thing that is looked for, for messages.
+    spec : str
+        See :func:`is_file_spec`.
+
+    Raises
+    ------
+    ConfigurationError
+        When the file is missing or does not run, or files are forbidden.
+    """
+    if not policy_files_allowed():
+        raise ConfigurationError(
+            f"{what} {spec!r}: found a file, accepted the name of a {what} ({POLICY_FILES}=no)"
+        )
+    path = split_file_spec(spec)[0].resolve()
+    if (get_ident(), path) in _running:  # what it registers names the file itself
+        return _running[get_ident(), path]
+    known = _loaded.get(path)
+    if known is not None and _stamps(what, known.changed) == known.changed:
+        return known.module
+    _stamps(what, [path])  # a missing file leaves no trace in `sys.path`
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    importlib.invalidate_caches()
+    files = user_imports(path).files
+    stamps = _stamps(what, [path, *files.values()])
+    if any(_imported.get(file, stamps[file]) != stamps[file] for file in files.values()):
+        for name in files:  # those that have not changed may hold what they took from one that has
+            sys.modules.pop(name, None)
+    _imported.update((file, stamps[file]) for file in files.values())
+    try:
+        module = _executed(what, path)
+    except ConfigurationError:
+        _check_own(path, files)  # another module of the name of one's own is a likely reason
+        raise
+    _check_own(path, user_imports(path).files)
+    _loaded[path] = _Loaded(module, stamps)
+    return module
+
+
+def offering_packages() -> set[str]:
+    """Return the outermost names of installed packages that offer policies or workloads."""
+    points = [point for group in ENTRY_POINT_GROUPS for point in entry_points(group=group)]
+    return {point.module.partition(".")[0] for point in points}
+
+
+def is_of_user_file(names: Mapping[str, Any]) -> bool:
+    """Return whether a module was made from a user's file, or is imported by one.
+
+    Parameters
+    ----------
+    names : mapping of str to object
+        The module's global names.
+    """
+    if str(names.get("__name__", "")).startswith(USER_MODULE):
+        return True
+    if _OWN in names:
+        return bool(names[_OWN])
+    file = names.get("__file__")
+    return file is not None and Path(file) in _imported and not _is_offered(names)
+
+
+def _is_offered(names: Mapping[str, Any]) -> bool:
+    """Return whether a module is of simsched or of a package that offers something."""
+    outermost = str(names.get("__name__", "")).partition(".")[0]
+    return outermost == "simsched" or outermost in offering_packages()
+
+
+@contextmanager
+def imports_of_files() -> Iterator[None]:
+    """Let modules that are imported inside keep what they register, as users' files do."""
+    _importing.depth = getattr(_importing, "depth", 0) + 1
+    try:
+        yield
+    finally:
+        _importing.depth -= 1
+
+
+def names_for(
+    kind: str, names: dict[str, Any], everywhere: dict[str, Registered]
+) -> dict[str, Registered]:
+    """Return where a module registers what it defines: in itself when it is of a user's file.
+
+    Parameters
+    ----------
+    kind : str
+        What is registered, in the plural.
+    names : dict
+        The module's global names.
+    everywhere : dict
+        The registry of what is found by its name alone.
+    """
+    if _OWN not in names:
+        inside = getattr(_importing, "depth", 0) > 0 and not _is_offered(names)
+        names[_OWN] = inside or is_of_user_file(names)
+    if not is_of_user_file(names):
+        return everywhere
+    own: dict[str, Registered] = names.setdefault(f"__simsched_{kind}__", {})
+    return own
+
+
+def names_known_to(
+    kind: str, module: str, everywhere: dict[str, Registered]
+) -> dict[str, Registered]:
+    """Return what the code of a module may call by its name alone.
+
+    That is what is known everywhere and, where the module is of a user's file, what it registers
+    itself and what modules register that it imports; the nearest comes first.
+
+    Parameters
+    ----------
+    kind, everywhere
+        As for :func:`names_for`.
+    module : str
+        Name of the module.
+    """
+    names = vars(sys.modules[module]) if module in sys.modules else {}
+    if not is_of_user_file(names):
+        return everywhere
+    imported = user_imports(Path(names["__file__"]), names.get("__package__") or "").files
+    known = names_for(kind, names, everywhere)
+    for name in filter(sys.modules.__contains__, imported):
+        theirs = names_for(kind, vars(sys.modules[name]), everywhere)
+        known = known if theirs is everywhere else theirs | known
+    return everywhere | known
+
+
+def prefer_modules(folder: Path, places: list[str]) -> None:
+    """Let modules of a directory be imported before all others of their names.
+
+    Parameters
+    ----------
+    folder : Path
+        The directory; it comes first on ``sys.path``.
+    places : list of str
+        Files below it. Modules of such names that were loaded from elsewhere are forgotten.
+    """
+    for place in places:
+        name = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        sys.modules.pop(name, None)
+    sys.path.insert(0, str(folder))
+    importlib.invalidate_caches()
+
+
+def forget_modules(folder: Path) -> None:
+    """Forget the modules of a directory, and users' files that have imported them."""
+    for path in [path for path, known in _loaded.items() if _below(folder, known.changed)]:
+        del _loaded[path]
+    for name, module in list(sys.modules.items()):
+        if _below(folder, [getattr(module, "__file__", None) or ""]):
+            del sys.modules[name]
+    sys.path[:] = [place for place in sys.path if place != str(folder)]
+    importlib.invalidate_caches()
+
+
+def _below(folder: Path, files: Iterable[Path | str]) -> bool:
+    """Return whether any of some files lies below a directory."""
+    return any(Path(file).is_relative_to(folder) for file in files)
+
+
+def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
+    """Return when files have changed last."""
+    found = {}
+    for path in files:
+        try:
+            found[path] = path.stat().st_mtime_ns
+            if path.is_dir():
+                raise ConfigurationError(f"{path}: found a directory, accepted: a Python file")
+        except OSError as error:
+            reason = f"{what} file cannot be read: {error.strerror}"
+            raise ConfigurationError(f"{path}: {reason}") from error
+    return found
+
+
+def _executed(what: str, path: Path) -> ModuleType:
+    """Return the module that a file makes."""
+    name = f"{USER_MODULE}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = _running[get_ident(), path] = (
+        module  # dataclasses look their module up by name
+    )
+    try:
+        with imports_of_files():
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(name, None)
+        if isinstance(error, SystemExit):
+            raise ConfigurationError(
+                f"{path}: found a file that ends the program when it is loaded, "
+                f"accepted: a file that defines a {what}"
+            ) from error
+        raise ConfigurationError(
+            f"{_where(path, error)}: {type(error).__name__}: {error}"
+        ) from error
+    finally:
+        del _running[get_ident(), path]
+    return module
+
+
+def _check_own(path: Path, files: dict[str, Path]) -> None:
+    """Refuse an import that has found another file than the one of that name beside `path`.
+
+    A process has one module of a name. Which of two files it is would depend on what was loaded
+    first.
+    """
+    for name, found in files.items():
+        beside = path.parent / f"{name}.py", path.parent / name / "__init__.py"
+        own = next((file for file in beside if file.is_file()), found)
+        if "." not in name and not own.samefile(found):
+            raise ConfigurationError(
+                f"{path}: import of {name!r}: found {found}, accepted: {own}; "
+                "give one of them another name"
+            )
+
+
+def _where(path: Path, error: BaseException) -> str:
+    """Return file and line at which running the file has failed."""
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}" if line is None else f"{path}, line {line}"

@@ -1,0 +1,1 @@
+"""Published schedulers and runtimes, a folder per family."""

@@ -1,0 +1,1 @@
+"""Sharing of accelerators."""

@@ -1,0 +1,210 @@
+"""Reordering on the CPU side: submissions wait in host memory until a policy passes them on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.algorithms.accelerator.accelerator import (
+    HELD,
+    QUEUE,
+    AcceleratorPolicy,
+    Layout,
+    lay_out,
+    pinned_nodes,
+)
+from simsched.policy.contract.base import Pace, Plan, Pool, Transfer, View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.schedules import worker_rows
+from simsched.workload.graph import TaskGraph
+
+
+class Release(NamedTuple):
+    """A waiting task that goes to the device.
+
+    Parameters
+    ----------
+    task : int
+        The task.
+    decision_s : float
+        What the decision takes; the policy's overhead.
+    sleep_s : float
+        How long the task sleeps before it goes.
+    """
+
+    task: int
+    decision_s: float = 0.0
+    sleep_s: float = 0.0
+
+
+@dataclass
+class PoolState:
+    """What a reordering policy remembers of a run.
+
+    Attributes
+    ----------
+    layout : Layout
+        What the tasks of the present graph are.
+    seconds : ndarray of float64, shape (n_tasks,)
+        Durations as the policy expects them.
+    waiting : list of int
+        Tasks in the host's pool, in the order of their submission.
+    issued : dict of int to float
+        Kernels that have been passed on and have not ended, with their expected durations.
+    """
+
+    layout: Layout | None = None
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    waiting: list[int] = field(default_factory=list)
+    issued: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def now(self) -> Layout:
+        """The layout of the present graph."""
+        assert self.layout is not None
+        return self.layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReorderingPolicy(AcceleratorPolicy):
+    """Base of policies that hold kernels back in host memory.
+
+    Parameters
+    ----------
+    decision_s : float
+        Time from the decision about a kernel until the device has it.
+    """
+
+    #: Group of pools that kernels are passed on to.
+    kernel_group: ClassVar[int] = QUEUE
+
+    decision_s: float = param(0.0, low=0.0, high=1.0)
+
+    def start(self, view: View) -> PoolState:
+        """Return the state of a run."""
+        return PoolState()
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan; kernels are held back by `on_ready`."""
+        state.layout = lay_out(view, graph)
+        state.seconds = self.expected_s(view, state.layout, graph)
+        return super().plan(view, state, graph)
+
+    def expected_s(self, view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+        """Return the durations of all tasks as the policy expects them, alone on the device."""
+        return known_seconds(view, layout, graph)
+
+    def is_managed(self, state: Any, task: int) -> bool:
+        """Return whether a task is held back until it is released; kernels by default."""
+        return bool(state.now.is_kernel[task])
+
+    def on_ready(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
+        """Hold kernels back, then release what may go."""
+        self.note_ready(view, state, task)
+        if not self.is_managed(state, task):
+            return None
+        state.waiting.append(task)
+        return (Pool(HELD, 0), *self._releases(view, state))
+
+    def on_finish(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Note the end, then release what may go."""
+        state.issued.pop(task, None)
+        self.note_finish(view, state, task)
+        return tuple(self._releases(view, state))
+
+    def note_ready(self, view: View, state: Any, task: int) -> None:
+        """Observe the submission of any task."""
+
+    def note_finish(self, view: View, state: Any, task: int) -> None:
+        """Observe the end of any task."""
+
+    def chosen(self, view: View, state: Any) -> Iterator[Release]:
+        """Yield the waiting tasks to release now; each is issued at once."""
+        raise NotImplementedError
+
+    def _releases(self, view: View, state: Any) -> Iterator[Transfer | Pace]:
+        """Yield the transfers of the tasks that may go."""
+        for task, decision_s, sleep_s in self.chosen(view, state):
+            state.waiting.remove(task)
+            group = QUEUE
+            if state.now.is_kernel[task]:
+                state.issued[task] = float(state.seconds[task])
+                group = self.kernel_group
+            domain = int(state.now.domain[task])
+            to = domain if domain >= 0 else int(view.worker_domain[0])
+            delay_s = decision_s + sleep_s
+            yield Transfer(HELD, 0, group, to, 1, delay_s, task=task, decision_s=decision_s)
+
+
+def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+    """Return the duration of each task alone on its fastest processor, as the view knows it.
+
+    The bytes of a task go over its domain's path to the memory in which they are.
+    """
+    machine = view.machine
+    known = view.estimated_ops(graph)
+    rate: dict[str, float] = {}
+    for group in worker_rows(view)[0]:
+        rate[group.kind] = max(group.ops_per_s, rate.get(group.kind, 0.0))
+    rows = [known[graph.kinds.index(kind)] / speed for kind, speed in rate.items()]
+    seconds: NDArray[np.float64] = np.min(rows, axis=0)
+    moved = np.zeros(graph.n_accesses)
+    moved += graph.read_bytes + graph.written_bytes
+    owner = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    pinned, node = np.zeros(graph.n_blocks, bool), pinned_nodes(machine)
+    if layout.applications is not None:
+        pinned = layout.applications.pinned
+    first = int(machine.touch_order[0, 0])
+    for is_pinned in (False, True):
+        place = node[0] if is_pinned and node else first
+        mine = pinned[graph.access_block] == is_pinned
+        domain = np.maximum(layout.domain[owner[mine]], 0)
+        cap = np.array([row[place].core_cap_bytes_per_s[0] for row in machine.paths])[domain]
+        seconds = seconds + np.bincount(owner[mine], moved[mine] / cap, graph.n_tasks)
+    return seconds
+
+
+@register("cpu_side_pool")
+@dataclass(frozen=True, kw_only=True)
+class CpuSidePool(ReorderingPolicy):
+    """Ready kernels wait in a pool on the host; a few at a time are passed to the device.
+
+    Parameters
+    ----------
+    order : {"critical_first", "fifo", "shortest_first"}
+        Which of the waiting kernels goes next: by class, by submission, or by expected duration.
+    in_flight : int
+        Kernels that the device has at the same time at most.
+
+    Notes
+    -----
+    The mechanism under Baymax with a simple rule plugged in. The source leaves the rule open.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 8.5.
+    """
+
+    order: str = param("critical_first", choices=("critical_first", "fifo", "shortest_first"))
+    in_flight: int = param(2, low=1, high=1024)
+
+    def chosen(self, view: View, state: PoolState) -> Iterator[Release]:
+        """Yield waiting kernels in order while the device has fewer than it may have."""
+        while state.waiting and len(state.issued) < self.in_flight:
+            first = min(state.waiting, key=lambda task: self._rank(state, task))
+            yield Release(first, self.decision_s)
+
+    def _rank(self, state: PoolState, task: int) -> float:
+        """Return what the order goes by; of equal ones the earliest submission counts."""
+        if self.order == "critical_first":
+            return float(not state.now.is_critical[task])
+        return float(state.seconds[task]) if self.order == "shortest_first" else 0.0

@@ -1,0 +1,377 @@
+"""Baymax: kernels and copies of batch jobs only as far as queries keep their latency target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.machine.model import Machine
+from simsched.policy.algorithms.accelerator.accelerator import Layout
+from simsched.policy.algorithms.accelerator.accelerator_pool import (
+    PoolState,
+    Release,
+    ReorderingPolicy,
+    known_seconds,
+)
+from simsched.policy.contract.base import Plan, View, param
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predicted_seconds
+from simsched.workload.graph import TaskGraph
+
+PS = 1e-12
+#: Of the source's server, where a machine states no link: what PCI-e delivers and what one copy
+#: from pageable memory takes.
+EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S = 12160e6, 3150e6
+
+
+def batch_copies(effective_bytes_per_s: float, copy_bytes_per_s: float) -> int:
+    """Return how many batch copies may run at once in a direction; one place is for queries.
+
+    Notes
+    -----
+    ``floor(BW_peak / BW_memcpy) - 1`` (equation 8.7).
+
+    Examples
+    --------
+    >>> batch_copies(12160e6, 3150e6)
+    2
+    """
+    return math.floor(effective_bytes_per_s / copy_bytes_per_s) - 1
+
+
+def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
+    """Return how many batch copies may run at once into the device and out of it, at least one."""
+    host, most = int(machine.touch_order[0, 0]), [1, 1]
+    for direction in (0, 1):
+        domains = layout.domain[layout.direction == direction]
+        if not len(domains):
+            continue
+        path = machine.paths[max(0, int(domains[0]))][host]
+        link, one = EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S
+        if path.links:
+            link = machine.link_rate(path)
+            cap = path.write_core_cap if direction else path.core_cap_bytes_per_s
+            one = min(link, cap[0])
+        most[direction] = max(1, batch_copies(link, one))
+    return most[0], most[1]
+
+
+def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
+    """Return the headroom of a query that is launched.
+
+    Parameters
+    ----------
+    target_s : float
+        Latency target.
+    queued_s : float
+        Kernels that have been issued and have not ended, T_q.
+    own_s : float
+        What the query takes alone, T_self.
+    others_s : float
+        What queries before it still need.
+
+    Notes
+    -----
+    Equation 8.5: ``T_tgt - T_q - T_self - sum(t_i)``.
+    """
+    return target_s - queued_s - own_s - others_s
+
+
+def refilled_s(
+    target_s: float, used_s: float, queued_s: float, own_s: float, done_s: float, others_s: float
+) -> float:
+    """Return the headroom of a query that submits another kernel.
+
+    Parameters
+    ----------
+    target_s, queued_s, own_s, others_s : float
+        As for :func:`headroom_s`.
+    used_s : float
+        Time since the query began, T_used.
+    done_s : float
+        Expected durations of its tasks so far.
+
+    Notes
+    -----
+    Equation 8.6: ``(T_tgt - T_used) - T_q - (T_self - sum(T_j)) - sum(t_i)``.
+    """
+    return headroom_s(target_s - used_s, queued_s, own_s - done_s, others_s)
+
+
+class About(NamedTuple):
+    """What Baymax looks at when it decides about a task."""
+
+    application: int
+    direction: int
+    is_query: bool
+    is_pinned: bool
+    seconds: float
+
+
+@dataclass
+class Query:
+    """A query that is being processed.
+
+    Attributes
+    ----------
+    began_s : float
+        When its first task was submitted.
+    headroom_s : float
+        What batch work may still take, T_hr.
+    submitted_s, ended_s : float
+        Expected durations of the tasks that it has submitted, and of those that have ended.
+    left : int
+        Tasks that have not ended.
+    """
+
+    began_s: float
+    headroom_s: float
+    left: int
+    submitted_s: float = 0.0
+    ended_s: float = 0.0
+
+
+@dataclass
+class BaymaxState(PoolState):
+    """What Baymax remembers: also queries as they were launched, and copies of batch jobs."""
+
+    queries: dict[int, Query] = field(default_factory=dict)
+    copying: list[set[int]] = field(default_factory=lambda: [set(), set()])
+    most_copies: tuple[int, int] = (1, 1)
+    self_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    part_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    n_tasks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    follows: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    next_piece: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    about: list[About] = field(default_factory=list)
+
+    @property
+    def least_headroom_s(self) -> float:
+        """What batch work may still take; infinity without a query."""
+        return min((query.headroom_s for query in self.queries.values()), default=math.inf)
+
+    @property
+    def queued_s(self) -> float:
+        """T_q: kernels that have been issued and have not ended."""
+        return math.fsum(self.issued.values())
+
+
+@register("baymax")
+@dataclass(frozen=True, kw_only=True)
+class Baymax(ReorderingPolicy):
+    """Kernels in the order of submission, batch kernels only within the headroom of every query.
+
+    Parameters
+    ----------
+    predictor : {"lr_knn", "lr", "knn", "svm", "ann", "view"}
+        How durations are predicted: the better one of linear regression and nearest neighbours for
+        each task class, one model for all, or as `information` says. `ann` searches a random tenth
+        of the samples, exactly; see :mod:`simsched.policy.parts.predictors`.
+    refills : bool
+        Whether time that concurrent kernels have saved flows back into the headroom.
+    refills_with_next : bool
+        Whether the kernel that is being submitted counts as done in equation 8.6, as printed.
+    manages_copies : bool
+        Whether copies are managed.
+    target_s : float
+        Latency target; 0 for that of the workload.
+    decision_s : float
+        Time for the prediction and the decision about a kernel or copy.
+
+    Notes
+    -----
+    * T_q is the sum of the predictions of issued kernels. While it exceeds the target nothing is
+      issued.
+    * Kernels of queries are issued in the order of their submission. The oldest kernel of a batch
+      job is issued if its prediction does not exceed the headroom of any query, which is then
+      reduced by it.
+    * A query's headroom is set when its first task is submitted (:func:`headroom_s`) and again
+      whenever it submits one (:func:`refilled_s`). Its tasks include copies and host code: the
+      prediction of a query is that of its whole latency alone, decisions included.
+    * Copies: those of queries start at once; of batch jobs at most :func:`batch_copies` per
+      direction, and one from pinned memory only within the headroom of every query. The pieces of a
+      copy from pageable memory are one copy. Both rates are those of the machine, of its links and
+      of one copy from pageable memory, or the source's where no link is stated. Where the equation
+      leaves no place to batch copies, they have one: they would never run otherwise.
+    * The engine looks at the pool at each submission and at each end, not periodically.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
+    """
+
+    predictor: str = param("lr_knn", choices=(*PREDICTORS, "view"))
+    refills: bool = param(default=True)
+    refills_with_next: bool = param(default=False)
+    manages_copies: bool = param(default=True)
+    target_s: float = param(0.0, low=0.0, high=1e6)
+    decision_s: float = param(50e-6, low=0.0, high=1.0)
+
+    def start(self, view: View) -> BaymaxState:
+        """Return the state of a run."""
+        return BaymaxState()
+
+    def plan(self, view: View, state: BaymaxState, graph: TaskGraph) -> Plan:
+        """Return the plan of the base class; note what belongs to which query."""
+        plan = super().plan(view, state, graph)
+        now = state.now
+        n_queries = int(now.query.max(initial=-1)) + 1
+        mine = now.query >= 0
+        state.most_copies = most_batch_copies(view.machine, now)
+        state.follows, state.next_piece = _pieces(now, graph)
+        copies = (now.direction >= 0) & ~state.follows & self.manages_copies
+        managed = copies | (now.is_kernel & (now.direction < 0))
+        state.part_s = state.seconds + self.decision_s * managed
+        parts = np.bincount(now.query[mine], state.part_s[mine], n_queries)
+        state.self_s = parts.astype(np.float64)
+        state.n_tasks = np.bincount(now.query[mine], minlength=n_queries)
+        columns = (now.application, now.direction, mine, _pinned(now), state.seconds)
+        state.about = list(map(About, *(column.tolist() for column in columns)))
+        return plan
+
+    def figures(self) -> dict[str, float]:
+        """Return the mean error of the predictions of held-out samples, by task class and model."""
+        if self.predictor == "view":
+            return {}
+        return {
+            f"held_out_error_percent {name} ({model.name})": 100.0 * model.error
+            for name, model in held_out_errors(self.predictor).items()
+        }
+
+    def expected_s(self, view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+        """Return predictions, or what the view knows where nothing can be predicted."""
+        known = known_seconds(view, layout, graph)
+        if self.predictor == "view" or layout.applications is None:
+            return known
+        return predicted_seconds(self.predictor, view.workload, graph, known)
+
+    def is_managed(self, state: BaymaxState, task: int) -> bool:
+        """Return whether a task is held back: kernels, and copies if these are managed."""
+        now = state.now
+        if now.direction[task] >= 0:
+            return self.manages_copies and not state.follows[task]
+        return bool(now.is_kernel[task])
+
+    def note_ready(self, view: View, state: BaymaxState, task: int) -> None:
+        """Launch a query or refill its headroom."""
+        assert view.state is not None
+        number, now_s = int(state.now.query[task]), view.state.now_ps() * PS
+        if number < 0:
+            return
+        own_s, target_s = float(state.self_s[number]), self._target_s(state)
+        query = state.queries.get(number)
+        if query is None:
+            others_s = self._needed_s(state, state.queries)
+            headroom = headroom_s(target_s, state.queued_s, own_s, others_s)
+            query = Query(now_s, headroom, int(state.n_tasks[number]))
+            state.queries[number] = query
+        elif self.refills and state.now.is_kernel[task]:
+            before = list(state.queries)[: list(state.queries).index(number)]
+            done_s = query.submitted_s + (state.part_s[task] if self.refills_with_next else 0.0)
+            query.headroom_s = refilled_s(
+                target_s,
+                now_s - query.began_s,
+                state.queued_s,
+                own_s,
+                float(done_s),
+                self._needed_s(state, before),
+            )
+        query.submitted_s += float(state.part_s[task])
+
+    def note_finish(self, view: View, state: BaymaxState, task: int) -> None:
+        """Note the end of a query, and of a batch copy."""
+        number, direction = int(state.now.query[task]), int(state.now.direction[task])
+        if direction >= 0 and task in state.copying[direction]:
+            state.copying[direction].remove(task)
+            if state.next_piece[task] >= 0:
+                state.copying[direction].add(int(state.next_piece[task]))
+        if number < 0:
+            return
+        query = state.queries[number]
+        query.left -= 1
+        query.ended_s += float(state.part_s[task])
+        if query.left == 0:
+            del state.queries[number]
+
+    def chosen(self, view: View, state: BaymaxState) -> Iterator[Release]:
+        """Yield copies and kernels that may go, in the order of their submission."""
+        stopped: set[int] = set()  # applications whose oldest kernel or copy has to wait
+        for task in list(state.waiting):
+            about = state.about[task]
+            if about.application in stopped:
+                continue
+            if self._may_go(state, about):
+                self._charge(state, task, about)
+                yield Release(task, self.decision_s)
+            else:
+                stopped.add(about.application)
+
+    def _may_go(self, state: BaymaxState, about: About) -> bool:
+        """Return whether a task may be passed to the device now."""
+        if about.direction < 0:
+            if state.issued and state.queued_s > self._target_s(state):
+                return False
+            return about.is_query or about.seconds <= state.least_headroom_s
+        if about.is_query:
+            return True
+        if len(state.copying[about.direction]) >= state.most_copies[about.direction]:
+            return False
+        return not about.is_pinned or about.seconds <= state.least_headroom_s
+
+    def _charge(self, state: BaymaxState, task: int, about: About) -> None:
+        """Take batch work off the headroom of all queries; note a batch copy."""
+        if about.is_query:
+            return
+        if about.direction >= 0:
+            state.copying[about.direction].add(task)
+        if about.direction < 0 or about.is_pinned:
+            for query in state.queries.values():
+                query.headroom_s -= about.seconds
+
+    def _needed_s(self, state: BaymaxState, numbers: Any) -> float:
+        """Return what some queries still need, in all."""
+        return math.fsum(state.self_s[q] - state.queries[q].ended_s for q in numbers)
+
+    def _target_s(self, state: BaymaxState) -> float:
+        """Return the latency target."""
+        known = state.now.applications
+        if self.target_s > 0.0 or known is None:
+            return self.target_s
+        return known.target_s
+
+
+def _pinned(layout: Layout) -> NDArray[np.bool_]:
+    """Return which tasks are copies of pinned memory."""
+    known = layout.applications
+    if known is None or "pinned" not in known.feature_names:
+        return np.zeros(len(layout.domain), bool)
+    pinned: NDArray[np.bool_] = known.features[:, known.feature_names.index("pinned")] > 0
+    return pinned
+
+
+def _pieces(layout: Layout, graph: TaskGraph) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which tasks go on with the copy of their predecessor, and each one's next piece."""
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    joined = (layout.direction[source] >= 0) & (
+        layout.direction[source] == layout.direction[graph.succ]
+    )
+    joined &= layout.application[source] == layout.application[graph.succ]
+    joined &= layout.query[source] == layout.query[graph.succ]
+    joined &= graph.task_class[source] == graph.task_class[graph.succ]
+    follows, next_piece = np.zeros(graph.n_tasks, bool), np.full(graph.n_tasks, -1, np.int64)
+    follows[graph.succ[joined]] = True
+    next_piece[source[joined]] = graph.succ[joined]
+    return follows, next_piece
+
+
+preset(
+    "baymax_nc", Baymax, "Baymax without refills from concurrent kernels (8.10.2).", refills=False
+)
+preset("baymax_np", Baymax, "Baymax without management of copies (8.10.3).", manages_copies=False)

@@ -1,0 +1,309 @@
+"""GPU-EvR: multiprocessors of a GPU are handed out anew whenever a kernel begins or ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.algorithms.accelerator.accelerator import FIRST, FULL, GROUPS, lay_out
+from simsched.policy.algorithms.accelerator.accelerator_pool import (
+    PoolState,
+    Release,
+    ReorderingPolicy,
+)
+from simsched.policy.algorithms.accelerator.gpu_sharing import MULTIPROCESSORS
+from simsched.policy.contract.base import Device, Pace, Plan, Transfer, View, param
+from simsched.policy.contract.registry import register
+from simsched.workload.graph import TaskGraph
+
+PS = 1e-12
+
+
+@dataclass
+class Kernel:
+    """A running kernel, as the GPU manager sees it.
+
+    Attributes
+    ----------
+    priority : int
+        The higher, the more important.
+    needed : int
+        Multiprocessors with which it meets its timing, 1 or more.
+    usable : int
+        Multiprocessors that it fills.
+    held : int
+        Multiprocessors that it has; 0 for one that begins.
+    """
+
+    priority: int
+    needed: int
+    usable: int
+    held: int = 0
+
+
+def reallocate(kernels: Sequence[Kernel], multiprocessors: int, spare: str = "") -> None:
+    """Hand out the multiprocessors of a device anew.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        The running ones, in the order of priority; changed in place.
+    multiprocessors : int
+        Of the device.
+    spare : {"", "batch", "critical"}
+        Who first gets what nobody needs; nobody by default.
+
+    Notes
+    -----
+    1. If a kernel has fewer than it needs, those of all kernels of lower priority can be given to
+       others, but one of each: a kernel that has begun cannot be stopped. So can free ones.
+    2. In the order of priority, each kernel gets what it lacks or, if that is not there, all that
+       is left.
+    3. What is left then goes to kernels that can use more, low or high priority first.
+
+    Examples
+    --------
+    A critical kernel that needs 6 of 15 comes to two others, of which the first ends:
+
+    >>> kernels = [Kernel(1, 6, 8), Kernel(0, 1, 10, held=10), Kernel(0, 1, 5, held=5)]
+    >>> reallocate(kernels, 15, "batch")
+    >>> [kernel.held for kernel in kernels]
+    [6, 8, 1]
+    >>> del kernels[1]
+    >>> reallocate(kernels, 15, "batch")
+    >>> [kernel.held for kernel in kernels]
+    [8, 5]
+    """
+    short = max((k.priority for k in kernels if k.held < k.needed), default=None)
+    for kernel in kernels:
+        if short is not None and kernel.priority < short:
+            kernel.held = min(1, kernel.held)
+    free = multiprocessors - sum(kernel.held for kernel in kernels)
+    for kernel in kernels:
+        free -= _raise(kernel, kernel.needed, free)
+    others = sorted(kernels, key=lambda k: k.priority) if spare == "batch" else kernels
+    for kernel in others if spare else ():
+        free -= _raise(kernel, kernel.usable, free)
+
+
+def _raise(kernel: Kernel, most: int, free: int) -> int:
+    """Give a kernel up to so many multiprocessors of free ones; return how many."""
+    given = min(max(0, most - kernel.held), free)
+    kernel.held += given
+    return given
+
+
+@dataclass
+class EvrState(PoolState):
+    """What GPU-EvR remembers of a run.
+
+    Attributes
+    ----------
+    usable : ndarray of float64, shape (n_tasks,)
+        Multiprocessors that each kernel fills when it is alone.
+    needed : ndarray of int64, shape (n_tasks,)
+        Multiprocessors that each kernel needs to meet its timing.
+    held : dict of int to Kernel
+        Kernels that have been passed on, in that order.
+    worker : dict of int to int
+        Who executes them, from their begin.
+    pace : dict of int to float
+        Part of its speed at which each worker computes, unless that is 1.
+    arrived_s : dict of int to float
+        When kernels were submitted that wait.
+    threshold_s : float
+        How close to its latest start a kernel is urgent.
+    n_queues : int
+        Kernels that the device takes at the same time.
+    """
+
+    usable: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    needed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    held: dict[int, Kernel] = field(default_factory=dict)
+    worker: dict[int, int] = field(default_factory=dict)
+    pace: dict[int, float] = field(default_factory=dict)
+    arrived_s: dict[int, float] = field(default_factory=dict)
+    threshold_s: float = 0.0
+    n_queues: int = 1
+
+
+@register("gpu_evr")
+@dataclass(frozen=True, kw_only=True)
+class GpuEvr(ReorderingPolicy):
+    """Critical kernels get the multiprocessors their deadline needs, anew at each begin and end.
+
+    Parameters
+    ----------
+    multiprocessors : int
+        Of the device.
+    response_s : float
+        Response deadline of a query; 0 for the target of the workload.
+    batch_response_s : float
+        Response deadline of a batch kernel, from its submission; 0 for ten times that of a query.
+    urgent_s : float
+        How long before its latest start a batch kernel is urgent; 0 for the mean duration of all
+        kernels.
+    takes_back : bool
+        Whether a critical kernel begins while no multiprocessor is free, with some of those of
+        batch kernels, or only when one is.
+    spare : {"critical", "batch"}
+        Which kernels first get multiprocessors that nobody needs: the source redistributes what is
+        free like what is needed, by priority. With "batch" critical kernels have what they need.
+
+    Notes
+    -----
+    A kernel that fills a part `o` of the M multiprocessors when it is alone computes at
+    ``min(1, s / (o M))`` of its speed while it has s of them, also after it has begun.
+
+    * *Workload manager.* Kernels wait on the host, one queue per priority. Whenever a
+      multiprocessor is free, urgent ones go first, then critical ones, then batch ones, each in the
+      order of submission. A batch kernel is urgent from ``T_margin = T_resp - E`` (equation 8.1)
+      less `urgent_s` on, E being its duration alone.
+    * *GPU manager.* :func:`reallocate`, when a kernel begins or ends: those that need more come
+      first, then those that wait, then those that can use more. A critical kernel needs the
+      fewest multiprocessors with which the profiled processing time of its query meets the
+      deadline, at most those it fills; a batch kernel needs one.
+
+    The source states neither how the needed number follows from the deadline, nor when it is close,
+    nor whether a kernel begins while nothing is free, nor what a reallocation costs, which is
+    nothing here. Deadlines of batch work are no part of the workload.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 8.2.2 (GPU-EvR).
+    """
+
+    kernel_group: ClassVar[int] = FIRST
+
+    multiprocessors: int = param(MULTIPROCESSORS, low=2, high=1024)
+    response_s: float = param(0.0, low=0.0, high=1e6)
+    batch_response_s: float = param(0.0, low=0.0, high=1e6)
+    urgent_s: float = param(0.0, low=0.0, high=1e6)
+    takes_back: bool = param(default=True)
+    spare: str = param("critical", choices=("critical", "batch"))
+
+    def start(self, view: View) -> EvrState:
+        """Return the state of a run."""
+        return EvrState()
+
+    def plan(self, view: View, state: EvrState, graph: TaskGraph) -> Plan:
+        """Return the plan of the base class with a device on which this policy makes room."""
+        plan = super().plan(view, state, graph)
+        now, share = lay_out(view, graph), FULL if graph.occupancy is None else graph.occupancy
+        filled = np.broadcast_to(share, (graph.n_tasks,)) / FULL * self.multiprocessors
+        state.usable = np.maximum(filled, 1e-3)
+        state.needed = self._needed(state, graph)
+        kernels = state.seconds[now.is_kernel & np.isfinite(state.seconds)]
+        state.threshold_s = self.urgent_s or float(kernels.mean() if len(kernels) else 0.0)
+        domains = now.domain[now.is_kernel]
+        home = int(domains[0]) if len(domains) and domains[0] >= 0 else int(view.worker_domain[0])
+        state.n_queues = min(self.multiprocessors, int((view.worker_domain == home).sum()))
+        groups = list(GROUPS)
+        groups[FIRST] = replace(groups[FIRST], device="multiprocessors")
+        room = plan.devices[0].capacity * view.n_workers
+        devices = (*plan.devices, Device("multiprocessors", room))
+        return replace(plan, pool_groups=tuple(groups), devices=devices)
+
+    def _needed(self, state: EvrState, graph: TaskGraph) -> NDArray[np.int64]:
+        """Return the multiprocessors that each kernel needs to meet its timing."""
+        now, most = state.now, self.multiprocessors
+        mine = now.query >= 0
+        of_query = np.full(int(now.query.max(initial=-1)) + 1, most, np.int64)
+        if now.applications is not None:
+            deadline_s = self.response_s or now.applications.target_s
+            for number in range(most - 1, 0, -1):
+                slowed = np.where(now.is_kernel, np.maximum(1.0, state.usable / number), 1.0)
+                taken_s = np.bincount(now.query[mine], (state.seconds * slowed)[mine])
+                of_query[taken_s <= deadline_s] = number
+        needed = np.ones(graph.n_tasks, np.int64)
+        needed[mine] = of_query[now.query[mine]]
+        return np.minimum(needed, np.ceil(state.usable).astype(np.int64))
+
+    def note_ready(self, view: View, state: EvrState, task: int) -> None:
+        """Note when a kernel is submitted."""
+        assert view.state is not None
+        if self.is_managed(state, task):
+            state.arrived_s[task] = view.state.now_ps() * PS
+
+    def note_finish(self, view: View, state: EvrState, task: int) -> None:
+        """Free the multiprocessors of a kernel."""
+        state.held.pop(task, None)
+
+    def chosen(self, view: View, state: EvrState) -> Iterator[Release]:
+        """Yield kernels while there is a multiprocessor for them; hand out all of these anew."""
+        self._hand_out(state)
+        while state.waiting and len(state.held) < state.n_queues:
+            task = self._next(view, state)
+            if task is None:
+                break
+            del state.arrived_s[task]
+            critical, most = bool(state.now.is_critical[task]), math.ceil(state.usable[task])
+            state.held[task] = Kernel(int(critical), int(state.needed[task]), most)
+            self._hand_out(state, self.spare)
+            yield Release(task, self.decision_s)
+        self._hand_out(state, self.spare)
+
+    def _next(self, view: View, state: EvrState) -> int | None:
+        """Return the waiting kernel that begins next, None if none may."""
+        running = state.held.values()
+        if self.multiprocessors > sum(kernel.held for kernel in running):
+            return min(state.waiting, key=lambda task: self._rank(view, state, task))
+        critical = (task for task in state.waiting if state.now.is_critical[task])
+        first = next(critical, None)
+        if first is None or not self.takes_back:
+            return None
+        return first if any(k.held > 1 and k.priority == 0 for k in running) else None
+
+    def _rank(self, view: View, state: EvrState, task: int) -> int:
+        """Return which queue a waiting kernel is in: urgent, critical, batch."""
+        assert view.state is not None
+        if state.now.is_critical[task]:
+            return 1
+        known = state.now.applications
+        target_s = self.response_s or (0.0 if known is None else known.target_s)
+        response_s = self.batch_response_s or 10.0 * target_s
+        margin_s = state.arrived_s[task] + response_s - float(state.seconds[task])
+        return 0 if view.state.now_ps() * PS >= margin_s - state.threshold_s else 2
+
+    def _hand_out(self, state: EvrState, spare: str = "") -> None:
+        """Let kernels that have been passed on have the multiprocessors that are now theirs."""
+        reallocate(
+            sorted(state.held.values(), key=lambda k: -k.priority), self.multiprocessors, spare
+        )
+
+    def on_start(self, view: View, state: EvrState, task: int, worker: int) -> tuple[Pace, ...]:
+        """Let a kernel begin at the pace that its multiprocessors allow."""
+        if task not in state.held:
+            return ()
+        state.worker[task] = worker
+        return tuple(self._paces(state))
+
+    def on_finish(
+        self, view: View, state: EvrState, task: int, worker: int
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Hand out what a kernel had; its worker is at full speed for other tasks."""
+        state.worker.pop(task, None)
+        decisions = super().on_finish(view, state, task, worker) or ()
+        if worker in state.pace and worker not in state.worker.values():
+            del state.pace[worker]
+            return *decisions, Pace(worker, 1.0)
+        return decisions
+
+    def _releases(self, view: View, state: EvrState) -> Iterator[Transfer | Pace]:
+        """Yield the transfers of kernels that begin and the paces of those that run."""
+        yield from super()._releases(view, state)
+        yield from self._paces(state)
+
+    def _paces(self, state: EvrState) -> Iterator[Pace]:
+        """Yield the paces that have changed."""
+        for task, worker in state.worker.items():
+            part = min(1.0, state.held[task].held / float(state.usable[task]))
+            if state.pace.get(worker, 1.0) != part:
+                state.pace[worker] = part
+                yield Pace(worker, part)

@@ -1,0 +1,166 @@
+"""Static allocations of independent tasks to cores of different speeds, from exact times."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
+from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, PoolGroup, View
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.core_groups import core_groups, cut_points
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.workload.graph import TaskGraph, Workload
+
+FloatArray = NDArray[np.float64]
+Int32Array = NDArray[np.int32]
+
+
+def spawned_or_alone(graph: TaskGraph) -> NDArray[np.bool_]:
+    """Return which tasks are allocated: all but tasks without a parent that spawn others."""
+    allocated: NDArray[np.bool_] = (graph.parent >= 0) | (np.diff(graph.child_ptr) == 0)
+    return allocated
+
+
+def task_ops(view: View, graph: TaskGraph) -> FloatArray:
+    """Return the operations of bodies, as the policy knows them, on the first processor kind."""
+    ops: FloatArray = view.estimated_ops(graph)[0]
+    return ops
+
+
+def longest_first(view: View) -> Workload:
+    """Return the program whose tasks spawn their longest children first."""
+    graph = view.workload.graph
+    parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
+    order = np.lexsort((-task_ops(view, graph)[graph.child], parent))
+    return replace(view.workload, graph=replace(graph, child=graph.child[order]))
+
+
+class _Static(PlacedPolicy):
+    """What static allocations have in common: allocated tasks enter one pool group."""
+
+    def _plan(
+        self, view: View, graph: TaskGraph, instance: Int32Array, *steps: AcquireStep
+    ) -> Plan:
+        """Return a plan in which tasks enter given pools, and main tasks the fastest worker's."""
+        allocated = spawned_or_alone(graph)
+        main = core_groups(view).fastest_worker
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "own", "oldest"),
+                AcquireStep("allocated", "own", "oldest"),
+                *steps,
+            ),
+            pool_groups=(PoolGroup("worker"), PoolGroup("allocated", locked=True)),
+            spawn_order=PARENT_FIRST,
+            group_of=allocated.astype(np.int8),
+            instance_of=np.where(allocated, instance, main).astype(np.int32),
+        )
+
+
+@register("amc_static_alg8")
+@dataclass(frozen=True, kw_only=True)
+class StaticCuts(_Static):
+    """Tasks in the order of their length, cut into one block for each group of equal cores.
+
+    Parameters
+    ----------
+    information : {"exact", "class_mean", "user", "blind"}
+        How the policy knows the lengths of tasks. The published algorithm knows them exactly.
+
+    Notes
+    -----
+    The longest tasks go to the fastest group; the cuts are those of
+    :func:`~simsched.policy.parts.core_groups.cut_points`. A group's tasks stay in the order of the
+    sorted row of which they are a part: the port of the program (`prepare`) spawns the longest
+    first, and the cores of a group share a pool with a lock, first in, first out. Nobody takes
+    tasks of another group. The source leaves the order within a group to any scheduler. Lengths are
+    operations by speed: accesses to memory and dependences are not seen. Tasks that spawn and have
+    no parent start on the fastest core. With fewer tasks than groups, or one group, it is
+    parent-first stealing.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 5.5, algorithm 8.
+    """
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program; tasks are spawned in the order of the allocation."""
+        return view.workload if self._steals(view, view.workload.graph) else longest_first(view)
+
+    def _steals(self, view: View, graph: TaskGraph) -> bool:
+        """Return whether there is nothing to divide."""
+        groups = core_groups(view)
+        return groups.n == 1 or int(spawned_or_alone(graph).sum()) < groups.n
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan of the allocation."""
+        if self._steals(view, graph):
+            plan = stealing_plan("parent_first", "oldest", "oldest")
+            return main_on_fastest(plan, view, graph, core_groups(view).of_worker)
+        groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
+        items = items[np.argsort(-task_ops(view, graph)[items], kind="stable")]
+        times = task_ops(view, graph)[items, None] / groups.ops_per_s
+        group_of = np.zeros(graph.n_tasks, np.int32)
+        for group, cut in enumerate(cut_points(times, groups.size), 1):
+            group_of[items[cut:]] = group
+        heads = np.array([int((groups.of_worker == g).argmax()) for g in range(groups.n)])
+        rank = np.full((view.n_workers, view.n_workers), -1, np.int32)
+        rank[np.arange(view.n_workers), heads[groups.of_worker]] = 0
+        step = AcquireStep("allocated", "anywhere", "oldest", rank=rank)
+        return self._plan(view, graph, heads[group_of].astype(np.int32), step)
+
+
+@register("ideal_amc")
+@dataclass(frozen=True, kw_only=True)
+class IdealAllocation(_Static):
+    """Near-optimal allocation, longest task first; a schedule: the lower bound is metric `bound_s`.
+
+    Parameters
+    ----------
+    information : {"exact", "class_mean", "user", "blind"}
+        How the oracle knows the lengths of tasks: by definition, exactly.
+
+    Notes
+    -----
+    Each task goes to the core that would end it first. That stands for the shortest schedule of
+    independent tasks on cores of different speeds, which is NP-hard to find: others may be shorter.
+    What none can be shorter than are metrics of every run: `bound_work_s`, ``sum of operations /
+    sum of speeds`` (the case in which theorem 5.1 is met with equality), and `bound_s`, which is
+    also at least the longest task on the fastest core. Ties go to the lower worker, but last to the
+    one on which main tasks run: it has to spawn the others. Dependences and accesses to memory are
+    not seen, nor costs of the runtime; the port of the program (`prepare`) spawns the longest tasks
+    first, as for :class:`StaticCuts`.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 5.4, theorem 5.1. D. K. Friesen, *Tighter bounds for LPT scheduling on uniform
+    processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
+    """
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program; tasks are spawned in the order of the allocation."""
+        return longest_first(view)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan of the allocation."""
+        groups, ops = core_groups(view), task_ops(view, graph)
+        items = np.flatnonzero(spawned_or_alone(graph))
+        worker_of = np.zeros(graph.n_tasks, np.int32)
+        free: list[list[tuple[float, bool, int]]] = [[] for _ in range(groups.n)]
+        for worker, group in enumerate(groups.of_worker.tolist()):
+            heapq.heappush(free[group], (0.0, worker == groups.fastest_worker, worker))
+        for task in items[np.argsort(-ops[items], kind="stable")].tolist():
+            end, is_main, worker, group = min(
+                (free[g][0][0] + float(ops[task] / groups.ops_per_s[g]), *free[g][0][1:], g)
+                for g in range(groups.n)
+            )
+            worker_of[task] = worker
+            heapq.heapreplace(free[group], (end, is_main, worker))
+        return self._plan(view, graph, worker_of)

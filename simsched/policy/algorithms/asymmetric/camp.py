@@ -1,0 +1,266 @@
+"""CAMP and bias scheduling: the threads that profit most run on the fast cores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.files.errors import ConfigurationError
+from simsched.policy.contract.base import View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.core_groups import CoreGroups
+from simsched.policy.parts.thread_balancing import even_out, is_idle
+from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler
+
+FloatArray = NDArray[np.float64]
+
+
+def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:
+    """Return how much an application gains from fast cores (equation 5.1).
+
+    Parameters
+    ----------
+    speedup : float
+        Mean speedup factor of its threads on a fast core.
+    threads : int
+        Its threads that can run.
+    fast_cores : int
+        Number of fast cores.
+
+    Examples
+    --------
+    >>> utility_factor(2.0, 4, 4), utility_factor(2.0, 5, 4)
+    (2.0, 0.5)
+    """
+    return speedup / max(1, threads - (fast_cores - 1)) ** 2
+
+
+def speedups(view: View, groups: CoreGroups) -> tuple[FloatArray, FloatArray]:
+    """Return the speedup factor and the share of stalls of each task on the fastest cores.
+
+    A task computes for ``ops / speed`` and stalls for what its bytes take longer than that, at the
+    bandwidth that one core draws from its own node. Operations are those that the policy knows of.
+    """
+    graph, machine = view.workload.graph, view.machine
+    moved = np.zeros(graph.n_tasks)
+    owner = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    np.add.at(moved, owner, (graph.read_bytes + graph.written_bytes).astype(np.float64))
+    cap = max(max(path.core_cap_bytes_per_s) for path in machine.paths[0])
+    memory_s = moved / cap if np.isfinite(cap) else np.zeros_like(moved)
+    known = view.estimated_ops(graph)[0]
+    ops = np.where(np.isfinite(known), known, 0.0)
+    fast = np.maximum(ops / groups.ops_per_s[0], memory_s)
+    slow = np.maximum(ops / groups.ops_per_s[-1], memory_s)
+    some = np.where(fast > 0.0, fast, 1.0)
+    factor = np.where(fast > 0.0, slow / some, 1.0)
+    stalled = np.where(fast > 0.0, 1.0 - (ops / groups.ops_per_s[0]) / some, 0.0)
+    return factor, stalled
+
+
+def running_tasks(view: View) -> dict[int, int]:
+    """Return the task that each core is running."""
+    live = view.state
+    assert live is not None
+    found = {core: live.running_task(core) for core in range(view.n_workers)}
+    return {core: task for core, task in found.items() if task >= 0}
+
+
+#: Classes of CAMP, the one that goes to fast cores first last.
+LOW, MEDIUM, HIGH, SEQUENTIAL_BOOSTED = range(4)
+
+
+@register("camp")
+@dataclass(frozen=True, kw_only=True)
+class Camp(ThreadScheduler):
+    """Threads with a high utility factor share the fast cores.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Utility factors between which a thread is of medium class; from `upper` on it is of high
+        class. If they are equal, no thread is of medium class.
+    amp_boost_ticks : int
+        Rounds for which a thread of high class is boosted while it is the only one of a parallel
+        application that can run. Threads of low and medium class are never boosted.
+
+    Notes
+    -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
+    Threads ``a.x`` and ``a.y`` belong to application ``a``; all whose names have no full stop are
+    one application. It is parallel if it has more than one thread. Its utility factor, and so the
+    class of all its threads, has the mean speedup and the number of those that can run. A boosted
+    thread on a slow core changes places with what a fast core runs unless that is boosted as well,
+    a thread of high class with one of lower class; of those, threads of low class go first. If all
+    fast cores run threads of high class and others wait on slow cores, one of these changes places
+    with one of them in every round, so that they share the fast cores. Left-over fast cores keep
+    what they run; those that run nothing take threads of medium class from slow cores, then of low
+    class. In a program of one application all threads are of one class.
+
+    How threads spread over cores of one kind is a matter of the operating system: in every round,
+    waiting threads first go from long queues to ones that are shorter by two or more, those of
+    higher class first where the other core is faster. Thresholds are not published; the defaults
+    separate threads that hardly gain, and the times of stalls come from the program, not from
+    counters.
+
+    References
+    ----------
+    J. C. Saez, M. Prieto, A. Fedorova, S. Blagodurov, *A comprehensive scheduler for asymmetric
+    multicore systems*, EuroSys 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
+    Architectures*, Springer 2017, section 5.3.2.
+    """
+
+    lower: float = param(1.1, low=0.0)
+    upper: float = param(1.5, low=0.0)
+    amp_boost_ticks: int = param(100, low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lower > self.upper:
+            raise ConfigurationError(
+                f"policy {type(self).name}: parameter lower: found {self.lower:g} with upper "
+                f"{self.upper:g}, accepted at most upper"
+            )
+
+    def balance(self, view: View, state: Queues) -> list[Move]:
+        """Return the places that threads change."""
+        class_of = self._classes(view, state)
+        group = state.groups.of_worker
+        moves = even_out(
+            view,
+            state,
+            np.ones(view.n_workers),
+            lambda task, source, target: class_of[task] * float(group[source] - group[target]),
+        )
+        running = running_tasks(view)
+        on = {core: class_of[task] for core, task in running.items()}
+        idle = [c for c in range(view.n_workers) if group[c] == 0 and is_idle(view, state, c)]
+        fast = [core for core in running if group[core] == 0]
+        slow = [core for core in running if group[core] > 0]
+        comes = sorted(slow, key=lambda core: -on[core])
+        leaves = [*idle, *sorted(fast, key=lambda core: on[core])]
+        places: list[Move] = []
+        for source, target in zip(comes, leaves, strict=False):
+            if target in idle or (on[source] > on[target] and on[source] >= HIGH):
+                places += self.swap(view, state, source, target)
+        sharing = [core for core in slow if on[core] == HIGH]
+        shared = [core for core in fast if on[core] == HIGH]
+        if not places and sharing and shared:
+            turn = state.notes.get("turn", 0)
+            state.notes["turn"] = turn + 1
+            places += self.swap(
+                view, state, sharing[turn % len(sharing)], shared[turn % len(shared)]
+            )
+        return moves + places
+
+    def _classes(self, view: View, state: Queues) -> dict[int, int]:
+        """Return the class of each thread that can run, by its task."""
+        assert state.task_class is not None
+        names = view.workload.graph.class_names
+        present = [*running_tasks(view).values(), *(t for queue in state.waiting for t in queue)]
+        members: dict[str, list[int]] = {}
+        for task in present:
+            members.setdefault(_application(names[state.task_class[task]]), []).append(task)
+        threads = Counter(_application(names[t]) for t in np.unique(state.thread).tolist())
+        boosts = state.notes.setdefault("boosts", Counter())
+        for name in [name for name in boosts if len(members.get(name, ())) != 1]:
+            del boosts[name]
+        factor, _ = speedups(view, state.groups)
+        class_of = {}
+        for name, tasks in members.items():
+            utility = utility_factor(
+                float(factor[tasks].mean()), len(tasks), int(state.groups.size[0])
+            )
+            found = HIGH if utility >= self.upper else MEDIUM if utility >= self.lower else LOW
+            if found == HIGH and len(tasks) == 1 and threads[name] > 1:
+                boosts[name] += 1
+                if boosts[name] <= self.amp_boost_ticks:
+                    found = SEQUENTIAL_BOOSTED
+            class_of.update(dict.fromkeys(tasks, found))
+        return class_of
+
+
+def _application(name: str) -> str:
+    """Return the application that a class of tasks belongs to."""
+    return name.removesuffix(CRITICAL).rpartition(".")[0]
+
+
+@register("bias_scheduling")
+@dataclass(frozen=True, kw_only=True)
+class BiasScheduling(ThreadScheduler):
+    """Threads that stall leave the big cores to threads that compute.
+
+    Parameters
+    ----------
+    stall_share : float
+        Threads that stall for a larger share of their time are biased towards small cores.
+
+    Notes
+    -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
+    Big cores are the fastest ones, all others small. A thread is biased by the share of its time
+    for which it stalls: the more, the more to small cores.
+
+    In every round the system is balanced first. The load of a core is its threads relative to its
+    speed, so that big cores have more of them. Waiting threads go from the busiest core to the
+    idlest one while that makes the larger load of the two smaller, or that has none; between cores
+    of different type those with the highest bias to the other one go first, and any if none has
+    such a bias. Big cores that then have no thread take one that runs on a small core, again by its
+    bias, then any.
+
+    If nothing has been moved, one thread with a bias to small cores from the queues of the big
+    cores, what they run included, changes places with one with a bias to big cores from the queues
+    of the small ones. The source looks at "critical" big cores; all are taken here, in turn of
+    their numbers. The threshold is not published, and stalls come from the program, not from
+    counters.
+
+    References
+    ----------
+    D. Koufaty, D. Reddy, S. Hahn, *Bias scheduling in heterogeneous multi-core architectures*,
+    EuroSys 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*,
+    Springer 2017, section 5.3.3.
+    """
+
+    stall_share: float = param(0.3, low=0.0, high=1.0)
+
+    def balance(self, view: View, state: Queues) -> list[Move]:
+        """Return the places that threads change."""
+        _, stalled = speedups(view, state.groups)
+        group = state.groups.of_worker
+        running = running_tasks(view)
+
+        def suits(task: int, source: int, target: int) -> float:
+            if (group[source] == 0) == (group[target] == 0):
+                return 0.0
+            return float(-stalled[task] if group[target] == 0 else stalled[task])
+
+        moves = even_out(view, state, state.groups.ops_per_s[group], suits)
+        idle = [c for c in range(view.n_workers) if group[c] == 0 and is_idle(view, state, c)]
+        comes = sorted((c for c in running if group[c] > 0), key=lambda c: stalled[running[c]])
+        for source, target in zip(comes, idle, strict=False):
+            moves += self.swap(view, state, source, target)
+        return moves or self._exchange(view, state, stalled)
+
+    def _exchange(self, view: View, state: Queues, stalled: FloatArray) -> list[Move]:
+        """Return the places that two threads with biases to each other's cores change."""
+        running = running_tasks(view)
+        big: list[tuple[int, int]] = []
+        small: list[tuple[int, int]] = []
+        for core in range(view.n_workers):
+            is_big = state.groups.of_worker[core] == 0
+            for task in [*([running[core]] if core in running else []), *state.waiting[core]]:
+                if (stalled[task] > self.stall_share) == is_big:
+                    (big if is_big else small).append((task, core))
+        if not big or not small:
+            return []
+        (first, here), (second, there) = big[0], small[0]
+        return [
+            self.relocate(view, state, first, here, there),
+            self.relocate(view, state, second, there, here),
+        ]

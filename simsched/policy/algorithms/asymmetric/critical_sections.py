@@ -1,0 +1,73 @@
+"""Critical sections on fast cores: ACS and BIS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simsched.policy.contract.base import View, param
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
+
+
+@register("acs")
+@dataclass(frozen=True, kw_only=True)
+class CriticalSections(ThreadScheduler):
+    """A thread that enters a critical section runs it on the fastest core.
+
+    Parameters
+    ----------
+    least_waiting : int
+        Threads that must be waiting for the critical section; with fewer it stays where it is.
+
+    Notes
+    -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
+    ``acs`` sends every critical section to the fastest core, ``bis`` those for which others wait: a
+    thread waits when it has ended the stretch before its critical section. Hardware measures the
+    cycles that threads wait; their number stands for that here. All critical sections are taken for
+    one lock, and every stretch for one that ends before it, as in the programs of `threads`; of
+    programs with several locks ``bis`` moves sections for which nobody waits, too. Threads are not
+    moved otherwise. A critical section waits there for the end of a time slice if another thread is
+    running.
+
+    References
+    ----------
+    M. A. Suleman, O. Mutlu, M. K. Qureshi, Y. N. Patt, ASPLOS 2009 (ACS). J. A. Joao et al.,
+    *Bottleneck identification and scheduling in multithreaded applications*, ASPLOS 2012 (BIS). Q.
+    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 5.3.6.
+    """
+
+    least_waiting: int = param(0, low=0)
+
+    def queue_of(self, view: View, state: Queues, task: int) -> int:
+        """Return the fastest core for a critical section, the thread's own otherwise."""
+        assert state.task_class is not None
+        if state.is_critical[state.task_class[task]]:
+            waiting = state.notes.get("arrived", 0) - state.notes.get("left", 0) - 1
+            if waiting >= self.least_waiting:
+                return state.groups.fastest_worker
+        return super().queue_of(view, state, task)
+
+    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+        """Count threads that reach and leave their critical section."""
+        super().on_finish(view, state, task, worker)
+        if state.task_class is None:
+            return
+        what = "left" if state.is_critical[state.task_class[task]] else "arrived"
+        state.notes[what] = state.notes.get(what, 0) + 1
+
+    def balance(self, view: View, state: Queues) -> list[Move]:
+        """Return nothing: threads stay."""
+        return []
+
+
+preset(
+    "bis",
+    CriticalSections,
+    "Critical sections for which others wait, on the fastest core.",
+    least_waiting=1,
+)

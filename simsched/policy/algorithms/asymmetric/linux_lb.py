@@ -1,0 +1,136 @@
+"""The queue-length balancer of Linux."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.contract.base import Preempt, View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
+
+IntArray = NDArray[np.int64]
+
+
+@register("linux_lb")
+@dataclass(frozen=True, kw_only=True)
+class LinuxBalancer(ThreadScheduler):
+    """Balancing of the lengths of run queues, from near cores to far ones.
+
+    Parameters
+    ----------
+    cache_hot_s : float
+        Threads that have run less than so many seconds ago stay where they are ...
+    failed_attempts : int
+        ... unless so many rounds in a row have found too many threads elsewhere and have moved none
+        to the core. After as many, threads that run are moved to idle cores, too.
+
+    Notes
+    -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
+    Every core in turn looks for the longest queue of its domain, its socket, the machine; if that
+    is longer than its own by two or more, what is running included, it pulls the oldest waiting
+    thread. Three against two is left alone. Threads that run are not pulled.
+
+    If pulls to a core without a thread have failed so often (`failed_attempts`), that of cache-hot
+    threads as well, the migration thread of the kernel takes the thread that runs on the busiest
+    core of the busiest domain of its socket, or socket of the machine. It does so if that has still
+    as many threads afterwards, relative to its cores, as the idle core's own: two threads in a
+    domain spread to an idle domain, one that is alone stays. Speeds of cores are not seen.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 5.3.5.1.
+    """
+
+    cache_hot_s: float = param(5e-3, low=0.0, high=1e6)
+    failed_attempts: int = param(2, low=0)
+
+    def balance(self, view: View, state: Queues) -> list[Move]:
+        """Return the pulls of one round, and what the migration thread moves."""
+        fails = state.notes.setdefault("fails", [0] * view.n_workers)
+        load = np.array([state.load(view, core) for core in range(view.n_workers)])
+        moves: list[Move] = []
+        for core in range(view.n_workers):
+            eager = fails[core] >= self.failed_attempts
+            longer = longer_queues(view, load, core)
+            crowded = crowded_cores(view, load, core) if load[core] == 0 else []
+            move = self._pull(view, state, longer, core, eager=eager)
+            if not move and eager:
+                stopped = {move.worker for move in moves if isinstance(move, Preempt)}
+                move = _push(view, state, [c for c in crowded if c not in stopped], core)
+            for other, change in ((self._source(move), -1), (core, 1)):
+                load[other] += change if move else 0
+            moves += move
+            fails[core] = fails[core] + 1 if (longer or crowded) and not move else 0
+        return moves
+
+    @staticmethod
+    def _source(moves: list[Move]) -> int:
+        """Return the core that a move takes a thread from, any one without a move."""
+        move = moves[0] if moves else None
+        return move.worker if isinstance(move, Preempt) else move.instance if move else 0
+
+    def _pull(
+        self, view: View, state: Queues, longer: list[int], core: int, *, eager: bool
+    ) -> list[Move]:
+        """Return the pull of one core from the first longer queue in which it finds anything."""
+        assert view.state is not None
+        limit_ps = view.state.now_ps() - round(self.cache_hot_s * 1e12)
+        for busiest in longer:
+            for task in state.waiting[busiest]:
+                last = state.last_ran_ps[state.thread_of(task)]
+                if eager or last == 0 or last <= limit_ps:
+                    return [state.move(task, busiest, core)]
+        return []
+
+
+def longer_queues(view: View, load: IntArray, core: int) -> list[int]:
+    """Return the longest queue of each level, nearest first, if longer than a core's by two."""
+    domain = view.worker_domain
+    socket = view.machine.domain_socket[domain]
+    found = []
+    for level in (domain, socket, domain * 0):
+        near = np.flatnonzero(level == level[core])
+        busiest = int(near[load[near].argmax()])
+        if load[busiest] >= load[core] + 2:
+            found.append(busiest)
+    return found
+
+
+def crowded_cores(view: View, load: IntArray, core: int) -> list[int]:
+    """Return the cores of the busiest domain of an idle core's socket, or of the busiest socket.
+
+    There are none if these have, relative to their cores, fewer threads after giving one away than
+    the idle core's domain or socket then has.
+    """
+    domain = view.worker_domain
+    socket = view.machine.domain_socket[domain]
+    for level, part in ((socket, domain), (domain * 0, socket)):
+        inside = np.flatnonzero(level == level[core])
+        cores = [inside[part[inside] == p] for p in np.unique(part[inside])]
+        busiest = max(cores, key=lambda c: float(load[c].mean()))
+        own = inside[part[inside] == part[core]]
+        after = (load[busiest].sum() - 1) / len(busiest)
+        if part[busiest[0]] != part[core] and after >= (load[own].sum() + 1) / len(own):
+            found: list[int] = busiest[np.argsort(-load[busiest], kind="stable")].tolist()
+            return found
+    return []
+
+
+def _push(view: View, state: Queues, crowded: list[int], core: int) -> list[Move]:
+    """Return the move of the thread that runs on the first of crowded cores that run one."""
+    live = view.state
+    assert live is not None
+    for source in crowded:
+        task = live.running_task(source)
+        if task >= 0:
+            state.last_ran_ps[state.thread_of(task)] = live.now_ps()
+            state.note_move(state.thread_of(task), core)
+            return [Preempt(source)]
+    return []

@@ -1,0 +1,147 @@
+"""Random stealing in which fast cores take over what slow cores execute, by swapping threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import Counters, Exchange, Update, View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.core_groups import core_groups
+
+Int32Array = NDArray[np.int32]
+
+
+class Seats:
+    """Which group of cores every worker is on, and since how many looks it has been waiting.
+
+    Parameters
+    ----------
+    group : ndarray of int32, shape (n_workers,)
+        Group of each worker's core, 0 being the fastest.
+    """
+
+    def __init__(self, group: Int32Array) -> None:
+        self.group = group.copy()
+        slowest = group == group.max()
+        self._fast = np.flatnonzero(~slowest).tolist()  # the only ones that may snatch
+        self._looks = [0] * len(group)
+
+    def snatch(
+        self,
+        view: View,
+        patience: int,
+        cost_s: float,
+        choose: Callable[[list[int]], int],
+    ) -> list[Exchange]:
+        """Return the swaps of waiting workers with workers that execute tasks on slower cores.
+
+        Parameters
+        ----------
+        view : View
+            With the state of the run.
+        patience : int
+            How many looks in a row must have found a worker waiting.
+        cost_s : float
+            Cost of a swap in seconds.
+        choose : callable
+            Returns one of the workers that it is given, ascending.
+        """
+        state = view.state
+        assert state is not None
+        swaps: list[Exchange] = []
+        for worker in self._fast:
+            if not state.is_waiting(worker):
+                self._looks[worker] = 0
+                continue
+            self._looks[worker] += 1
+            if self._looks[worker] < patience:
+                continue
+            slower = np.flatnonzero(self.group > self.group[worker]).tolist()
+            victims = [other for other in slower if state.running_task(other) >= 0]
+            if victims:
+                victim = choose(victims)
+                swaps.append(Exchange(worker, victim, cost_s))
+                pair = [worker, victim]
+                self.group[pair] = self.group[pair[::-1]]
+                self._looks[worker] = 0
+        if swaps:
+            self._fast = np.flatnonzero(self.group < self.group.max()).tolist()
+        return swaps
+
+
+@register("rts")
+@dataclass(frozen=True, kw_only=True)
+class RandomSnatching(RandomStealing):
+    """Random task snatching: cores that find nothing to steal take over tasks of slower cores.
+
+    Parameters
+    ----------
+    victim : {"random", "largest"}
+        Which slower core: any that executes a task, or that with the largest task, as far as the
+        policy knows the operations of tasks.
+    snatch_s : float
+        Time in seconds that a swap of two threads takes: the snatched task waits for it.
+    look_s : float
+        Time in seconds between two attempts of a waiting worker to steal.
+    failed_steals : int
+        Failed attempts in a row after which a worker snatches.
+
+    Notes
+    -----
+    The worker on the fast core and the one on the slow core swap their hardware threads. The
+    task in progress goes on at the speed of the fast core; the worker that was idle waits on the
+    slow core, where it may find a task or snatch from a still slower one. Its pool goes with it.
+    The worker that executes pays for the swap. The other one, which is parked, pays nothing: should
+    it be woken in that time, it begins at once.
+    Engines do not model the attempts of idle workers to steal; a worker that is waiting at a look
+    of the timer counts as one that has failed once. Cost and number of attempts are not published.
+
+    References
+    ----------
+    M. A. Bender, M. O. Rabin, *Online scheduling of parallel programs on heterogeneous systems with
+    applications to Cilk*, Theory of Computing Systems 35(3), 2002. Q. Chen, M. Guo, *Task
+    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 5.3.1.
+    """
+
+    victim: str = param("random", choices=("random", "largest"))
+    snatch_s: float = param(1e-5, low=0.0, high=1000.0)
+    look_s: float = param(1e-5, low=1e-6, high=1e6)
+    failed_steals: int = param(1, low=1)
+
+    @property
+    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
+        """Time between two attempts of a waiting worker in seconds."""
+        return self.look_s
+
+    def start(self, view: View) -> Seats:
+        """Return who is where."""
+        return Seats(core_groups(view).of_worker)
+
+    def seats(self, view: View, state: Any) -> Int32Array:
+        """Return who is where after the swaps so far."""
+        found: Int32Array = state.group
+        return found
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        """Return the plan with who is on the fastest core by now, where there is such a core."""
+        if not state.group.any():
+            return None
+        return Update(plan=self.plan(view, state, view.workload.graph))
+
+    def on_timer(self, view: View, state: Any) -> tuple[Exchange, ...]:
+        """Return the swaps of this moment."""
+
+        def choose(victims: list[int]) -> int:
+            if self.victim == "random":
+                return victims[int(view.rng.integers(len(victims)))]
+            live, ops = view.state, view.estimated_ops(view.workload.graph)[0]
+            assert live is not None
+            return max(victims, key=lambda v: float(ops[live.running_task(v)]))
+
+        return tuple(state.snatch(view, self.failed_steals, self.snatch_s, choose))

@@ -1,0 +1,131 @@
+"""Balancing of the speeds with which threads make progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.contract.base import View
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
+
+
+@register("speed_balancing")
+@dataclass(frozen=True, kw_only=True)
+class SpeedBalancing(ThreadScheduler):
+    """Threads are pulled from slow cores to fast ones, as they turn out to be.
+
+    Notes
+    -----
+    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
+    core at a time. Of other programs each class runs as if it were one thread.
+
+    The speed of a thread is the share of the last interval in which it was executed, times the
+    speed of its core relative to the fastest one; that of a core the mean of its threads', and
+    without threads its own. Every core whose speed is above the mean of all cores pulls, from the
+    slowest core below the mean that has a thread and has not taken part in a move in this round or
+    the one before, the thread that has been moved least; of equal ones those that wait come first.
+    Balancers of cores are independent; here fast cores come first, of equal ones those with fewer
+    threads. A thread that has its core for itself is pulled to faster cores only: it gains nothing
+    elsewhere, but the time of its last switch lets its core look slow. The interval is `balance_s`;
+    no source states it.
+
+    The rule compares speeds, not what a pull would gain, and is made for more threads than cores. A
+    fast core therefore pulls the only thread of a core of half its clock: 1 and 1/2 are above and
+    below the mean. Two threads then run on it at 1/2 each, the other core without threads counts as
+    1/2 too, nobody is above the mean, and it stays idle. The source says nothing of cores without
+    threads; with the balancing of idle cores of Linux below it one would take the waiting thread
+    back, to be pulled again.
+
+    References
+    ----------
+    S. Hofmeyr, C. Iancu, F. Blagojevic, *Load balancing on speed*, PPoPP 2010. Q. Chen, M. Guo,
+    *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 5.3.5.2.
+    """
+
+    def on_acquire(
+        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Note how long a task had been executed before it goes on."""
+        super().on_acquire(view, state, task, worker, group, instance)
+        if state.task_class is not None:
+            assert view.state is not None
+            state.notes.setdefault("before", {})[task] = view.state.executed_ps(task)
+
+    def balance(self, view: View, state: Queues) -> list[Move]:
+        """Return the pulls of one round."""
+        assert view.state is not None
+        speed = self._core_speeds(view, state)
+        mean = float(speed.mean())
+        round_ = state.ticks
+        used = state.notes.setdefault("used", [-(10**9)] * view.n_workers)
+        recent = 2 * max(1, round(self.balance_s / self.slice_s))
+        moves: list[Move] = []
+        load = [state.load(view, core) for core in range(view.n_workers)]
+        group = state.groups.of_worker
+        for core in sorted(range(view.n_workers), key=lambda k: (-float(speed[k]), load[k])):
+            slow = [
+                k
+                for k in range(view.n_workers)
+                if speed[k] < mean < speed[core]
+                and round_ - used[k] >= recent
+                and (load[k] > 1 or (load[k] == 1 and group[k] > group[core]))
+            ]
+            if not slow:
+                continue
+            source = min(slow, key=lambda k: float(speed[k]))
+            pulled = self._pull(view, state, source, core)
+            if pulled:
+                used[core] = used[source] = round_
+            moves += pulled
+        return moves
+
+    def _pull(self, view: View, state: Queues, source: int, target: int) -> list[Move]:
+        """Return the move of the thread of a core that has been moved least."""
+        live = view.state
+        assert live is not None
+        running = live.running_task(source)
+        candidates = [*state.waiting[source], *([running] if running >= 0 else [])]
+        if not candidates:
+            return []
+        task = min(candidates, key=lambda t: state.moves[state.thread_of(t)])
+        return [self.relocate(view, state, task, source, target)]
+
+    def _executed_ps(self, view: View, state: Queues) -> NDArray[np.float64]:
+        """Return how long each thread has been executed, also since it was resumed."""
+        live = view.state
+        assert live is not None
+        assert state.task_class is not None
+        ran_ps = [live.executed_ps(task) for task in range(len(state.task_class))]
+        before = state.notes.get("before", {})
+        for core in range(view.n_workers):
+            seen = live.progress(core)
+            if seen is not None and seen.task in before:
+                since_ps = before[seen.task] + live.now_ps() - seen.began_ps
+                ran_ps[seen.task] = max(ran_ps[seen.task], since_ps)
+        done = np.zeros(len(state.home))
+        for task, time_ps in enumerate(ran_ps):
+            done[state.thread_of(task)] += time_ps
+        return done
+
+    def _core_speeds(self, view: View, state: Queues) -> NDArray[np.float64]:
+        """Return the speed of each core over the last interval."""
+        assert view.state is not None
+        done = self._executed_ps(view, state)
+        now = view.state.now_ps()
+        last, at = state.notes.get("done", (np.zeros_like(done), 0))
+        state.notes["done"] = done, now
+        share = np.maximum(0.0, done - last) / max(1, now - at)
+        ratio = state.groups.ops_per_s[state.groups.of_worker] / state.groups.ops_per_s[0]
+        speed: NDArray[np.float64] = ratio.copy()
+        for core in range(view.n_workers):
+            tasks = list(state.waiting[core])
+            if view.state.running_task(core) >= 0:
+                tasks.append(view.state.running_task(core))
+            if tasks:
+                shares = [share[state.thread_of(task)] for task in tasks]
+                speed[core] *= min(1.0, float(np.mean(shares)))
+        return speed

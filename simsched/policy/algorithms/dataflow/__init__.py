@@ -1,0 +1,1 @@
+"""Data-flow programs on NUMA machines."""

@@ -1,0 +1,1 @@
+"""Division of loops between processors of several kinds."""

@@ -1,0 +1,87 @@
+"""Quick and split scheduling: one profiling step, or a new division after every chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simsched.policy.contract.base import param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.division import (
+    DivisionState,
+    FloatArray,
+    MeasuringPolicy,
+    first_fraction,
+)
+
+
+@register("quick")
+@dataclass(frozen=True, kw_only=True)
+class Quick(MeasuringPolicy):
+    """Quick scheduling: a small step is profiled, the rest is divided by its speeds.
+
+    Parameters
+    ----------
+    initial_fraction : float
+        The profiled part of the loop; at least a unit for each part that has a share.
+
+    Notes
+    -----
+    Two steps. The speed of a device is taken not to depend on the size of its work; it is measured
+    at a small size. Speeds are iterations per time of each part, its copies and launches included;
+    the source writes instructions per cycle and measures times.
+
+    A program without divisible work runs from a central queue.
+
+    References
+    ----------
+    T. R. W. Scogland et al., *Heterogeneous task scheduling for accelerated OpenMP*, IPDPS 2012. Q.
+    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 6.2.2, Eq. 6.2.
+    """
+
+    initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
+
+    def first_step(self, state: DivisionState, units: int) -> int:
+        """Return the profiled part, at least a unit for each part that has a share."""
+        return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
+
+    def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
+        """Return everything."""
+        state.shares = shares
+        return remaining
+
+
+@register("split")
+@dataclass(frozen=True, kw_only=True)
+class Split(MeasuringPolicy):
+    """Split scheduling: equal chunks, each divided by the speeds of the chunk before.
+
+    Parameters
+    ----------
+    chunk_units : int
+        Iterations in a chunk.
+
+    Notes
+    -----
+    One step per chunk, the last one with what remains. Chunks of fewer units than parts go to one
+    part after the other until the speed of each is known.
+
+    A program without divisible work runs from a central queue.
+
+    References
+    ----------
+    T. R. W. Scogland et al., *Heterogeneous task scheduling for accelerated OpenMP*, IPDPS 2012. Q.
+    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 6.2.3.
+    """
+
+    chunk_units: int = param(1024, low=1)
+
+    def first_step(self, state: DivisionState, units: int) -> int:
+        """Return a chunk."""
+        return min(self.chunk_units, units)
+
+    def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
+        """Return the next chunk."""
+        state.shares = shares
+        return min(self.chunk_units, remaining)

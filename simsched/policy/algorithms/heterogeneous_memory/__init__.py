@@ -1,0 +1,1 @@
+"""Scheduling and placement for fast and slow memory."""

@@ -1,0 +1,1 @@
+"""List schedulers and runtimes with cost models."""

@@ -1,0 +1,110 @@
+"""StarPU's policies without a cost model and without stealing: eager, prio and random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simsched.policy.contract.base import View, param
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
+
+
+@register("eager")
+@dataclass(frozen=True, kw_only=True)
+class CentralQueue(QueuedRuntime):
+    """One queue for all workers, each of which takes the first task that it can execute.
+
+    Parameters
+    ----------
+    sorted_queue : bool
+        Whether the queue is sorted by the program's priorities; equal ones stay in their order.
+
+    Notes
+    -----
+    *eager* takes tasks in the order in which they became ready, *prio* the most urgent one. A push
+    calls the first device whose worker sleeps; if there is none it calls all cores that sleep: in
+    StarPU's simulation a core that has been called once never counts as woken by the next call,
+    which therefore goes on to others. Data are fetched when a worker has taken the task; nothing is
+    known of durations.
+
+    References
+    ----------
+    StarPU 1.4, src/sched_policies/eager_central_policy.c and eager_central_priority_policy.c.
+    """
+
+    sorted_queue: bool = param(False)
+
+    def open_queues(self, view: View, state: RuntimeState) -> None:
+        """Make an empty queue."""
+        state.queues = TaskQueue()
+
+    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+        """Put the task behind the others."""
+        state.queues.push(task, state.priority[task] if self.sorted_queue else 0)
+        return state.order[0]
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
+        return state.first_to_wake(task)
+
+    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+        """Take the first task that the worker can execute."""
+        task: int | None = state.queues.pop(state.can_run(worker))
+        return task
+
+
+@register("random")
+@dataclass(frozen=True, kw_only=True)
+class RandomWorker(QueuedRuntime):
+    """A queue for each worker; a ready task joins that of a worker drawn at random.
+
+    Parameters
+    ----------
+    device_weight : float
+        Weight of the worker of a device among those that can execute the task.
+    core_weight : float
+        Weight of a core.
+
+    Notes
+    -----
+    A worker is drawn with a probability proportional to its weight. It takes its tasks in the order
+    in which they came; their data are fetched when it has taken them. The default weights are what
+    StarPU assumes of a CUDA device and of a core, whatever they are.
+
+    References
+    ----------
+    StarPU 1.4, src/sched_policies/random_policy.c; src/drivers/cuda/driver_cuda_init.c and
+    src/drivers/cpu/driver_cpu.c (``alpha``).
+    """
+
+    device_weight: float = param(13.33, low=0.0)
+    core_weight: float = param(0.5, low=0.0)
+
+    def open_queues(self, view: View, state: RuntimeState) -> None:
+        """Give each worker an empty queue."""
+        state.queues = {worker: TaskQueue() for worker in state.order}
+
+    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+        """Put the task into the queue of a random worker."""
+        able = [w for w in state.order if state.can_run(w)(task)]
+        weights = [self.device_weight if state.is_device[w] else self.core_weight for w in able]
+        left, chosen = view.rng.random() * sum(weights), able[-1]
+        for worker, weight in zip(able, weights, strict=True):
+            if weight >= left:
+                chosen = worker
+                break
+            left -= weight
+        state.queues[chosen].push(task)
+        return chosen
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the worker whose queue it is."""
+        return [owner]
+
+    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+        """Take the first task of the worker's queue."""
+        task: int | None = state.queues[worker].pop()
+        return task
+
+
+preset("prio", CentralQueue, "As eager, the most urgent task first.", sorted_queue=True)

@@ -1,0 +1,334 @@
+"""StarPU's dm family: each ready task goes to the worker that is expected to finish it best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from simsched.machine.model import Machine
+from simsched.policy.contract.base import View, param
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue, now_s
+from simsched.policy.parts.schedules import worker_costs
+from simsched.workload.graph import TaskGraph
+
+POPS = ("first", "ready")
+
+
+class TransferModel:
+    """Expected times of copies between memory nodes, and what copies a task needs.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its paths between nodes.
+    slowdown : float
+        Factor on the time per byte.
+    """
+
+    def __init__(self, machine: Machine, slowdown: float) -> None:
+        n = len(machine.nodes)
+        self._latency_s = [[0.0] * n for _ in range(n)]
+        self._byte_time_s = [[0.0] * n for _ in range(n)]
+        self._copies_data = machine.copies_data
+        self._is_device = [node.kind == "GPU" for node in machine.nodes]
+        self._main = host_nodes(machine)[0]
+        for target, node in enumerate(machine.nodes):
+            for source in range(n):
+                if source == target or node.domain is None:
+                    continue
+                path = machine.paths[node.domain][source]
+                self._latency_s[source][target] = path.latency_ps * 1e-12
+                self._byte_time_s[source][target] = slowdown / path.core_cap_bytes_per_s[0]
+
+    def missing_bytes(
+        self, view: View, graph: TaskGraph, task: int, node: int
+    ) -> tuple[int, int, int]:
+        """Return the bytes of a task's data that lack something on a node.
+
+        Those of what it reads that are not valid there, those of them that are not expected, and
+        those of all its data that have no place. Programs have allocated theirs in the host's
+        first memory, and where nothing is copied all data have their places.
+        """
+        assert view.state is not None
+        holds, expects, has_place = view.state.holds, view.state.expects, view.state.has_place
+        size = graph.block_bytes
+        missing = [block for block in read_blocks(graph, task) if not holds(node, block)]
+        homeless: list[int] = []
+        if self._copies_data and node != self._main:
+            homeless = [b for b in blocks_of(graph, task) if not has_place(node, b)]
+        return (
+            sum(int(size[block]) for block in missing),
+            sum(int(size[block]) for block in missing if not expects(node, block)),
+            sum(int(size[block]) for block in homeless),
+        )
+
+    def penalty_s(
+        self, view: View, graph: TaskGraph, task: int, node: int, released: set[int]
+    ) -> float:
+        """Return the expected time of bringing what a task reads to a node, one by one.
+
+        What is already expected there takes no time. What has been `released` only now is not
+        expected by the host yet.
+        """
+        if not self._copies_data:
+            return 0.0
+        assert view.state is not None
+        holds, expects, total = view.state.holds, view.state.expects, 0.0
+        for block in read_blocks(graph, task):
+            is_unasked = block in released and not self._is_device[node]
+            if (holds if is_unasked else expects)(node, block):
+                continue
+            size = int(graph.block_bytes[block])
+            total += min(
+                (
+                    self._latency_s[source][node] + size * self._byte_time_s[source][node]
+                    for source in range(len(self._latency_s))
+                    if holds(source, block)
+                ),
+                default=0.0,
+            )
+        return total
+
+
+def blocks_of(graph: TaskGraph, task: int) -> list[int]:
+    """Return the blocks that the body of a task accesses, each once."""
+    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
+    return list(dict.fromkeys(graph.access_block[span].tolist()))
+
+
+def read_blocks(graph: TaskGraph, task: int) -> list[int]:
+    """Return the blocks that the body of a task reads, each once."""
+    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
+    blocks = graph.access_block[span][graph.read_bytes[span] > 0]
+    return list(dict.fromkeys(blocks.tolist()))
+
+
+@dataclass
+class WorkerQueue:
+    """Tasks that a worker is to execute, and when it is expected to have done so; in seconds.
+
+    Attributes
+    ----------
+    tasks : TaskQueue
+        Tasks that the worker has not asked for yet.
+    start_s : float
+        When the first of them is expected to start.
+    length_s : float
+        How long they are expected to take.
+    pipeline_s : float
+        Expected time of what the worker has asked for and not finished.
+    """
+
+    tasks: TaskQueue
+    start_s: float = 0.0
+    length_s: float = 0.0
+    pipeline_s: float = 0.0
+
+
+@dataclass
+class Model:
+    """Queues of all workers, and what was expected of each task when it was queued.
+
+    `cost_s` has the expected seconds of every task on each worker; workers that are alike share a
+    list. `chosen` has the worker and the penalty of tasks that are being pushed.
+    """
+
+    cost_s: list[list[float]]
+    workers: dict[int, WorkerQueue]
+    transfers: TransferModel
+    length_s: dict[int, float]
+    transfer_s: dict[int, float]
+    chosen: dict[int, tuple[int, float]]
+
+
+@register("dmda")
+@dataclass(frozen=True, kw_only=True)
+class DequeModel(QueuedRuntime):
+    """A queue for each worker; a ready task joins the one with the best expected end.
+
+    Parameters
+    ----------
+    data_aware : bool
+        Whether expected transfers count.
+    sorted_queues : bool
+        Whether queues are sorted by the program's priorities.
+    pop : {"first", "ready"}
+        Which of the most urgent tasks of its queue a worker takes: the first, or the one with the
+        fewest bytes to read that are not on its node, of equal ones that with the fewest that are
+        not expected there either, then that with the fewest bytes, also of what it only writes,
+        that have no place there.
+    alpha, beta : float
+        Weights of the computation and of the transfers.
+    bus_slowdown : float
+        Transfers are expected to take this times the number of devices as long as alone, in
+        proportion to their bytes; 0 ignores bytes.
+
+    Notes
+    -----
+    With E the end of what worker w has been given so far, not before now, P the sum of the times of
+    copying what the task reads to its node, and L the expected length of the task,
+
+        end(w) = max(E, now + P) + L,    fitness(w) = alpha (end(w) - min end) + beta P,
+
+    and the worker with the smallest fitness gets the task, of equal ones the first, devices before
+    cores. Without data awareness P is 0. Then E grows by L and by what is left of P after E. When
+    the worker asks for the task, when the task starts, and when it ends, the expected times are set
+    to what is known by then. Data are fetched as soon as the task has been queued.
+
+    Tasks that different workers push at the same time are decided without each other: a worker of
+    the original takes all its estimates before it waits for the lock under which it changes them.
+
+    A copy comes from the node that is expected to deliver first; its time is the latency plus
+    bytes / bandwidth * 2 * number of devices by default: the runtime expects the bus to be shared.
+    Energy has no weight. Tasks of no length go by the same rule; where no model is known the
+    original falls back on the lengths of queues.
+
+    *dm* is not data-aware; *dmda* is; *dmdar* prefers tasks whose data are there; *dmdas* does so
+    among the most urgent tasks. All but dmdas ignore priorities, because these schedulers declare
+    no range of them to the program.
+
+    References
+    ----------
+    StarPU 1.4, src/sched_policies/deque_modeling_policy_data_aware.c (expected times, fitness),
+    src/sched_policies/fifo_queues.c (order and choice), src/core/perfmodel/perfmodel_bus.c,
+    ``starpu_transfer_predict`` (times of transfers). C. Augonnet et al., *StarPU: a unified
+    platform for task scheduling on heterogeneous multicore architectures*, Concurrency and
+    Computation 23(2), 2011.
+    """
+
+    data_aware: bool = param(True)
+    sorted_queues: bool = param(False)
+    pop: str = param("first", choices=POPS)
+    alpha: float = param(1.0, low=0.0)
+    beta: float = param(1.0, low=0.0)
+    bus_slowdown: float = param(2.0, low=0.0)
+
+    fetches_queued: ClassVar[bool] = True
+
+    def knows_priorities(self) -> bool:
+        """Return whether queues are sorted by them."""
+        return self.sorted_queues
+
+    def open_queues(self, view: View, state: RuntimeState) -> None:
+        """Give each worker an empty queue."""
+        n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
+        row, cost_s = worker_costs(view, state.graph)
+        lists = cost_s.tolist()
+        state.queues = Model(
+            cost_s=[lists[r] for r in row.tolist()],
+            workers={worker: WorkerQueue(TaskQueue()) for worker in state.order},
+            transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
+            length_s={},
+            transfer_s={},
+            chosen={},
+        )
+
+    def decide(self, view: View, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+        """Choose workers for tasks that are pushed at the same time."""
+        model: Model = state.queues
+        for task, pusher in pushed:
+            released = state.releasing[pusher] if pusher >= 0 else set()
+            model.chosen[task] = self.best_worker(view, state, task, now_s(view), released)
+
+    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+        """Queue a task where it is expected to end best."""
+        model: Model = state.queues
+        now = now_s(view)
+        worker, penalty = model.chosen.pop(task)
+        queue, length = model.workers[worker], model.cost_s[worker][task]
+        queue.start_s = max(queue.start_s, now)
+        late = max(0.0, now + penalty - (queue.start_s + queue.length_s))
+        queue.length_s += late + length
+        model.length_s[task], model.transfer_s[task] = length, late
+        queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
+        return worker
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the worker that has been chosen."""
+        return [owner]
+
+    def best_worker(
+        self, view: View, state: RuntimeState, task: int, now: float, released: set[int]
+    ) -> tuple[int, float]:
+        """Return the worker with the smallest fitness, and the time of copies in seconds.
+
+        Parameters
+        ----------
+        view : View
+            Live state: where blocks are.
+        state : RuntimeState
+            Expected ends of all workers.
+        task : int
+            A ready task.
+        now : float
+            Present time in seconds.
+        released : set of int
+            Blocks that the worker that pushes the task has just written for the last time: it has
+            not yet asked for bringing them back.
+        """
+        model: Model = state.queues
+        penalty: dict[int, float] = {}
+        ends: list[tuple[int, float, float]] = []
+        for worker in state.order:
+            length = model.cost_s[worker][task]
+            if length == float("inf"):
+                continue
+            queue, node = model.workers[worker], state.node[worker]
+            if node not in penalty:
+                penalty[node] = (
+                    model.transfers.penalty_s(view, state.graph, task, node, released)
+                    if self.data_aware
+                    else 0.0
+                )
+            begin = max(max(queue.start_s, now) + queue.length_s, now + penalty[node])
+            ends.append((worker, begin + length, penalty[node]))
+        earliest = min(end for _, end, _ in ends)
+        worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
+        return worker, cost
+
+    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+        """Take a task out of the worker's queue."""
+        model: Model = state.queues
+        queue, now = model.workers[worker], now_s(view)
+        queue.start_s = max(queue.start_s, now)
+        if self.pop == "ready" and len(queue.tasks) > 1:
+            node = state.node[worker]
+            task = queue.tasks.pop_smallest(
+                lambda t: model.transfers.missing_bytes(view, state.graph, t, node)
+            )
+        else:
+            task = queue.tasks.pop()
+        if task is not None:
+            late = model.transfer_s[task]
+            queue.length_s -= late
+            queue.pipeline_s += late
+            queue.start_s = now + queue.pipeline_s
+        return task
+
+    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Count the task's computation instead of its transfers."""
+        model: Model = state.queues
+        queue, length = model.workers[worker], model.length_s[task]
+        queue.length_s -= length
+        queue.pipeline_s += length - model.transfer_s.pop(task)
+        queue.start_s = now_s(view) + queue.pipeline_s
+
+    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Count the task no longer."""
+        model: Model = state.queues
+        queue = model.workers[worker]
+        queue.pipeline_s -= model.length_s.pop(task)
+        queue.start_s = max(now_s(view) + queue.pipeline_s, queue.start_s)
+
+
+preset("dm", DequeModel, "Expected end of the computation alone.", data_aware=False)
+preset("dmdar", DequeModel, "As dmda; tasks whose data are there come first.", pop="ready")
+preset(
+    "dmdas",
+    DequeModel,
+    "As dmda; most urgent tasks first, of these the one whose data are there.",
+    sorted_queues=True,
+    pop="ready",
+)

@@ -1,0 +1,320 @@
+"""Heteroprio: buckets of like tasks, visited by types of processors in different orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simsched.policy.contract.base import View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, now_s
+
+HOST, DEVICE = 0, 1
+TYPES = (HOST, DEVICE)
+UNKNOWN_S = 1e-3  #: time and released time of what has not been executed yet
+IMPOSSIBLE = 1e9  #: normalised time where a type of processor cannot execute a class
+MEMORY = 256  #: most samples that a running mean remembers
+
+Like = tuple[int, tuple[int, ...]]  #: what tasks of a bucket share: class, types that can run them
+
+
+@dataclass
+class Mean:
+    """A running mean whose samples count for less as more come, but never less than a bound."""
+
+    value: float = 0.0
+    n: int = 0
+
+    def add(self, sample: float) -> None:
+        """Take in a sample."""
+        self.n = min(self.n + 1, MEMORY)
+        self.value += (sample - self.value) / self.n
+
+
+@dataclass
+class Bucket:
+    """Ready tasks that are alike, and what is known of such tasks.
+
+    Attributes
+    ----------
+    tasks : list of int
+        The newest one last.
+    types : tuple of int
+        Types of processors that can execute them.
+    time_s, released : list of Mean
+        For each type the measured times, and how much normalised work for it ends of tasks release.
+    executed : list of float
+        Shares of the executions on each type, 0 before the first.
+    n_executed, n_pushed : int
+        Executions and tasks so far, at most MEMORY.
+    fastest : int
+        Type with the smallest time.
+    slow_factor : float
+        How many times longer the other type takes.
+    """
+
+    tasks: list[int] = field(default_factory=list)
+    types: tuple[int, ...] = ()
+    time_s: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
+    released: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
+    executed: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    n_executed: int = 0
+    n_pushed: int = 0
+    fastest: int = HOST
+    slow_factor: float = 1.0
+
+    def expected_s(self, kind: int) -> float:
+        """Return the measured time on a type of processor, or what stands for it."""
+        return self.time_s[kind].value if self.time_s[kind].n else UNKNOWN_S
+
+
+@dataclass
+class Buckets:
+    """All buckets, in the order in which their tasks have been seen, and what workers have taken.
+
+    Attributes
+    ----------
+    of_like : dict of Like to Bucket
+        Bucket of tasks that share class and types of processors.
+    share : dict of Like to float
+        Share of each bucket in the tasks so far.
+    order : list of list of Like
+        Buckets in the order in which each type of processor visits them.
+    taken : dict of int to list of int
+        Tasks that each worker has taken out of buckets, the last one first to be executed.
+    n_workers : list of int
+        Workers of each type.
+    in_degree : list of int
+        Predecessors of each task.
+    like : list of Like
+        What each task shares with others of its bucket.
+    n_pushed : int
+        Tasks pushed so far.
+    begun_s : dict of int to float
+        When the present task of each worker began.
+    """
+
+    taken: dict[int, list[int]]
+    n_workers: list[int]
+    in_degree: list[int]
+    like: list[Like]
+    of_like: dict[Like, Bucket] = field(default_factory=dict)
+    share: dict[Like, float] = field(default_factory=dict)
+    order: list[list[Like]] = field(default_factory=lambda: [[], []])
+    n_pushed: int = 0
+    begun_s: dict[int, float] = field(default_factory=dict)
+
+    def normalised(self, kind: int, bucket: Bucket) -> float:
+        """Return the time of a task in units of the mean task on its fastest processor."""
+        mean = sum(
+            self.share.get(c, 0.0) * min(b.expected_s(t) for t in b.types)
+            for c, b in self.of_like.items()
+        )
+        return bucket.expected_s(kind) / mean if mean > 0.0 else 1.0
+
+    def score(self, kind: int, bucket: Bucket, min_samples: int) -> float:
+        """Return how urgent it is that a type of processor executes the tasks of a bucket."""
+        own = self.normalised(kind, bucket)
+        other = 1 - kind
+        if other in bucket.types:
+            gain = self.normalised(other, bucket) - own
+            need = 1.0 - bucket.executed[other]
+            urgency = _released(bucket, kind) + need * _released(bucket, other)
+        else:
+            gain, urgency = IMPOSSIBLE - own, _released(bucket, kind)
+        bonus = 1e8 if bucket.time_s[kind].n < min_samples else 0.0
+        return (1.0 + urgency) * gain + bonus
+
+
+def _likes(state: RuntimeState) -> list[Like]:
+    """Return the class of every task, and the types of processors that can execute it."""
+    able = np.zeros((len(TYPES), state.graph.n_tasks), bool)
+    rows = {(int(state.is_device[w]), id(state.able[w])): state.able[w] for w in state.order}
+    for (kind, _), can_run in rows.items():
+        able[kind] |= can_run
+    types: list[tuple[int, ...]] = [(), (HOST,), (DEVICE,), TYPES]
+    return [
+        (name, types[of])
+        for name, of in zip(
+            state.graph.task_class.tolist(), (able[HOST] + 2 * able[DEVICE]).tolist(), strict=True
+        )
+    ]
+
+
+def _take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None:
+    """Remove and return the last task that is accepted; None when there is none."""
+    for place in reversed(range(len(tasks))):
+        if accepts(tasks[place]):
+            return tasks.pop(place)
+    return None
+
+
+def _released(bucket: Bucket, kind: int) -> float:
+    """Return the work that tasks release, or what stands for it (microseconds in the original)."""
+    return bucket.released[kind].value if bucket.released[kind].n else UNKNOWN_S * 1e6
+
+
+@register("heteroprio")
+@dataclass(frozen=True, kw_only=True)
+class Heteroprio(QueuedRuntime):
+    """Buckets of like tasks; each type of processor visits those first for which it is best.
+
+    Parameters
+    ----------
+    ordering_interval : int
+        Tasks that become ready between two orderings of the buckets.
+    min_samples : int
+        Executions on a type of processor before which a bucket comes first there.
+    max_taken : int
+        Most tasks that a worker takes out of the buckets ahead.
+
+    Notes
+    -----
+    Hosts' cores are one type of processor, devices the other. Tasks of a bucket share their class
+    and the types that can execute them, as codelet and ``where`` are compared in the original. A
+    worker takes only tasks that have a cost on it, which need not be so for all devices. A worker
+    that asks for a task first fills its own queue up to `max_taken` tasks (to one if there are
+    fewer tasks than workers) from the buckets in the order of its type, newest tasks first, then
+    executes the task that it took last; the data of the others are fetched. With nothing there it
+    takes the task that the next worker of its type took last. A type that is slower than devices by
+    a factor f takes from a bucket only while this holds at least f tasks per device; f follows from
+    what has been measured by the last push, orders from what had been at the last ordering.
+
+    Orders and factors are learned in the run. With t the mean measured time, normalised by the mean
+    task on its best type, p the share of executions on a type, and U what the ends of a task
+    release on a type, the sum over successors of p t / (number of predecessors), the score of a
+    bucket on a type is
+
+        (1 + U(own) + (1 - p(other)) U(other)) (t(other) - t(own)),
+
+    and a bucket with fewer than `min_samples` executions there comes first. This is the default of
+    automatic heteroprio (``URT_DOT_DIFF_4``) for a first run: what it learns of the idleness of
+    workers and saves on disk for later runs is left out. Nothing is known of durations before tasks
+    have been executed.
+
+    References
+    ----------
+    StarPU 1.4, src/sched_policies/heteroprio.c. E. Agullo et al., *Task-based FMM for heterogeneous
+    architectures*, Concurrency and Computation 28(9), 2016. C. Flint, L. Paillat, B. Bramas,
+    *Automated prioritizing heuristics for parallel task graph scheduling in heterogeneous
+    computing*, PeerJ Computer Science 8, 2022.
+    """
+
+    ordering_interval: int = param(32, low=1)
+    min_samples: int = param(16, low=0)
+    max_taken: int = param(2, low=1)
+
+    def open_queues(self, view: View, state: RuntimeState) -> None:
+        """Start without any knowledge."""
+        n_devices = sum(state.is_device[w] for w in state.order)
+        state.queues = Buckets(
+            taken={worker: [] for worker in state.order},
+            n_workers=[len(state.order) - n_devices, n_devices],
+            in_degree=state.graph.in_degree.tolist(),
+            like=_likes(state),
+        )
+
+    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+        """Put the task into its bucket and learn from it."""
+        buckets: Buckets = state.queues
+        bucket = self._bucket(buckets, task)
+        if buckets.n_pushed % self.ordering_interval == 0:
+            for kind in TYPES:
+                able = [c for c, b in buckets.of_like.items() if kind in b.types]
+                able.sort(key=lambda c: -buckets.score(kind, buckets.of_like[c], self.min_samples))
+                buckets.order[kind] = able
+        buckets.n_pushed += 1
+        self._learn_push(state, task, bucket)
+        for known in buckets.of_like.values():
+            times = [known.expected_s(kind) for kind in TYPES]
+            known.fastest = min(known.types, key=lambda kind: times[kind])
+            known.slow_factor = times[1 - known.fastest] / max(times[known.fastest], 1e-15)
+        bucket.tasks.append(task)
+        return state.order[0]
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
+        return state.first_to_wake(task)
+
+    def _bucket(self, buckets: Buckets, task: int) -> Bucket:
+        """Return the bucket of a task, the last one of its types of processors if it is new."""
+        like = buckets.like[task]
+        if like not in buckets.of_like:
+            buckets.of_like[like] = Bucket(types=like[1])
+            for kind in like[1]:
+                buckets.order[kind].append(like)
+        return buckets.of_like[like]
+
+    def _learn_push(self, state: RuntimeState, task: int, bucket: Bucket) -> None:
+        """Take a ready task into the shares of buckets and into what tasks of its own release."""
+        buckets: Buckets = state.queues
+        bucket.n_pushed = min(bucket.n_pushed + 1, MEMORY)
+        total = sum(b.n_pushed for b in buckets.of_like.values())
+        like = buckets.like[task]
+        buckets.share[like] = buckets.share.get(like, 0.0) + 1.0 / total
+        scale = sum(buckets.share.values())
+        buckets.share = {c: share / scale for c, share in buckets.share.items()}
+        span = slice(int(state.graph.succ_ptr[task]), int(state.graph.succ_ptr[task + 1]))
+        released = [0.0, 0.0]
+        for successor in state.graph.succ[span].tolist():
+            after = self._bucket(buckets, successor)
+            for kind in TYPES:
+                if after.executed[kind] > 0.0:
+                    work = after.executed[kind] * buckets.normalised(kind, after)
+                    released[kind] += work / buckets.in_degree[successor]
+        for kind in TYPES:
+            bucket.released[kind].add(released[kind])
+
+    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+        """Fill the worker's queue from the buckets; take from it, or from another worker's."""
+        buckets: Buckets = state.queues
+        kind, own = int(state.is_device[worker]), buckets.taken[worker]
+        order, able = buckets.order[kind], state.can_run(worker)
+        left = sum(len(buckets.of_like[c].tasks) for c in order)
+        number = min(self.max_taken - len(own), left)
+        if left < len(state.order):
+            number = min(number, 0 if own else 1)
+        before = len(own)
+        for bucket in (buckets.of_like[c] for c in order):
+            while number > 0 and self._may_take(buckets, kind, bucket):
+                newest = _take_newest(bucket.tasks, able)
+                if newest is None:
+                    break
+                own.append(newest)
+                number -= 1
+        if own:
+            task = own.pop()
+            for taken in own[before:]:
+                state.claim(worker, taken)
+            return task
+        place = state.order.index(worker)
+        for other in state.order[place + 1 :] + state.order[:place]:
+            if state.is_device[other] == state.is_device[worker]:
+                found = _take_newest(buckets.taken[other], able)
+                if found is not None:
+                    return found
+        return None
+
+    def _may_take(self, buckets: Buckets, kind: int, bucket: Bucket) -> bool:
+        """Return whether a type of processor may take a task out of a bucket."""
+        if not bucket.tasks:
+            return False
+        if bucket.fastest in (HOST, kind):
+            return True
+        return len(bucket.tasks) / buckets.n_workers[bucket.fastest] >= bucket.slow_factor
+
+    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Note when the task begins."""
+        state.queues.begun_s[worker] = now_s(view)
+
+    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Learn how long the task has taken, and where."""
+        buckets: Buckets = state.queues
+        bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])
+        bucket.n_executed = min(bucket.n_executed + 1, MEMORY)
+        bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
+        scale = sum(bucket.executed)
+        bucket.executed = [share / scale for share in bucket.executed]
+        bucket.time_s[kind].add(now_s(view) - buckets.begun_s[worker])

@@ -1,0 +1,132 @@
+"""StarPU's work stealing: ws and lws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from simsched.policy.contract.base import View, param
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
+
+VICTIMS = ("round_robin", "nearest")
+
+
+@dataclass
+class StealingQueues:
+    """Queues of all workers and where thieves look next.
+
+    Attributes
+    ----------
+    tasks : dict of int to TaskQueue
+        Queue of each worker.
+    is_busy : dict of int to bool
+        Whether a worker got a task when it asked last.
+    victims : dict of int to list of int
+        Workers in the order in which a thief looks at them.
+    next_victim : dict of int to int
+        Place in that list at which the thief begins.
+    last_pushed : int
+        Place of the worker that got the last task of nobody.
+    """
+
+    tasks: dict[int, TaskQueue]
+    is_busy: dict[int, bool]
+    victims: dict[int, list[int]]
+    next_victim: dict[int, int] = field(default_factory=dict)
+    last_pushed: int = 0
+
+
+@register("ws")
+@dataclass(frozen=True, kw_only=True)
+class QueueStealing(QueuedRuntime):
+    """A queue for each worker, filled by its own tasks; workers without tasks steal.
+
+    Parameters
+    ----------
+    victim : {"round_robin", "nearest"}
+        Where a thief looks: at all workers in turn, beginning behind the last victim, or at the
+        nearest ones first.
+
+    Notes
+    -----
+    A task joins the queue of the worker that has made it ready, provided that it can execute it;
+    otherwise, and when the main program submits it, workers get such tasks in turn, beginning
+    with the second one. Owners and thieves take the most urgent task that they can execute; of
+    equal ones owners take the one that came first, thieves the one that came last. A push calls all
+    workers that sleep. The victim is the first worker with a queue that is not empty which got a
+    task when it asked last; if it holds nothing that the thief can execute, the thief has asked in
+    vain. Data are fetched when a worker has taken the task.
+
+    Nearest are workers of the own core, then of the own domain, then of others by their distance;
+    of equal ones the lower. The original goes through the tree of the machine's topology in the
+    same order.
+
+    References
+    ----------
+    StarPU 1.4, src/sched_policies/work_stealing_policy.c.
+    """
+
+    victim: str = param("round_robin", choices=VICTIMS)
+
+    def open_queues(self, view: View, state: RuntimeState) -> None:
+        """Give each worker an empty queue and an order of victims."""
+        nearest = self.victim == "nearest"
+        state.queues = StealingQueues(
+            tasks={worker: TaskQueue() for worker in state.order},
+            is_busy=dict.fromkeys(state.order, False),
+            victims={w: _nearest(view, state, w) if nearest else state.order for w in state.order},
+            next_victim=dict.fromkeys(state.order, 0),
+        )
+
+    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+        """Put the task into the queue of the worker that has made it ready."""
+        queues: StealingQueues = state.queues
+        if pusher < 0 or not state.can_run(pusher)(task):
+            place = queues.last_pushed
+            while True:
+                place = (place + 1) % len(state.order)
+                pusher = state.order[place]
+                if state.can_run(pusher)(task):
+                    break
+            queues.last_pushed = place
+        queues.tasks[pusher].push(task, state.priority[task])
+        return pusher
+
+    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+        """Take a task of the worker's own queue or steal one."""
+        queues: StealingQueues = state.queues
+        queues.is_busy[worker] = False
+        task = queues.tasks[worker].pop(state.can_run(worker))
+        if task is None:
+            victim = self._victim(queues, worker)
+            if victim is not None:
+                task = queues.tasks[victim].pop(state.can_run(worker), newest=True)
+        queues.is_busy[worker] = task is not None
+        return task
+
+    def _victim(self, queues: StealingQueues, thief: int) -> int | None:
+        """Return the worker to steal from, None when nobody has tasks to spare."""
+        order, first = queues.victims[thief], queues.next_victim[thief]
+        for step in range(len(order)):
+            place = (first + step) % len(order)
+            other = order[place]
+            if queues.is_busy[other] and len(queues.tasks[other]) > 0:
+                if self.victim == "round_robin":
+                    queues.next_victim[thief] = (place + 1) % len(order)
+                return other
+        if self.victim == "round_robin":
+            queues.next_victim[thief] = (first + 1) % len(order)
+        return None
+
+
+def _nearest(view: View, state: RuntimeState, worker: int) -> list[int]:
+    """Return all workers, the nearest ones first."""
+    thread = view.worker_thread
+
+    def distance(other: int) -> tuple[int, int]:
+        return view.machine.thread_distance(int(thread[worker]), int(thread[other])), other
+
+    return sorted(state.order, key=distance)
+
+
+preset("lws", QueueStealing, "As ws, the nearest victims first.", victim="nearest")

@@ -1,0 +1,188 @@
+"""SAMR (HAT): phase weights from each node's history, two tests for stragglers, two for nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from simsched.files.errors import ConfigurationError
+from simsched.policy.contract.base import View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy.parts.mapreduce_formulas import (
+    longest_first,
+    most_stragglers,
+    slow_nodes,
+    slow_tasks,
+)
+from simsched.policy.parts.mapreduce_history import Recorded, read_history
+from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy, running_s
+from simsched.workload.mapreduce_job import MAP, REDUCE
+
+
+@register("samr")
+@dataclass(frozen=True, kw_only=True)
+class Samr(SpeculativePolicy):
+    """Self-adaptive MapReduce: history-based progress, map-slow and reduce-slow nodes.
+
+    Parameters
+    ----------
+    task_cap : float
+        A straggler's rate is less than 1 less this, times the average of its kind in its job.
+    node_cap : float
+        A slow node's mean rate is less than 1 less this, times the mean over the nodes.
+    slow_node_share : float
+        SN_Cap: at most this part of the nodes is map slow, and as many reduce slow.
+    straggler_cap : float
+        Strag_Cap: at most this part of the running tasks are stragglers.
+    split_slow_nodes : bool
+        Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are
+        slow for either get no backups.
+    history : str
+        File with the weights that the nodes have kept from earlier jobs of the same applications,
+        as a run from Python leaves it (see the notes); none by default. A relative path counts
+        from the working directory.
+
+    Notes
+    -----
+    Every node keeps its weights by application and updates them when it has ended a task (equation
+    7.8); later iterations of a run find what earlier ones have learnt. Nodes without weights begin
+    with those of Hadoop. The source stores weights when a job has ended; so does, for a run,
+    :func:`simsched.policy.parts.mapreduce_history.write_history` (docs/python-api.md has the
+    program)::
+
+        write_history("sort.yaml", run.state)
+
+    ``samr[history=sort.yaml]`` then begins with them, in a later run from Python, on the command
+    line or in an experiment. The file is read when the policy is made.
+
+    Stragglers are tasks that are both slow (equation 7.11, against the average rate of the running
+    tasks of their kind in their job, see `average_over`) and among the ``straggler_cap * running
+    tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot
+    of a node that is not map slow gets the straggling map task with the longest remaining time,
+    likewise reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for each
+    task. Tasks of different jobs have rates that cannot be compared: nodes are map slow or reduce
+    slow in a job, too, and get no backups of its tasks. Both caps on stragglers are for all jobs.
+
+    As ``average_over=running``, the default, takes the average over the tasks that run, the last
+    task of its kind in a job equals it, is no straggler and gets no backup, however slow its node
+    is; tasks that are slow together hide each other likewise. ``average_over=all`` also counts the
+    rates of the tasks that have ended, and finds these.
+
+    Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
+    determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.
+    The rates of tasks that have just begun mean nothing: tasks count from `least_running_s` on, one
+    heartbeat here; the source has no such time.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    sections 7.3 and 7.4, algorithms 11 and 12. Q. Chen et al., *HAT: history-based auto-tuning
+    MapReduce in heterogeneous environments*, J. Supercomputing 64(3), 2013.
+    """
+
+    tuned_weights: bool = param(True)
+    least_running_s: float = param(3.0, low=0.0)
+    task_cap: float = param(0.3, low=0.0, high=1.0)
+    node_cap: float = param(0.2, low=0.0, high=1.0)
+    slow_node_share: float = param(0.3, low=0.0, high=1.0)
+    straggler_cap: float = param(0.2, low=0.0, high=1.0)
+    split_slow_nodes: bool = param(True)
+    history: str = param("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = f"policy {self.name}: parameter history"
+        if self.history and not self.tuned_weights:
+            raise ConfigurationError(
+                f"{where}: found {self.history!r}, accepted none without tuned_weights"
+            )
+        try:
+            _ = self.recorded
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from error
+
+    @cached_property
+    def recorded(self) -> Recorded | None:
+        """What the file says; None without one."""
+        return read_history(self.history) if self.history else None
+
+    def inputs(self) -> Mapping[str, object]:
+        """Return the content of the file."""
+        return {"history": self.recorded.document.data} if self.recorded is not None else {}
+
+    def start(self, view: View) -> History:
+        """Return the tracker with the weights of earlier jobs."""
+        state = super().start(view)
+        if self.recorded is not None:
+            known = [application for _, application in state.tasks.names]
+            state.weights.update(self.recorded.weights(known, state.n_nodes))
+        return state
+
+    def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+        """Return the attempts at tasks of a kind that have run for long enough, by worker."""
+        running = super().reported(view, state, kind)
+        return [a for a in running if running_s(view, a) >= self.least_running_s]
+
+    def stragglers(self, view: View, state: Tracker) -> list[Attempt]:
+        """Return the stragglers of both kinds, longest remaining time first."""
+        running: list[Attempt] = []
+        slow: list[bool] = []
+        jobs = state.tasks.job
+        for kind in (MAP, REDUCE):
+            of_kind = self.judged(view, state, kind)
+            for job in sorted({int(jobs[a.task]) for a in of_kind}):
+                mine = [a for a in of_kind if jobs[a.task] == job]
+                rates = [self.rate(view, state, a) for a in mine]
+                rates += self.rates_ended(state, kind, job)
+                running += mine
+                slow += slow_tasks(np.array(rates), self.task_cap).tolist()[: len(mine)]
+        remaining = [self.remaining_s(view, state, a) for a in running]
+        most = most_stragglers(running_tasks(state), self.straggler_cap)
+        return [running[i] for i in longest_first(remaining, np.array(slow, bool), most)]
+
+    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+        """Return the straggler of a kind that ends last, of the jobs for which the node is fast."""
+        backups = sum(a.is_backup for a in state.attempts.values())
+        if backups >= most_stragglers(running_tasks(state), self.straggler_cap):
+            return None
+        if "stragglers" not in state.memo:
+            state.memo["stragglers"] = self.stragglers(view, state)
+        return next(
+            (
+                a
+                for a in state.memo["stragglers"]
+                if state.tasks.kind[a.task] == kind
+                and a.node != node
+                and not self._is_barred(view, state, node, a)
+                and self.may_back_up(view, state, a)
+            ),
+            None,
+        )
+
+    def _is_barred(self, view: View, state: Tracker, node: int, attempt: Attempt) -> bool:
+        """Return whether a node is too slow for a backup of an attempt."""
+        job, kind = int(state.tasks.job[attempt.task]), int(state.tasks.kind[attempt.task])
+        kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
+        return any(self.is_slow(view, state, node, k, job) for k in kinds)
+
+    def is_slow(self, view: View, state: Tracker, node: int, kind: int, job: int) -> bool:
+        """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""
+        if (kind, job) not in state.memo:
+            rates = np.full(state.n_nodes, np.nan)
+            of_kind = self.reported(view, state, kind)
+            running = [a for a in of_kind if state.tasks.job[a.task] == job]
+            for other in range(state.n_nodes):
+                mine = [self.rate(view, state, a) for a in running if a.node == other]
+                if mine:
+                    rates[other] = sum(mine) / len(mine)
+            state.memo[kind, job] = slow_nodes(rates, self.node_cap, self.slow_node_share)
+        return bool(state.memo[kind, job][node])
+
+
+def running_tasks(state: Tracker) -> int:
+    """Return the number of tasks that run, those with a backup once."""
+    return len({attempt.task for attempt in state.attempts.values()})

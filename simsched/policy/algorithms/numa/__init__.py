@@ -1,0 +1,1 @@
+"""Scheduling for several sockets and NUMA domains."""

@@ -1,0 +1,294 @@
+"""NUMALB: greedy load balancing that weighs communication by NUMA factors."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from simsched.files.errors import PolicyError
+from simsched.machine.model import Machine
+from simsched.policy.contract.base import AcquireStep, Counters, Plan, Pool, Update, View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.loop import flattened
+from simsched.policy.parts.placement import PlacedPolicy, host_nodes
+from simsched.workload.graph import TaskGraph, Workload
+
+FloatArray = NDArray[np.float64]
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class NumalbState:
+    """What the runtime has measured, and where tasks are.
+
+    Parameters
+    ----------
+    worker_of : ndarray of int32, shape (n_tasks,)
+        Present worker of each task.
+    ready_ps, duration_ps : ndarray of int64, shape (n_tasks,)
+        When each task last became ready, and how long it then took.
+    last_end_ps : ndarray of int64, shape (n_workers,)
+        When each worker last ended a task.
+    """
+
+    worker_of: Int32Array
+    ready_ps: Int64Array
+    duration_ps: Int64Array
+    last_end_ps: Int64Array
+
+
+@register("numalb")
+@dataclass(frozen=True, kw_only=True)
+class Numalb(PlacedPolicy):
+    """Periodic greedy balancing of tasks over cores by load and NUMA-weighted communication.
+
+    Parameters
+    ----------
+    period_iterations : int
+        Iterations between two balancing steps.
+    s_per_message : float
+        Weight of communication: seconds of load that one message stands for.
+    migrate_data : bool
+        Whether the blocks that a task writes move with it to the memory of its new socket.
+    s_per_choice : float
+        Time in seconds that the balancer takes for each pair of task and worker.
+
+    Notes
+    -----
+    The program is a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`): tasks with
+    data of their own that come back in every iteration. Each is executed by its worker, in the
+    order in which tasks become ready; nothing is stolen. At first workers have contiguous parts of
+    the loop, also of the initialisation.
+
+    At a balancing step all tasks are taken off their workers and given back, the longest one first,
+    each to the worker p with the least
+
+    ``load(p) + w (sum over partners u on other sockets of messages(t, u) F(socket of u, socket of
+    p) - messages with partners on the socket of p)``,
+
+    the lowest-numbered one of several. ``F(i, j)`` is the latency of reads of socket i from the
+    node of socket j by that from its own; 1 where latencies are 0. Partners that have not been
+    given back count where they were. The load of a worker is the sum of the measured times of its
+    tasks.
+
+    A message is an edge of the graph, or data that one task writes and another one touches. The
+    time of a task runs from its becoming ready, or the end of the task before on the same worker,
+    to its end. Blocks without a writer stay where they are.
+
+    The source names neither the period nor the weight; sums over several partner sockets are taken
+    message by message.
+
+    References
+    ----------
+    L. L. Pilla et al., *Improving parallel system performance with a NUMA-aware load balancer*,
+    INRIA-Illinois Joint Laboratory, TR-JLPC-11-02, 2011. Q. Chen, M. Guo, *Task Scheduling for
+    Multi-core and Parallel Architectures*, Springer 2017, section 4.3.6.
+    """
+
+    period_iterations: int = param(10, low=1)
+    s_per_message: float = param(1e-6, low=0.0, high=1e6)
+    migrate_data: bool = param(True)
+    s_per_choice: float = param(1e-8, low=0.0, high=1e6)
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program as a loop over its leaves."""
+        return flattened(view.workload)
+
+    def start(self, view: View) -> NumalbState:
+        """Return contiguous parts of the loop for the workers."""
+        worker_of = contiguous_parts(view.workload.graph.n_tasks, view.n_workers)
+        none = np.zeros(len(worker_of), np.int64)
+        return NumalbState(worker_of, none, none.copy(), np.zeros(view.n_workers, np.int64))
+
+    def plan(self, view: View, state: NumalbState, graph: TaskGraph) -> Plan:
+        """Return the lists of the workers, contiguous parts for the initialisation."""
+        if graph is view.workload.init:
+            return _lists(contiguous_parts(graph.n_tasks, view.n_workers))
+        return _lists(state.worker_of)
+
+    def on_ready(self, view: View, state: NumalbState, task: int, worker: int) -> Pool | None:
+        """Note when the task became ready."""
+        if task < len(state.ready_ps):
+            state.ready_ps[task] = _now_ps(view)
+        return None
+
+    def on_finish(self, view: View, state: NumalbState, task: int, worker: int) -> None:
+        """Note how long the task took."""
+        now = _now_ps(view)
+        if task < len(state.duration_ps):
+            begin = max(int(state.ready_ps[task]), int(state.last_end_ps[worker]))
+            state.duration_ps[task] = now - begin
+        state.last_end_ps[worker] = now
+
+    def on_iteration(self, view: View, state: NumalbState, counters: Counters) -> Update | None:
+        """Return the new lists at every balancing step."""
+        if counters.iteration == 0 or counters.iteration % self.period_iterations:
+            return None
+        graph = view.workload.graph
+        before = state.worker_of
+        state.worker_of = balance(
+            state.duration_ps.astype(np.float64) * 1e-12,
+            before,
+            view.worker_domain,
+            messages(graph),
+            numa_factors(view.machine),
+            self.s_per_message,
+        )
+        moves = self._moves(view, state, counters, before)
+        return Update(
+            plan=_lists(state.worker_of),
+            move_block=moves[0],
+            move_node=moves[1],
+            migrating_workers=view.n_workers,
+            overhead_s=self.s_per_choice * graph.n_tasks * view.n_workers,
+        )
+
+    def _moves(
+        self, view: View, state: NumalbState, counters: Counters, before: Int32Array
+    ) -> tuple[Int32Array, Int32Array]:
+        """Return the blocks of tasks that have changed sockets, and the nodes of these."""
+        none = np.empty(0, np.int32)
+        if not self.migrate_data:
+            return none, none
+        domain = view.worker_domain
+        writer = block_writer(view.workload.graph)
+        moved = domain[before] != domain[state.worker_of]
+        blocks = np.flatnonzero((writer >= 0) & moved[writer] & (counters.block_home >= 0))
+        usable = set(host_nodes(view.machine))
+        nearest = np.array(
+            [next(n for n in row if n in usable) for row in view.machine.touch_order.tolist()],
+            np.int32,
+        )
+        nodes = nearest[domain[state.worker_of[writer[blocks]]]]
+        room = np.array([node.capacity_bytes for node in view.machine.nodes], np.int64)
+        room -= counters.node_used_bytes
+        fits = np.zeros(len(blocks), bool)
+        size = view.workload.graph.block_bytes[blocks]
+        for node in np.unique(nodes).tolist():
+            here = nodes == node
+            fits[here] = np.cumsum(size[here]) <= room[node]
+        return blocks[fits].astype(np.int32), nodes[fits]
+
+
+def balance(
+    duration_s: FloatArray,
+    worker_of: Int32Array,
+    worker_domain: Int32Array,
+    exchanged: csr_array,
+    factor: FloatArray,
+    s_per_message: float,
+) -> Int32Array:
+    """Return the worker of each task after one balancing step.
+
+    Parameters
+    ----------
+    duration_s : ndarray of float64, shape (n_tasks,)
+        Measured time of each task in seconds.
+    worker_of : ndarray of int32, shape (n_tasks,)
+        Present worker of each task.
+    worker_domain : ndarray of int32, shape (n_workers,)
+        Socket of each worker.
+    exchanged : csr_array, shape (n_tasks, n_tasks)
+        Messages between each pair of tasks, symmetric.
+    factor : ndarray of float64, shape (n_domains, n_domains)
+        NUMA factors.
+    s_per_message : float
+        Seconds that a message stands for.
+
+    Notes
+    -----
+    All workers of a socket have the same communication term, so that only the least loaded one of
+    each socket is compared.
+    """
+    domains = np.unique(worker_domain)
+    idle = {d: [(0.0, w) for w in np.flatnonzero(worker_domain == d).tolist()] for d in domains}
+    present = worker_domain[worker_of].astype(np.int64)
+    result = worker_of.copy()
+    penalty = np.where(np.eye(len(factor), dtype=bool), -1.0, factor)
+    for task in np.lexsort((np.arange(len(duration_s)), -duration_s)).tolist():
+        entries = slice(exchanged.indptr[task], exchanged.indptr[task + 1])
+        partner = present[exchanged.indices[entries]]
+        count = np.bincount(partner, weights=exchanged.data[entries], minlength=len(factor))
+        communication = s_per_message * (count @ penalty)
+        domain = min(
+            domains, key=lambda d: (idle[d][0][0] + float(communication[d]), idle[d][0][1])
+        )
+        load, worker = idle[domain][0]
+        heapq.heapreplace(idle[domain], (load + float(duration_s[task]), worker))
+        result[task] = worker
+        present[task] = domain
+    return result
+
+
+def contiguous_parts(n_tasks: int, n_workers: int) -> Int32Array:
+    """Return the worker of each task when all get parts of about the same number of tasks.
+
+    Examples
+    --------
+    >>> contiguous_parts(5, 2)
+    array([0, 0, 0, 1, 1], dtype=int32)
+    """
+    return (np.arange(n_tasks) * n_workers // n_tasks).astype(np.int32)
+
+
+def messages(graph: TaskGraph) -> csr_array:
+    """Return the messages between each pair of tasks; symmetric, shape (n_tasks, n_tasks).
+
+    Notes
+    -----
+    One for each edge, and one for each block that one task of the pair writes and the other one
+    touches; of several writers of a block the first counts.
+    """
+    n = graph.n_tasks
+    source = np.repeat(np.arange(n), np.diff(graph.succ_ptr))
+    task = np.repeat(np.arange(n), np.diff(graph.access_ptr))
+    writer = block_writer(graph)[graph.access_block]
+    foreign = (writer >= 0) & (writer != task)
+    row = np.concatenate([source, writer[foreign]])
+    column = np.concatenate([graph.succ.astype(np.int64), task[foreign]])
+    one_way = csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
+    return csr_array(one_way + one_way.T)
+
+
+def block_writer(graph: TaskGraph) -> Int64Array:
+    """Return the first task that writes each block, -1 for none; shape (n_blocks,)."""
+    task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    writes = graph.written_bytes > 0
+    first = np.full(graph.n_blocks, graph.n_tasks, np.int64)
+    np.minimum.at(first, graph.access_block[writes], task[writes])
+    return np.where(first < graph.n_tasks, first, -1)
+
+
+def numa_factors(machine: Machine) -> FloatArray:
+    """Return the latency of reads from each domain's node by that of the reader's own node.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_domains, n_domains)
+        Rows are the readers. The node of a domain is the first one that it touches.
+    """
+    node = machine.touch_order[:, 0]
+    latency = np.array(
+        [[machine.paths[d][n].latency_ps for n in node.tolist()] for d in range(machine.n_domains)],
+        dtype=np.float64,
+    )
+    own = np.diag(latency)[:, None]
+    factors: FloatArray = np.where(own > 0, latency / np.where(own > 0, own, 1.0), 1.0)
+    return factors
+
+
+def _lists(worker_of: Int32Array) -> Plan:
+    """Return the plan in which every worker executes its own tasks only."""
+    return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=worker_of)
+
+
+def _now_ps(view: View) -> int:
+    """Return the simulated time."""
+    if view.state is None:
+        raise PolicyError("numalb: there is no running engine to ask for the time")
+    return view.state.now_ps()

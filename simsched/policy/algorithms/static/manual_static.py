@@ -1,0 +1,71 @@
+"""Manual scheduling: every thread has its own list of tasks, and nothing moves at run time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from simsched.policy.algorithms.static.openmp import static_chunks
+from simsched.policy.contract.base import AcquireStep, Plan, View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.loop import dependence_levels, flattened
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.static_order import tied
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
+
+
+@register("manual_static")
+@dataclass(frozen=True, kw_only=True)
+class ManualStatic(PlacedPolicy):
+    """Tasks assigned to threads by the programmer, as with MPI or POSIX threads.
+
+    Parameters
+    ----------
+    assignment : {"block", "cyclic"}
+        Contiguous parts of the program, or single tasks in turn.
+
+    Notes
+    -----
+    The program is written as explicit threads: its spawn tree becomes a list of leaves (see
+    :func:`simsched.policy.parts.loop.flatten`), which is divided once. A worker runs its own tasks
+    in the order of its list and waits for one whose data are not ready, even if a later one could
+    run; that is how a fixed program differs from a parallel loop (`openmp_static`). Lists are in
+    the order of dependences: first the tasks that wait for none, then those that wait for these,
+    and so on. The source does not say how a programmer divides work; both usual ways are offered.
+    Going on to the next task costs a push and a pop.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 2.2 (manual scheduling).
+    """
+
+    assignment: str = param("block", choices=("block", "cyclic"))
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program as lists of tasks, each waiting for the one before it in its list."""
+        workload = flattened(view.workload)
+        init = None if workload.init is None else self._listed(view, workload.init)
+        return replace(workload, graph=self._listed(view, workload.graph), init=init)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the fixed assignment."""
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=self._owner(view, graph)
+        )
+
+    def _owner(self, view: View, graph: TaskGraph) -> Int32Array:
+        """Return the worker of each task."""
+        if self.assignment == "block":
+            return static_chunks(graph.n_tasks, view.n_workers)
+        return np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
+
+    def _listed(self, view: View, graph: TaskGraph) -> TaskGraph:
+        """Return the graph with the tasks of every worker in a row."""
+        owner = self._owner(view, graph)
+        by_owner = np.lexsort((dependence_levels(graph), owner))
+        first, second = by_owner[:-1], by_owner[1:]
+        same = owner[first] == owner[second]
+        return tied(graph, first[same], second[same])

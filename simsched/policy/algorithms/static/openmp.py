@@ -1,0 +1,205 @@
+"""OpenMP ports: the program as a parallel loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, View, param
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.loop import flattened
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.static_order import tied
+from simsched.workload.graph import TaskGraph, Workload
+
+
+def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
+    """Return the worker of each loop item: contiguous parts, the first ones one item larger.
+
+    Parameters
+    ----------
+    n_items, n_workers : int
+        Items to divide, and among how many.
+
+    Examples
+    --------
+    >>> static_chunks(7, 3).tolist()
+    [0, 0, 0, 1, 1, 2, 2]
+    """
+    share, larger = divmod(n_items, n_workers)
+    sizes = np.full(n_workers, share)
+    sizes[:larger] += 1
+    return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)
+
+
+def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
+    """Return where the chunks of a dynamic schedule begin.
+
+    Parameters
+    ----------
+    n_items, chunk : int
+        Items of the loop, and of each chunk except perhaps the last.
+
+    Examples
+    --------
+    >>> dynamic_chunks(7, 3).tolist()
+    [0, 3, 6]
+    """
+    return np.arange(0, n_items, chunk)
+
+
+def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
+    """Return where the chunks of a guided schedule begin.
+
+    Parameters
+    ----------
+    n_items, n_workers : int
+        Items of the loop, and workers that share it.
+    chunk : int
+        Smallest chunk, except perhaps the last.
+
+    Notes
+    -----
+    A chunk has ``max(ceil(r / n_workers), chunk)`` items, r being those that nobody has taken yet.
+    So chunks do not depend on who takes them.
+
+    Examples
+    --------
+    >>> guided_chunks(20, 4, 1).tolist()
+    [0, 5, 9, 12, 14, 16, 17, 18, 19]
+    """
+    begins, taken = [], 0
+    while taken < n_items:
+        begins.append(taken)
+        taken += max(-(-(n_items - taken) // n_workers), chunk)
+    return np.array(begins, np.int64)
+
+
+@register("openmp_static")
+@dataclass(frozen=True, kw_only=True)
+class OpenmpStatic(PlacedPolicy):
+    """Parallel loop over the leaves of the program with a fixed assignment of leaves to workers.
+
+    Parameters
+    ----------
+    schedule : {"block", "cyclic"}
+        Contiguous parts of the loop (``schedule(static)``), or single items in turn
+        (``schedule(static, 1)``).
+
+    Notes
+    -----
+    The program is rewritten: a spawn tree becomes a loop over its leaves in the order of the tree,
+    which is the order of the data (see :func:`simsched.policy.parts.loop.flatten` for joins that
+    access data). The initialisation is rewritten and divided in the same way, so that first touch
+    puts data where they are used. Dataflow graphs keep their edges and are divided by task index. A
+    worker runs its own items only, in the order in which they become ready, and waits at the end of
+    the iteration.
+
+    References
+    ----------
+    OpenMP Application Programming Interface 4.0, section 2.7.1 (loop construct, static schedule).
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 9 (the OpenMP baseline).
+    """
+
+    schedule: str = param("block", choices=("block", "cyclic"))
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program as loops."""
+        return flattened(view.workload)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the fixed assignment."""
+        if self.schedule == "block":
+            owner = static_chunks(graph.n_tasks, view.n_workers)
+        else:
+            owner = np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
+        return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=owner)
+
+
+def _begins(graph: TaskGraph) -> NDArray[np.bool_]:
+    """Return which items begin a chunk: all, unless each item waits at most for the one before."""
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    if not np.all(source == graph.succ - 1):
+        return np.ones(graph.n_tasks, bool)
+    begins: NDArray[np.bool_] = graph.in_degree == 0
+    return begins
+
+
+@register("openmp_dynamic")
+@dataclass(frozen=True, kw_only=True)
+class OpenmpDynamic(PlacedPolicy):
+    """Parallel loop over the leaves of the program whose workers take chunks as they become free.
+
+    Parameters
+    ----------
+    schedule : {"dynamic", "guided"}
+        Chunks of one size (``schedule(dynamic, chunk)``), or in proportion to what is left of the
+        loop (``schedule(guided, chunk)``).
+    chunk : int
+        Items of a chunk, or the least number of them.
+
+    Notes
+    -----
+    The program becomes a loop as for :class:`OpenmpStatic`. Chunks are numbers of consecutive
+    items: a dynamic one has `chunk` items, a guided one the share of one worker in what is left, at
+    least `chunk`. Workers take chunks in the order of the loop, under one lock, and run their items
+    one after the other. Inside a chunk, the next item costs a push and a pop, which a compiled loop
+    does without.
+
+    Items that wait for others (merges of a sort, dataflow graphs) make a loop that cannot be cut
+    into chunks: it is taken item by item, in the order in which they become ready.
+
+    References
+    ----------
+    OpenMP Application Programming Interface 4.0, section 2.7.1 (loop construct, dynamic and guided
+    schedules). GNU libgomp for the size of guided chunks, which the specification leaves open.
+    """
+
+    schedule: str = param("dynamic", choices=("dynamic", "guided"))
+    chunk: int = param(1, low=1)
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program as loops whose chunks are tied together."""
+        workload = flattened(view.workload)
+        init = None if workload.init is None else self._in_chunks(view, workload.init)
+        return replace(workload, graph=self._in_chunks(view, workload.graph), init=init)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return one queue of chunks."""
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "own", "oldest"),
+                AcquireStep("loop", "own", "oldest"),
+            ),
+            pool_groups=(PoolGroup("worker"), PoolGroup("loop", scope="machine", locked=True)),
+            group_of=_begins(graph).astype(np.int8),
+        )
+
+    def _in_chunks(self, view: View, graph: TaskGraph) -> TaskGraph:
+        """Return a loop in which every item of a chunk waits for the one before."""
+        if graph.n_edges > 0:
+            return graph
+        begins = (
+            dynamic_chunks(graph.n_tasks, self.chunk)
+            if self.schedule == "dynamic"
+            else guided_chunks(graph.n_tasks, view.n_workers, self.chunk)
+        )
+        follows = np.setdiff1d(np.arange(graph.n_tasks), begins)
+        return tied(graph, follows - 1, follows)
+
+
+preset(
+    "openmp_guided",
+    OpenmpDynamic,
+    "OpenMP guided: chunks in proportion to what is left of the loop.",
+    schedule="guided",
+)
+preset(
+    "openmp_static_h",
+    OpenmpStatic,
+    "OpenMP static with all data on HBM nodes.",
+    placement="membind_hbm",
+)

@@ -1,0 +1,93 @@
+"""Recorded schedules: every task on the worker that ran it, in the order in which it ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from simsched.files.errors import PolicyError
+from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.static_order import tied
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
+
+
+@register("recorded")
+@dataclass(frozen=True, kw_only=True)
+class Recorded(PlacedPolicy):
+    """Replays a recorded assignment of tasks to workers and the order on each worker.
+
+    Parameters
+    ----------
+    worker : tuple of int
+        Worker of each task, -1 for the worker that makes it ready. Without any, tasks are dealt out
+        to the workers in turn, in the order of their numbers.
+    after : tuple of int
+        For each task the task of the same worker that has to end before it starts, -1 for none.
+    overtake : bool
+        Whether a worker whose next task is not ready takes a later one that is: then `after` is
+        ignored, and a worker takes its tasks in the order in which they become ready.
+
+    Notes
+    -----
+    Each worker has its own pool and takes from no other. The order is made of dependences added to
+    the graph, one from each task to the next one of its worker. So a recorded order that
+    contradicts the dependences of the program makes a cycle, which is an error, and not a run that
+    stalls. Children are spawned parent first and go to their recorded worker; the join of a task
+    runs on the worker that ends its last child, as everywhere, wherever it ran in the record. An
+    initialisation is dealt out in turn.
+
+    :func:`simsched.hardware.replay.replay` fills in both from a recording.
+
+    References
+    ----------
+    None: the schedule is that of the record.
+    """
+
+    worker: tuple[int, ...] = param(())
+    after: tuple[int, ...] = param(())
+    overtake: bool = param(False)
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program with its tasks tied into the recorded order."""
+        workload = view.workload
+        graph = workload.graph
+        for name, values in (("worker", self.worker), ("after", self.after)):
+            if values and len(values) != graph.n_tasks:
+                raise PolicyError(
+                    f"policy {self.name}: {name}: found {len(values)} entries, "
+                    f"accepted {graph.n_tasks} (tasks of {workload.name})"
+                )
+        if self.overtake or not self.after:
+            return workload
+        return replace(workload, graph=_tied(graph, np.asarray(self.after, np.int64)))
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return one pool per worker, from which its tasks are taken as they become ready."""
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),),
+            spawn_order=PARENT_FIRST,
+            instance_of=self._workers(view, graph),
+        )
+
+    def _workers(self, view: View, graph: TaskGraph) -> Int32Array:
+        """Return the worker of each task."""
+        if not self.worker or graph is view.workload.init:
+            return np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
+        return np.asarray(self.worker, np.int32)
+
+
+def _tied(graph: TaskGraph, after: np.ndarray[Any, np.dtype[np.int64]]) -> TaskGraph:
+    """Return the graph with an edge to each task from the one that it has to follow."""
+    wrong = np.flatnonzero((after < -1) | (after >= graph.n_tasks))
+    if len(wrong):
+        task = int(wrong[0])
+        raise PolicyError(
+            f"policy recorded: after: task {task}: found {int(after[task])}, "
+            f"accepted -1 to {graph.n_tasks - 1}"
+        )
+    second = np.flatnonzero(after >= 0)
+    return tied(graph, after[second], second)

@@ -1,0 +1,118 @@
+"""Hierarchical work stealing: leaders share out large tasks, slaves steal inside their group."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
+from simsched.policy.contract.base import (
+    CHILD_FIRST,
+    PARENT_FIRST,
+    AcquireStep,
+    Plan,
+    PoolGroup,
+    View,
+    param,
+)
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.subgraphs import levels
+from simsched.workload.graph import Int64Array, TaskGraph
+
+SLAVE, LOCAL, GLOBAL = 0, 1, 2  #: pool groups
+
+
+def default_limit(n_groups: int) -> int:
+    """Return a level limit that makes at least two blocks for each group of a binary tree.
+
+    Examples
+    --------
+    >>> default_limit(4)
+    3
+    """
+    return math.ceil(math.log2(n_groups)) + 1
+
+
+def task_levels(graph: TaskGraph, root_level: int) -> Int64Array:
+    """Return the level of each task, parentless ones having `root_level`; shape (n_tasks,)."""
+    level = np.zeros(graph.n_tasks, np.int64)
+    for depth, tasks in enumerate(levels(graph)):
+        level[tasks] = depth + root_level
+    return level
+
+
+@register("hws")
+@dataclass(frozen=True, kw_only=True)
+class Hws(PlacedPolicy):
+    """Hierarchical work stealing (HWS): global tasks between leaders, local tasks inside groups.
+
+    Parameters
+    ----------
+    limit : int
+        Highest level l of global tasks; 0 for ``ceil(log2 M) + 1`` with M groups.
+    root_level : int
+        Level of tasks without a parent: 1 if the tree begins with the recursion, 0 if its root is
+        the program that starts the recursion.
+
+    Notes
+    -----
+    The first worker of each NUMA domain is the leader of its group, the others are its slaves. A
+    leader runs global tasks only, spawns them parent first onto its global stack and takes the
+    newest. Tasks of level l + 1 are the roots of *blocks*; they enter the leader's local stack,
+    from which slaves take the oldest. Inside a block slaves spawn child first and steal from slaves
+    of their group at random, before they begin another block.
+
+    A leader without global tasks steals the oldest one of a random other leader, if its group lacks
+    work. This is so while no block of the group is unfinished: the number of failed steals that
+    tells a leader is not published, and this is what one from every slave amounts to.
+
+    Interpretations. Whether level l itself is global is not stated, but that a binary program has
+    ``2^l`` global tasks: with levels as the book counts them, 0 for the program and 1 for the root
+    of its recursion, these are the tasks of the levels 0 to l. A group of one has no slaves; if
+    there is one, leaders run local tasks, too. Programs without a spawn tree, and the
+    initialisation, run under random stealing.
+
+    References
+    ----------
+    J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, *Task
+    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    """
+
+    limit: int = param(0, low=0)
+    root_level: int = param(1, low=0, high=1)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan with tasks dealt out by their level."""
+        if graph is view.workload.init or len(graph.child) == 0:
+            return stealing_plan()
+        sizes = np.bincount(view.worker_domain)
+        limit = self.limit or default_limit(int(np.count_nonzero(sizes)))
+        level = task_levels(graph, self.root_level)
+        return Plan(
+            acquire=self._search_order(has_slaves=int(sizes[sizes > 0].min()) > 1),
+            pool_groups=(
+                PoolGroup("slave"),
+                PoolGroup("local", scope="domain", locked=True, marks_active=True),
+                PoolGroup("global", scope="domain"),
+            ),
+            spawn_order=np.where(level > limit + 1, CHILD_FIRST, PARENT_FIRST).astype(np.uint8),
+            group_of=np.select([level <= limit, level == limit + 1], [GLOBAL, LOCAL], SLAVE).astype(
+                np.int8
+            ),
+            roots="first",
+        )
+
+    def _search_order(self, *, has_slaves: bool) -> tuple[AcquireStep, ...]:
+        """Return where leaders and slaves look for work."""
+        inside = ("not_head_worker",) if has_slaves else ()
+        return (
+            AcquireStep("global", "own", "newest", ("head_worker",)),
+            AcquireStep("global", "other_domains", "oldest", ("head_worker", "domain_inactive")),
+            AcquireStep("slave", "own", "newest", inside),
+            AcquireStep("slave", "same_domain", "oldest", inside),
+            AcquireStep("local", "own", "oldest", inside),
+        )

@@ -1,0 +1,147 @@
+"""SLAW: work first or help first, chosen task by task within bounds on stacks and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from simsched.policy.algorithms.work_stealing.random_stealing import SPAWN_ORDERS, stealing_plan
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, View, param
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.workload.graph import TaskGraph
+
+NOBODY = -1
+
+
+@dataclass(eq=False)
+class SlawState:
+    """What SLAW knows of every worker and task.
+
+    Parameters
+    ----------
+    mode : list of int
+        Spawn order that each worker uses by default.
+    fresh : list of int
+        Tasks that each worker has created parent first and that nobody has started.
+    created, stolen : list of int
+        Tasks that each worker has created, and that others have stolen from it, in its present
+        interval.
+    depth : list of int
+        Frames on the stack that each task is on top of, itself included.
+    creator : list of int
+        Worker that has created each fresh task; `NOBODY` for tasks that are not fresh.
+    waits : list of bool
+        Whether each task has predecessors.
+    """
+
+    mode: list[int]
+    fresh: list[int]
+    created: list[int]
+    stolen: list[int]
+    depth: list[int] = field(default_factory=list)
+    creator: list[int] = field(default_factory=list)
+    waits: list[bool] = field(default_factory=list)
+
+
+@register("slaw")
+@dataclass(frozen=True, kw_only=True)
+class Slaw(PlacedPolicy):
+    """Adaptive stealing (SLAW): each worker spawns child or parent first as it is robbed.
+
+    Parameters
+    ----------
+    stack_limit : int
+        Most frames on the stack of a worker (S).
+    fresh_limit : int
+        Most tasks that have been created parent first and not been started (F).
+    fresh_scope : {"worker", "global"}
+        Whether the limit is one for each worker or for all.
+    interval_tasks : int
+        Creations after which a worker chooses its default anew (INT).
+    steals_per_task : float
+        Steals from a worker for each task that it creates in an interval, above which it spawns
+        parent first in the next.
+    initial : {"parent_first", "child_first"}
+        Default of all workers at the beginning.
+
+    Notes
+    -----
+    A worker whose stack has `stack_limit` frames spawns parent first, whatever else holds;
+    otherwise child first if there are `fresh_limit` fresh tasks; otherwise by its default. So no
+    stack ever has more frames than the limit, and there are more fresh tasks only where a stack
+    was full.
+
+    A task that is taken from a pool begins an empty stack, if it is fresh or was another worker's;
+    a child spawned child first lies on its parent. A task that waits at its sync leaves the stack:
+    engines resume it where its last child ends.
+
+    Interpretations. The source has one number, INT, for the length of an interval and for the
+    steals in it, a rate of 1; `steals_per_task` is that rate, since a worker can hardly lose more
+    tasks than it creates: at 1 workers of a tree spawn child first after one interval, and only
+    those of flat loops come back. Values, the scope of fresh tasks and the initial default are not
+    published. The locality-aware half of SLAW, groups of workers, is not described in the source
+    and not modelled. Owners take their newest task, thieves the oldest of a random victim. A child
+    that waits for others is spawned parent first.
+
+    References
+    ----------
+    Y. Guo, J. Zhao, V. Cave, V. Sarkar, *SLAW: a scalable locality-aware adaptive work-stealing
+    scheduler*, IPDPS 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
+    Architectures*, Springer 2017, section 3.2.
+    """
+
+    stack_limit: int = param(256, low=1)
+    fresh_limit: int = param(128, low=0)
+    fresh_scope: str = param("worker", choices=("worker", "global"))
+    interval_tasks: int = param(50, low=1)
+    steals_per_task: float = param(1.0, low=0.0)
+    initial: str = param("parent_first", choices=tuple(SPAWN_ORDERS))
+
+    def start(self, view: View) -> SlawState:
+        """Return the state of workers that have done nothing."""
+        n = view.n_workers
+        return SlawState([SPAWN_ORDERS[self.initial]] * n, [0] * n, [0] * n, [0] * n)
+
+    def plan(self, view: View, state: SlawState, graph: TaskGraph) -> Plan:
+        """Return random stealing; the spawn order is chosen while the program runs."""
+        state.depth = [1] * graph.n_tasks
+        state.creator = [NOBODY] * graph.n_tasks
+        state.waits = (graph.in_degree > 0).tolist()
+        return stealing_plan()
+
+    def on_spawn(self, view: View, state: SlawState, parent: int, child: int, worker: int) -> int:
+        """Return the spawn order that bounds and default call for."""
+        order = self._order(state, state.depth[parent], worker)
+        if state.waits[child]:
+            order = PARENT_FIRST
+        if order == CHILD_FIRST:
+            state.depth[child] = state.depth[parent] + 1
+        else:
+            state.fresh[worker] += 1
+            state.creator[child] = worker
+        state.created[worker] += 1
+        if state.created[worker] == self.interval_tasks:
+            limit = self.steals_per_task * self.interval_tasks
+            state.mode[worker] = PARENT_FIRST if state.stolen[worker] > limit else CHILD_FIRST
+            state.created[worker] = state.stolen[worker] = 0
+        return order
+
+    def on_acquire(
+        self, view: View, state: SlawState, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Count a steal, and begin a new stack where a task leaves its own."""
+        creator = state.creator[task]
+        if creator != NOBODY:
+            state.fresh[creator] -= 1
+            state.creator[task] = NOBODY
+        if instance != worker:
+            state.stolen[instance] += 1
+        if creator != NOBODY or instance != worker:
+            state.depth[task] = 1
+
+    def _order(self, state: SlawState, depth: int, worker: int) -> int:
+        """Return the spawn order for a worker whose stack has `depth` frames."""
+        if depth >= self.stack_limit:
+            return PARENT_FIRST
+        fresh = sum(state.fresh) if self.fresh_scope == "global" else state.fresh[worker]
+        return CHILD_FIRST if fresh >= self.fresh_limit else state.mode[worker]

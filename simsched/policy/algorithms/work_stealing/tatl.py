@@ -1,0 +1,220 @@
+"""TATL: thieves and victims of a topology-aware scheduler know each other by a bit per queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from simsched.files.errors import PolicyError
+from simsched.policy.contract.base import (
+    PARENT_FIRST,
+    AcquireStep,
+    EngineState,
+    Plan,
+    Pool,
+    Transfer,
+    View,
+    param,
+)
+from simsched.policy.contract.registry import register
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.workload.graph import TaskGraph
+
+
+@dataclass(eq=False)
+class TatlState:
+    """Bits, rates and messages.
+
+    Parameters
+    ----------
+    is_victim : list of bool
+        The bit of each worker's queue.
+    pushed, popped : list of int
+        Entries that each queue has taken in and given away so far.
+    busy_until_ps : list of int
+        When each worker's steal is over.
+    """
+
+    is_victim: list[bool]
+    pushed: list[int]
+    popped: list[int]
+    busy_until_ps: list[int] = field(default_factory=list)
+
+
+@register("tatl")
+@dataclass(frozen=True, kw_only=True)
+class Tatl(PlacedPolicy):
+    """Topology-aware stealing from queues that call themselves victims, of the own socket first.
+
+    Parameters
+    ----------
+    capacity : int
+        Capacity C of a queue in tasks.
+
+    Notes
+    -----
+    A queue becomes a victim on reaching ``S = C - lambda T_push + mu T_pop`` entries and a thief on
+    falling to ``s = mu T_pop``; lambda and mu are the rates at which entries arrive and leave,
+    counted since the start, T_push and T_pop the costs of the machine. Both are rounded up, with
+    ``1 <= s < S <= C``. A worker takes the oldest of its own tasks (front); when it has none it
+    takes the newest one (rear) of a random victim queue of its domain, else of another domain.
+    A thief goes on looking until there is one: when a queue becomes a victim, those that wait steal
+    in random order for as long as it is one. Looking costs nothing.
+    Nothing is tried that is not a victim, so no probe fails; a queue that never reaches S is
+    invisible to thieves, however much others wait. The capacity is not published; trees that are
+    spawned parent first keep short queues and need a small one.
+
+    The task is on its way for as long as a steal over that distance costs, and is then queued at
+    the thief. Tasks are spawned parent first.
+
+    The prose of the source gives overlapping conditions for the bits; those of its algorithm are
+    used.
+
+    References
+    ----------
+    K. Vikranth, R. Wankar, C. R. Rao, *Topology aware task stealing for on-chip NUMA multi-core
+    processors*, Procedia Computer Science 18, 2013. Q. Chen, M. Guo, *Task Scheduling for
+    Multi-core and Parallel Architectures*, Springer 2017, section 4.3.5 and algorithm 5.
+    """
+
+    capacity: int = param(64, low=2)
+
+    def start(self, view: View) -> TatlState:
+        """Return queues that are thieves."""
+        n = view.n_workers
+        return TatlState([False] * n, [0] * n, [0] * n, [0] * n)
+
+    def plan(self, view: View, state: TatlState, graph: TaskGraph) -> Plan:
+        """Return the plan in which workers look at their own queue only."""
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),),
+            spawn_order=PARENT_FIRST,
+            roots="first",
+        )
+
+    def on_ready(
+        self, view: View, state: TatlState, task: int, worker: int
+    ) -> tuple[Pool | Transfer, ...]:
+        """Note an entry that a worker queues, and return the steals if that makes a victim."""
+        owner = max(worker, 0)  # tasks without a pusher enter the first worker's queue
+        state.pushed[owner] += 1
+        size = _live(view).queue_length(0, owner) + 1
+        pool = Pool(0, owner)
+        if state.is_victim[owner] or size < self.thresholds(view, state, owner)[1]:
+            return (pool,)
+        state.is_victim[owner] = True
+        return (pool, *self._noticed(view, state, owner))
+
+    def on_acquire(
+        self, view: View, state: TatlState, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Note an entry that has left a queue, which may become a thief."""
+        self._left(view, state, instance, _live(view).queue_length(0, instance))
+
+    def on_idle(self, view: View, state: TatlState, worker: int) -> Transfer | None:
+        """Return the steal of a worker that has nothing, if there is a victim."""
+        return self._find(view, state, worker, [0] * view.n_workers)
+
+    def _noticed(self, view: View, state: TatlState, victim: int) -> list[Transfer]:
+        """Return the steals of those who wait, when a queue takes in what makes it a victim."""
+        live = _live(view)
+        taken = [0] * view.n_workers
+        taken[victim] = -1  # the entry is not there yet
+        waiting = [
+            worker
+            for worker in range(view.n_workers)
+            if worker != victim and live.is_waiting(worker) and live.queue_length(0, worker) == 0
+        ]
+        order = view.rng.permutation(len(waiting)).tolist()
+        found = (self._find(view, state, waiting[place], taken) for place in order)
+        return [steal for steal in found if steal is not None]
+
+    def _find(self, view: View, state: TatlState, worker: int, taken: list[int]) -> Transfer | None:
+        """Return the steal of a worker that has nothing, if there is a victim.
+
+        Parameters
+        ----------
+        view : View
+            The run.
+        state : TatlState
+            Bits, rates and messages.
+        worker : int
+            The thief.
+        taken : list of int
+            Entries of each queue that the present call of a hook has decided to take; they leave
+            only when it returns. The steal is added.
+        """
+        live = _live(view)
+        state.is_victim[worker] = False
+        if state.busy_until_ps[worker] > live.now_ps():
+            return None
+        domain = view.worker_domain
+        victims = [v for v in range(view.n_workers) if state.is_victim[v] and v != worker]
+        near = [v for v in victims if domain[v] == domain[worker]]
+        for candidates in (near, victims):
+            if candidates:
+                victim = candidates[int(view.rng.integers(len(candidates)))]
+                return self._steal(view, state, worker, victim, taken)
+        return None
+
+    def thresholds(self, view: View, state: TatlState, worker: int) -> tuple[int, int]:
+        """Return s and S of a worker's queue, in entries."""
+        seconds = _live(view).now_ps() * 1e-12
+        costs = view.machine.costs
+        arriving = state.pushed[worker] / seconds if seconds > 0 else 0.0
+        leaving = state.popped[worker] / seconds if seconds > 0 else 0.0
+        return queue_thresholds(
+            self.capacity, arriving * costs.push_ps * 1e-12, leaving * costs.pop_ps * 1e-12
+        )
+
+    def _left(self, view: View, state: TatlState, owner: int, size: int) -> None:
+        """Note an entry that has left a queue of now `size` entries."""
+        state.popped[owner] += 1
+        if size <= self.thresholds(view, state, owner)[0]:
+            state.is_victim[owner] = False
+
+    def _steal(
+        self, view: View, state: TatlState, thief: int, victim: int, taken: list[int]
+    ) -> Transfer:
+        """Return the transfer of one entry to the thief."""
+        live, thread = _live(view), view.worker_thread
+        delay_ps = max(1, view.machine.steal_ps(int(thread[thief]), int(thread[victim])))
+        state.busy_until_ps[thief] = live.now_ps() + delay_ps
+        state.pushed[thief] += 1
+        taken[victim] += 1
+        self._left(view, state, victim, live.queue_length(0, victim) - taken[victim])
+        return Transfer(0, victim, 0, thief, 1, delay_ps * 1e-12, "newest")
+
+
+def queue_thresholds(capacity: int, pushing: float, popping: float) -> tuple[int, int]:
+    """Return the lengths at which a queue becomes a thief and a victim.
+
+    Parameters
+    ----------
+    capacity : int
+        Capacity C, at least 2.
+    pushing, popping : float
+        Shares of time lambda T_push and mu T_pop.
+
+    Notes
+    -----
+    ``s = mu T_pop`` and ``S = C - lambda T_push + mu T_pop``, rounded up, ``1 <= s < S <= C``.
+
+    Examples
+    --------
+    >>> queue_thresholds(64, 0.5, 0.1)
+    (1, 64)
+    >>> queue_thresholds(8, 3.0, 2.0)
+    (2, 7)
+    """
+    least = min(max(int(np.ceil(popping)), 1), capacity - 1)
+    most = int(np.ceil(capacity - pushing + popping))
+    return least, min(max(most, least + 1), capacity)
+
+
+def _live(view: View) -> EngineState:
+    """Return the running engine."""
+    if view.state is None:
+        raise PolicyError("tatl: there is no running engine to ask")
+    return view.state

@@ -1,0 +1,57 @@
+"""Work sharing: one central queue that every worker locks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from simsched.policy.contract.base import (
+    PARENT_FIRST,
+    TAKES,
+    AcquireStep,
+    Plan,
+    PoolGroup,
+    View,
+    param,
+)
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.workload.graph import TaskGraph
+
+
+@register("work_sharing")
+@dataclass(frozen=True, kw_only=True)
+class WorkSharing(PlacedPolicy):
+    """Central task queue with one lock that is held for every push and every pop.
+
+    Parameters
+    ----------
+    take : {"oldest", "newest"}
+        End from which tasks are taken.
+
+    Notes
+    -----
+    Tasks are spawned parent first. The order of the queue is not stated in the sources; first in,
+    first out is the default here. The contention of the lock grows with the number of workers.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 2.2. H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 2 (task sharing).
+    """
+
+    take: str = param("oldest", choices=TAKES)
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return a plan in which all tasks go through the central queue."""
+        return Plan(
+            acquire=(AcquireStep("central", "own", self.take),),
+            pool_groups=(PoolGroup("worker"), PoolGroup("central", scope="machine", locked=True)),
+            spawn_order=PARENT_FIRST,
+            group_of=np.ones(graph.n_tasks, np.int8),
+        )
+
+
+preset("task_sharing", WorkSharing, "Work sharing under the name used for early X10.")

@@ -1,0 +1,1 @@
+"""The contract between policies and engines."""

@@ -1,0 +1,553 @@
+"""The contract between policies and engines.
+
+A policy is a frozen dataclass whose fields are its parameters. It makes up to three kinds of
+decisions:
+
+1. Before the run: :meth:`Policy.prepare` (the port of the program it runs), :meth:`Policy.place`
+   (home nodes of blocks) and :meth:`Policy.plan` (a :class:`Plan`: pools, spawn order, acquire
+   order), which either backend executes by itself.
+2. Between iterations: :meth:`Policy.on_iteration` receives :class:`Counters` and returns an
+   :class:`Update`; :meth:`Policy.divide` says how much divisible work each part of the program
+   gets.
+3. Fine hooks (`on_spawn`, `on_ready`, `on_acquire`, `on_start`, `on_idle`, `on_finish`,
+   `on_landing`, `on_timer`), called only when a class overrides them.
+
+Rules
+-----
+* Hooks return decisions; only the engine changes anything.
+* A policy reads the machine, the workload and the counters that it asked for through its
+  :class:`View`, nothing else.
+* State that a policy builds up during a run lives in an object it creates in :meth:`Policy.start`
+  and receives back in every call, so that a policy instance can serve many runs.
+* Ties are broken by the policy itself, by index; random choices draw from ``view.rng``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.machine.model import Machine
+from simsched.policy.contract.blocks import BlockPools
+from simsched.policy.contract.counters import Counters as Counters
+from simsched.policy.contract.decisions import Exchange as Exchange
+from simsched.policy.contract.decisions import Pace as Pace
+from simsched.policy.contract.decisions import Pool as Pool
+from simsched.policy.contract.decisions import Preempt as Preempt
+from simsched.policy.contract.decisions import Transfer as Transfer
+from simsched.policy.contract.estimates import INFORMATION_MODES, estimate_ops, parse_user_ops
+from simsched.policy.contract.executions import Duplicate, Kill, Progress
+from simsched.policy.contract.plan import CHILD_FIRST as CHILD_FIRST
+from simsched.policy.contract.plan import PARENT_FIRST as PARENT_FIRST
+from simsched.policy.contract.plan import TAKES as TAKES
+from simsched.policy.contract.plan import AcquireStep as AcquireStep
+from simsched.policy.contract.plan import Device as Device
+from simsched.policy.contract.plan import Monitor as Monitor
+from simsched.policy.contract.plan import Plan as Plan
+from simsched.policy.contract.plan import PoolGroup as PoolGroup
+from simsched.workload.graph import TaskGraph, Workload
+
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+
+LARGEST_NUMBER = 1e18  #: of parameters of type float that do not say where they end
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Where blocks live.
+
+    Parameters
+    ----------
+    home : ndarray of int32, shape (n_blocks,)
+        Memory node of each block; -1 for first touch.
+    touch_order : ndarray of int32, shape (n_domains, n_allowed)
+        Nodes that first touch from each domain tries, in order. A block that fits none of them is
+        an error.
+    pools : BlockPools, optional
+        Blocks that are allocated and freed while the program runs; none by default.
+    follows_writes : ndarray of bool, shape (n_blocks,), optional
+        Blocks that every access which writes to them puts where the writer is, as at a first touch:
+        files that each execution of a task writes anew. None by default; not blocks of pools.
+    replicas : ndarray of int32, shape (n_blocks, n_replicas), optional
+        Other nodes that hold each block besides its home, filled up with -1; none by default. Reads
+        go to the nearest of them; the first write goes to the home, and the block then has no
+        replicas any more.
+    follows_accesses : ndarray of bool, shape (n_blocks,), optional
+        Blocks that every access puts there, also one that only reads: files of which each execution
+        of a task has its own. As for `follows_writes`, which they need not be listed in.
+    """
+
+    home: Int32Array
+    touch_order: Int32Array
+    pools: BlockPools | None = None
+    follows_writes: NDArray[np.bool_] | None = None
+    replicas: Int32Array | None = None
+    follows_accesses: NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """What a policy changes between two iterations.
+
+    Parameters
+    ----------
+    plan : Plan, optional
+        The new plan; the old one stays when it is None.
+    move_block, move_node : ndarray of int32, shape (n_moves,)
+        Blocks to migrate, in this order, and their new nodes.
+    migrating_workers : int
+        Number of workers that copy blocks at the same time.
+    overhead_s : float
+        Time that the policy's own work takes before the next iteration may start.
+    """
+
+    plan: Plan | None = None
+    move_block: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    move_node: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+    migrating_workers: int = 1
+    overhead_s: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class AcquireOrder:
+    """Decision of `on_timer`: workers look for work in another order until the iteration ends.
+
+    Parameters
+    ----------
+    acquire : tuple of AcquireStep
+        Steps over the pools of the present plan; all parked workers try them at once.
+    """
+
+    acquire: tuple[AcquireStep, ...]
+
+
+class EngineState(Protocol):
+    """What fine hooks may look at while a run is going on; both backends provide it."""
+
+    def now_ps(self) -> int:
+        """Return the simulated time."""
+
+    def queue_length(self, group: int, instance: int) -> int:
+        """Return the number of entries in a pool."""
+
+    def running_task(self, worker: int) -> int:
+        """Return the task whose segments the worker is executing, -1 when there is none."""
+
+    def is_waiting(self, worker: int) -> bool:
+        """Return whether the worker is parked."""
+
+    def progress(self, worker: int) -> Progress | None:
+        """Return how far the worker is with the task that it executes, None when it does not."""
+
+    def has_failed(self, worker: int) -> bool:
+        """Return whether the worker has failed for good."""
+
+    def block_home(self, block: int) -> int:
+        """Return the memory node of a block, -1 when it has none yet."""
+
+    def holds(self, node: int, block: int) -> bool:
+        """Return whether a block is valid on a memory node."""
+
+    def expects(self, node: int, block: int) -> bool:
+        """Return whether a block is valid on a memory node, wanted there or on its way."""
+
+    def has_place(self, node: int, block: int) -> bool:
+        """Return whether a memory node has room for a block, or a place from an earlier time.
+
+        Where data are copied: it is valid there, or has been handed over to the node, or has kept
+        its place on a device; elsewhere, whether it is there.
+        """
+
+    def executed_ps(self, task: int) -> int:
+        """Return how long a task has been executed, up to the last segment that is over or left.
+
+        0 unless the plan times tasks.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a policy may know.
+
+    Parameters
+    ----------
+    machine : Machine
+        Published description of the machine.
+    workload : Workload
+        Program with its sizes; costs are to be read through :meth:`estimated_ops`.
+    worker_thread, worker_domain : ndarray of int32, shape (n_workers,)
+        Hardware thread and domain of each worker.
+    rng : numpy.random.Generator
+        The policy's own random stream.
+    information : {"exact", "class_mean", "user", "blind"}
+        What the policy knows about durations.
+    state : EngineState or None
+        Live state, for fine hooks only.
+    user_ops : mapping of str to float
+        Operations by task class that the user has given, for the information mode ``user``.
+    """
+
+    machine: Machine
+    workload: Workload
+    worker_thread: Int32Array
+    worker_domain: Int32Array
+    rng: np.random.Generator
+    information: str = "exact"
+    state: EngineState | None = None
+    user_ops: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def n_workers(self) -> int:
+        """Number of workers."""
+        return len(self.worker_thread)
+
+    @property
+    def memory_kinds(self) -> tuple[str, ...]:
+        """Kinds of memory nodes, in order of first appearance."""
+        return tuple(dict.fromkeys(node.kind for node in self.machine.nodes))
+
+    def estimated_ops(self, graph: TaskGraph) -> NDArray[np.float64]:
+        """Return the operations of every task body as the policy knows them.
+
+        Shape (n_kinds, n_tasks); see :func:`simsched.policy.contract.estimates.estimate_ops`.
+
+        Parameters
+        ----------
+        graph : TaskGraph
+            The initialisation or an iteration of the program.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_kinds, n_tasks)
+            Operations by kind of processor; infinite where a kind cannot run the task.
+        """
+        return estimate_ops(graph, self.information, self.user_ops)
+
+
+def view_before(
+    machine: Machine,
+    workload: Workload,
+    worker_thread: Int32Array | None = None,
+    *,
+    policy: Policy | None = None,
+    rng: np.random.Generator | None = None,
+) -> View:
+    """Return what a policy may know before a run.
+
+    Parameters
+    ----------
+    machine, workload : Machine, Workload
+        What is to run.
+    worker_thread : ndarray of int32, shape (n_workers,), optional
+        Hardware thread of each worker; by default one worker per hardware thread.
+    policy : Policy, optional
+        Whose information mode and operations of the user hold; by default all is known.
+    rng : numpy.random.Generator, optional
+        The policy's own random stream; by default one of its own.
+
+    Returns
+    -------
+    View
+        What fine hooks see, without the live state.
+    """
+    threads = machine.place_workers() if worker_thread is None else worker_thread
+    view = View(
+        machine,
+        workload,
+        threads,
+        machine.thread_domain[threads],
+        np.random.default_rng(0) if rng is None else rng,
+    )
+    if policy is None:
+        return view
+    user_ops = parse_user_ops(policy.user_ops)
+    return replace(view, information=policy.information, user_ops=user_ops)
+
+
+def param(
+    default: Any,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[Any, ...] | None = None,
+) -> Any:
+    """Return a dataclass field for a policy parameter with its accepted values.
+
+    Parameters
+    ----------
+    default : object
+        Default value; its type is the accepted type (an int is accepted for a float).
+    low, high : float, optional
+        Inclusive bounds. Where one is left out, no number of type float is beyond 1e18 unless the
+        default is infinite, so that products stay finite.
+    choices : tuple, optional
+        The only accepted values.
+
+    Returns
+    -------
+    dataclasses.Field
+        What the class body assigns to the parameter's name.
+    """
+    if type(default) is float and math.isfinite(default):
+        low = -LARGEST_NUMBER if low is None else low
+        high = LARGEST_NUMBER if high is None else high
+    return field(default=default, metadata={"low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """Base of all policies; see the module docstring for the contract.
+
+    Subclasses are frozen keyword-only dataclasses; a parameter is declared with :func:`param`.
+
+    Parameters
+    ----------
+    information : {"exact", "class_mean", "user", "blind"}
+        What the policy knows about the durations of tasks: the true ones, the means of their
+        classes, what `user_ops` says, or nothing.
+    user_ops : str
+        Operations of task classes as a user estimates them, for instance ``potrf:2.4e9 gemm:1e9``.
+
+    Notes
+    -----
+    What methods are called with:
+
+    view : View
+        What the policy knows; the same object during a run.
+    state : object
+        What `start` has returned.
+    task, parent, child : int
+        Indices of tasks in the graph of the present iteration.
+    worker : int
+        Index of a worker.
+    group, instance : int
+        Group of pools in the plan, and pool in the group.
+    graph : TaskGraph
+        The initialisation or the first iteration.
+    counters : Counters
+        What the iteration that has ended has counted.
+    """
+
+    name: ClassVar[str] = ""
+    #: Period of `on_timer` in seconds; 0 switches the timer off.
+    timer_period_s: ClassVar[float] = 0.0
+
+    information: str = param("exact", choices=INFORMATION_MODES)
+    user_ops: str = param("")
+
+    def __post_init__(self) -> None:
+        name = type(self).name or type(self).__name__
+        for f in fields(self):
+            _check_parameter(name, f.name, getattr(self, f.name), f)
+        try:
+            parse_user_ops(self.user_ops)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"policy {name}: parameter user_ops: {error}") from error
+
+    def start(self, view: View) -> Any:
+        """Return the policy's own state for one run; passed to every later call."""
+        return None
+
+    def prepare(self, view: View) -> Workload:
+        """Return the program as this policy's runtime runs it; the same one by default.
+
+        Lower bounds are those of the program that the policy is given. One that leaves out tasks,
+        or makes them smaller, can fall below them; see :mod:`simsched.analysis.versions`.
+
+        Returns
+        -------
+        Workload
+            The same object where nothing changes.
+        """
+        return view.workload
+
+    def place(self, view: View, state: Any) -> Placement:
+        """Return where blocks live at the start of the run."""
+        raise NotImplementedError
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return the plan for `graph`, the initialisation or the first iteration."""
+        raise NotImplementedError
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        """Return what changes before the next iteration; called after each one except the last."""
+        return None
+
+    def divide(
+        self, view: View, state: Any, remaining: int, counters: Counters | None
+    ) -> Int64Array:
+        """Return how many units of divisible work each part gets in the next iteration.
+
+        Asked before each iteration of a program with a division, after `on_iteration`, of classes
+        that define it. The run ends when all units of all invocations have been given out.
+
+        Parameters
+        ----------
+        view : View
+            What the policy knows.
+        state : object
+            The policy's own.
+        remaining : int
+            Units of the present invocation that no iteration has had yet; all units where one
+            begins.
+        counters : Counters or None
+            Of the iteration that has just ended; None before the first one.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_parts,)
+            0 or more each, 1 to `remaining` together.
+        """
+        raise NotImplementedError
+
+    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+        """Return `CHILD_FIRST` or `PARENT_FIRST` for a child of `worker`; None follows the plan.
+
+        A child that waits for predecessors is created parent first in any case.
+        """
+        return None
+
+    def on_ready(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
+        """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
+
+        A tuple of the pool, if it is not the plan's, and of transfers and paces lets these be
+        carried out, in this order, when the task has entered its pool.
+        """
+        return None
+
+    def on_acquire(
+        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Observe that a worker takes a task from a pool, to execute it.
+
+        The rest of a batch is not reported before it is taken from the worker's own pool.
+        """
+
+    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Duplicate | Transfer | None:
+        """Return a task to snatch or duplicate for an idle worker, or what it sends for.
+
+        The worker has found nothing; None lets it wait. After a transfer it waits too, at the
+        latest until the transfer arrives; then it looks for work again.
+        """
+        return None
+
+    def on_start(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Observe that the body of a task begins to execute; return what to carry out.
+
+        Where data are copied, those of the body have come by then.
+        """
+        return None
+
+    def on_finish(
+        self, view: View, state: Any, task: int, worker: int
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Observe the end of a task; return what to carry out, in this order.
+
+        The task has given back what it occupied; its successors have not been released yet.
+        """
+        return None
+
+    def on_landing(
+        self, view: View, state: Any, group: int, instance: int
+    ) -> tuple[Transfer | Pace, ...] | None:
+        """Observe that a transfer with a delay has landed in a pool; return what happens.
+
+        One without entries lands too: that is how a policy is called at a time of its choice.
+        """
+        return None
+
+    def on_timer(
+        self, view: View, state: Any
+    ) -> tuple[Preempt | Duplicate | Kill | Transfer | Exchange | Pace | AcquireOrder, ...]:
+        """Return what happens now, in this order; called every `timer_period_s`.
+
+        Returns
+        -------
+        tuple of decisions
+            Empty where nothing happens.
+        """
+        return ()
+
+    def _repr_html_(self) -> str:
+        """Return what the policy is and its parameters, for Jupyter."""
+        from simsched.policy.contract.show import policy_html
+
+        return policy_html(self)
+
+    def figures(self) -> Mapping[str, float]:
+        """Return what can be said in numbers about the policy with its parameters.
+
+        Returns
+        -------
+        mapping of str to float
+            By name with the unit; `simsched show policy` prints it. Empty by default.
+        """
+        return {}
+
+    def inputs(self) -> Mapping[str, object]:
+        """Return what was read from files; stored results depend on it.
+
+        Returns
+        -------
+        mapping of str to object
+            By parameter.
+        """
+        return {}
+
+    def overrides(self, hook: str) -> bool:
+        """Return whether this class defines the named hook itself.
+
+        Parameters
+        ----------
+        hook : str
+            Name of a method of :class:`Policy`.
+
+        Returns
+        -------
+        bool
+            False where it is the one of :class:`Policy`.
+        """
+        return getattr(type(self), hook) is not getattr(Policy, hook)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return all parameters by name.
+
+        Returns
+        -------
+        dict of str to object
+            As given to the class, defaults included.
+        """
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+def _check_parameter(policy: str, name: str, value: Any, f: Any) -> None:
+    """Raise ConfigurationError unless `value` has the declared type and range."""
+    where = f"policy {policy}: parameter {name}"
+    choices, low, high = (f.metadata.get(key) for key in ("choices", "low", "high"))
+    if choices is not None:
+        if value not in choices:
+            raise ConfigurationError(
+                f"{where}: {unknown_name('value', str(value), map(str, choices))}"
+            )
+        return
+    kind = type(f.default)
+    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        accepted = f"a value of type {kind.__name__}{' (true or false)' if kind is bool else ''}"
+        raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
+    if kind in (int, float):
+        low = -math.inf if low is None else low
+        high = math.inf if high is None else high
+        if not low <= value <= high:
+            raise ConfigurationError(f"{where}: found {value!r}, accepted {low} to {high}")

@@ -1,0 +1,116 @@
+"""What hooks decide about tasks and workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Decision of `on_ready`: the pool that the task enters.
+
+    Parameters
+    ----------
+    group : int
+        Group of pools in the policy's plan.
+    instance : int
+        Pool in the group.
+    """
+
+    group: int
+    instance: int
+
+
+@dataclass(frozen=True)
+class Preempt:
+    """Decision of `on_idle` and `on_timer`: take the running task off a worker.
+
+    Parameters
+    ----------
+    worker : int
+        Worker that must be inside a task's segments.
+    to : int, optional
+        Waiting worker that continues the task with its remaining work (snatching); None puts the
+        task back into its pool.
+    """
+
+    worker: int
+    to: int | None = None
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Decision of all hooks but `on_spawn`: send entries of one pool to another, which takes time.
+
+    Parameters
+    ----------
+    group, instance : int
+        Pool that the entries leave at once.
+    to_group, to_instance : int
+        Pool that they enter when they arrive.
+    count : int
+        Number of entries, at least 1; fewer leave if the pool holds fewer, also none: then an
+        answer arrives that brings nothing.
+    delay_s : float
+        How long they are on their way, at most 4000 s; of `on_idle` more than 0. In that time they
+        are in no pool.
+    take : {"oldest", "newest"}
+        End of the pool that they leave, one after the other.
+    task : int, optional
+        The only entry that leaves, wherever it is in the pool, instead of `count` entries from an
+        end; none does if the pool does not hold it.
+    decision_s : float
+        Part of `delay_s` that goes into the decision itself: prediction, interrupt, choice. It is
+        counted as the policy's overhead and delays nothing by itself.
+    """
+
+    group: int
+    instance: int
+    to_group: int
+    to_instance: int
+    count: int
+    delay_s: float
+    take: str = "oldest"
+    task: int | None = None
+    decision_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Decision of all hooks but `on_spawn` and `on_idle`: a worker computes at a part of its speed.
+
+    For instance because what it executes gets a part of a device that can be divided. It holds from
+    now on, also for a segment that is being executed, until the next such decision on the worker.
+    Memory flows are not concerned.
+
+    Parameters
+    ----------
+    worker : int
+        The worker.
+    part : float
+        1e-9 to 1, in whole billionths.
+    """
+
+    worker: int
+    part: float
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Decision of `on_timer`: two workers swap hardware threads, as unpinned threads do.
+
+    From then on each runs at the other's speed, with the other's caches and ways to memory. Its
+    pools, its rank among the workers of a domain and `View.worker_domain` stay. With a worker that
+    has failed there is no exchange.
+
+    Parameters
+    ----------
+    worker, other : int
+        The two workers.
+    cost_s : float
+        Time from 0 to 1000 s that whatever the two are executing waits on its new thread.
+    """
+
+    worker: int
+    other: int
+    cost_s: float = 0.0

@@ -1,0 +1,145 @@
+"""Groups of cores of one speed, and the division of classes of tasks among them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simsched.policy.contract.base import View
+
+Int32Array = NDArray[np.int32]
+FloatArray = NDArray[np.float64]
+
+#: Most candidates that `cut_points` looks at one by one.
+MAX_CANDIDATES = 3_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class CoreGroups:
+    """Workers by the speed of the cores on which they start; group 0 is the fastest.
+
+    Parameters
+    ----------
+    of_worker : ndarray of int32, shape (n_workers,)
+        Group of each worker.
+    size : ndarray of int32, shape (n_groups,)
+        Number of workers.
+    ops_per_s : ndarray of float64, shape (n_groups,)
+        Speed of a core, falling.
+    """
+
+    of_worker: Int32Array
+    size: Int32Array
+    ops_per_s: FloatArray
+
+    @property
+    def n(self) -> int:
+        """Number of groups."""
+        return len(self.size)
+
+    @property
+    def fastest_worker(self) -> int:
+        """The first worker of the fastest group."""
+        return int(self.of_worker.argmin())
+
+
+def core_groups(view: View) -> CoreGroups:
+    """Return the groups of the workers of a run."""
+    machine = view.machine
+    kinds = machine.thread_group[view.worker_thread]
+    speed = np.array([machine.core_groups[kind].ops_per_s for kind in kinds.tolist()])
+    found, inverse, count = np.unique(-speed, return_inverse=True, return_counts=True)
+    return CoreGroups(inverse.astype(np.int32), count.astype(np.int32), -found)
+
+
+def preference(group: int, n_groups: int) -> list[int]:
+    """Return the order in which a core of a group looks at the groups: help the weaker first.
+
+    Examples
+    --------
+    >>> preference(1, 3)
+    [1, 2, 0]
+    """
+    return [*range(group, n_groups), *range(group - 1, -1, -1)]
+
+
+def n_candidates(items: int, n_groups: int) -> int:
+    """Return the number of ways to cut a row of items into non-empty parts for all groups."""
+    return math.comb(items - 1, n_groups - 1)
+
+
+def cut_points(times: ArrayLike, size: ArrayLike) -> list[int]:
+    """Return where a row of items is cut so that the slowest group needs least time.
+
+    Parameters
+    ----------
+    times : array_like of float, shape (n_items, n_groups)
+        Time of each item on a core of each group; items are in the order of their allocation, the
+        first ones going to group 0. There are as many items as groups, or more.
+    size : array_like of int, shape (n_groups,)
+        Cores of each group.
+
+    Returns
+    -------
+    list of int
+        For each group but the first, its first item.
+
+    Notes
+    -----
+    A group needs ``sum of its times / size``. All ways to cut the row into non-empty parts are
+    compared; of equal ones the last in lexicographic order remains, because the published loop
+    replaces what is not better. With more than `MAX_CANDIDATES` ways, the smallest time is found by
+    bisection instead, each group taking what it can; which of several equal cuts results is then
+    another.
+    """
+    table, cores = np.asarray(times, np.float64), np.asarray(size, np.float64)
+    items, groups = table.shape
+    before = np.vstack([np.zeros(groups), np.cumsum(table, axis=0)]) / cores
+    if groups == 1:
+        return []
+    if n_candidates(items, groups) > MAX_CANDIDATES:
+        return _bisect(before)
+    flat = np.fromiter(
+        (cut for cuts in combinations(range(1, items), groups - 1) for cut in cuts), np.int32
+    )
+    cuts = flat.reshape(-1, groups - 1)
+    longest = np.zeros(len(cuts))
+    for group in range(groups):
+        first = cuts[:, group - 1] if group > 0 else 0
+        end = cuts[:, group] if group < groups - 1 else items
+        # What no core can do takes for ever: inf - inf. Such a run is refused when it comes to it.
+        with np.errstate(invalid="ignore"):
+            longest = np.maximum(longest, before[end, group] - before[first, group])
+    best = len(longest) - 1 - int(longest[::-1].argmin())
+    return [int(cut) for cut in cuts[best]]
+
+
+def _bisect(before: FloatArray) -> list[int]:
+    """Return the cuts of the smallest longest time; `before` are sums of times by core."""
+    low, high = 0.0, float(before[-1].max())
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if _cuts_within(before, middle) else (middle, high)
+    cuts = _cuts_within(before, high)
+    assert cuts is not None
+    return cuts
+
+
+def _cuts_within(before: FloatArray, limit: float) -> list[int] | None:
+    """Return cuts with which no group needs more than a time, or None."""
+    items, groups = len(before) - 1, before.shape[1]
+    cuts, first = [], 0
+    for group in range(groups):
+        most = int(np.searchsorted(before[:, group], before[first, group] + limit, "right")) - 1
+        end = min(most, items - (groups - 1 - group))  # the groups behind need an item each
+        if end <= first or (group == groups - 1 and end < items):
+            return None
+        cuts.append(end)
+        first = end
+    return cuts[:-1]

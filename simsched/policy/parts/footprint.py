@@ -1,0 +1,284 @@
+"""How much data the subtrees of a spawn tree involve, and where that cuts the tree into tiers.
+
+The *footprint* of a task is the size of the data involved by its subtree (SOID, or SOSC where it is
+measured as what a shared cache has to hold). It is known exactly (:func:`exact_footprint`),
+estimated while the program is compiled (:func:`estimated_footprint`), or summed up from what
+hardware counters say about every task (:func:`~simsched.policy.parts.subgraphs.subtree_sums`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.machine.model import Machine
+from simsched.policy.parts.subgraphs import levels
+from simsched.workload.graph import TaskGraph
+
+Int8Array = NDArray[np.int8]
+Int32Array = NDArray[np.int32]
+Int64Array = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+UPPER, ROOT, INNER = 0, 1, 2  #: above the boundary, on it, below it
+
+
+def task_bytes(graph: TaskGraph) -> Int64Array:
+    """Return the bytes of data that each task touches itself, in its body or join.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_tasks,)
+        Bytes.
+
+    Notes
+    -----
+    What a task moves of a block counts once, ``min(moved, size of the block)``: reading what is
+    then written does not make data larger.
+    """
+    task, _, n_bytes = _touched(graph)
+    return _sums(task, n_bytes, graph.n_tasks)
+
+
+def exact_footprint(graph: TaskGraph) -> Int64Array:
+    """Return the bytes of data that the subtree of each task involves, shared data counted once.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_tasks,)
+        Bytes; never more than all blocks together.
+
+    Notes
+    -----
+    Tasks of a subtree that move parts of one block are taken to share none of it until the block is
+    complete: ``min(sum of moved, size of the block)``. A leaf's halo rows thus count, those between
+    two leaves of the subtree do not.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    section 3.4.2 (SOID).
+    """
+    task, block, n_bytes = _touched(graph)
+    found = np.zeros(graph.n_tasks, np.int64)
+    order = levels(graph)
+    depth = np.zeros(graph.n_tasks, np.int64)
+    for level, tasks in enumerate(order):
+        depth[tasks] = level
+    carried = (task[:0], block[:0], n_bytes[:0])
+    at_depth = np.argsort(depth[task], kind="stable")
+    begins = np.searchsorted(depth[task][at_depth], np.arange(len(order) + 1))
+    for level in range(len(order) - 1, -1, -1):
+        own = at_depth[begins[level] : begins[level + 1]]
+        here = _merged(
+            np.concatenate([task[own], carried[0]]),
+            np.concatenate([block[own], carried[1]]),
+            np.concatenate([n_bytes[own], carried[2]]),
+            graph.block_bytes,
+        )
+        np.add.at(found, here[0], here[2])
+        carried = (graph.parent[here[0]].astype(np.int64), here[1], here[2])
+    return found
+
+
+def estimated_footprint(graph: TaskGraph, input_bytes: float) -> FloatArray:
+    """Return the footprint that a compiler derives from the size of the input.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph; each tree of it is taken to work on the whole input.
+    input_bytes : float
+        Size of the input in bytes.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_tasks,)
+        Bytes.
+
+    Notes
+    -----
+    ``D(t) = input / product of the numbers of children of all ancestors of t``: every task divides
+    its data evenly.
+
+    References
+    ----------
+    Q. Chen, M. Guo, Springer 2017, Eq. 3.5.
+    """
+    n_children = np.diff(graph.child_ptr)
+    found = np.full(graph.n_tasks, float(input_bytes))
+    for tasks in levels(graph)[1:]:
+        parent = graph.parent[tasks]
+        found[tasks] = found[parent] / n_children[parent]
+    return found
+
+
+def input_bytes(graph: TaskGraph) -> int:
+    """Return the size in bytes of the data that a graph accesses: of all blocks that it touches."""
+    return int(graph.block_bytes[np.unique(graph.access_block)].sum())
+
+
+def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
+    """Return the capacity in bytes of the outermost caches of a NUMA domain.
+
+    Parameters
+    ----------
+    machine : Machine
+        Machine description.
+    domains : ndarray of int
+        Domains that count; of unequal ones the smallest capacity is returned.
+
+    Returns
+    -------
+    int
+        Capacity of all instances of the outermost level in one domain together; 0 when the machine
+        has no caches.
+    """
+    if not machine.caches:
+        return 0
+    outermost = machine.caches[-1]
+    return min(
+        sum(
+            outermost.instance(number).capacity_bytes
+            for number in np.unique(outermost.core_instance[machine.core_domain == domain]).tolist()
+        )
+        for domain in np.unique(domains).tolist()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Tiers:
+    """A spawn tree cut in two: *upper* tasks, *roots* of subtrees, and what is *inner* to these.
+
+    Parameters
+    ----------
+    of_task : ndarray of int8, shape (n_tasks,)
+        `UPPER`, `ROOT` or `INNER`.
+    root_of : ndarray of int32, shape (n_tasks,)
+        Root of the subtree that a task belongs to; -1 for upper tasks.
+    separable : bool
+        Whether no inner task depends on one outside its subtree, so that a subtree that has been
+        started needs nothing else.
+    """
+
+    of_task: Int8Array
+    root_of: Int32Array
+    separable: bool
+
+    @property
+    def roots(self) -> Int32Array:
+        """Roots of subtrees, ascending."""
+        return np.flatnonzero(self.of_task == ROOT).astype(np.int32)
+
+
+def cut_by_footprint(
+    graph: TaskGraph,
+    footprint: NDArray[np.generic],
+    capacity_bytes: float,
+    *,
+    accept_equal: bool = True,
+) -> Tiers:
+    """Return the tiers in which the subtrees are the largest ones that fit a cache.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph.
+    footprint : ndarray, shape (n_tasks,)
+        Footprint of each task in bytes.
+    capacity_bytes : float
+        Size of the cache.
+    accept_equal : bool
+        Whether a footprint equal to the capacity fits.
+
+    Notes
+    -----
+    A task that does not fit, like its parent, is upper; one that fits while its parent does not is
+    a root; the others are inner. What the rule leaves open: a task without parent that fits is a
+    root, and so is a task that does not fit and spawns nothing.
+
+    References
+    ----------
+    Q. Chen, M. Guo, Springer 2017, section 3.4.2.3. Q. Chen, M. Guo, H. Guan, ICS 2014, section
+    3.3.
+    """
+    size = footprint.astype(np.float64)
+    fits = size <= capacity_bytes if accept_equal else size < capacity_bytes
+    return cut_at(graph, fits)
+
+
+def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
+    """Return the tiers in which the subtrees begin at one level of the tree.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph.
+    level : int
+        Level of the roots of subtrees.
+    root_level : int
+        Level of tasks without a parent: 1 when the tree begins with the recursion, 0 when it begins
+        with the program that starts the recursion.
+
+    Notes
+    -----
+    A task above the level that spawns nothing is a root as well.
+
+    References
+    ----------
+    Q. Chen, M. Guo, Springer 2017, section 3.4.1.
+    """
+    reached = np.zeros(graph.n_tasks, bool)
+    for depth, tasks in enumerate(levels(graph)):
+        reached[tasks] = depth + root_level >= level
+    return cut_at(graph, reached)
+
+
+def cut_at(graph: TaskGraph, low: NDArray[np.bool_]) -> Tiers:
+    """Return the tiers whose roots are the topmost of given tasks, and tasks that spawn nothing.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Any graph.
+    low : ndarray of bool, shape (n_tasks,)
+        Tasks that are not upper.
+    """
+    low = low | (np.diff(graph.child_ptr) == 0)
+    of_task = np.full(graph.n_tasks, UPPER, np.int8)
+    root_of = np.full(graph.n_tasks, -1, np.int32)
+    for depth, tasks in enumerate(levels(graph)):
+        above = root_of[graph.parent[tasks]] if depth else np.full(len(tasks), -1, np.int32)
+        inner = above >= 0
+        is_root = ~inner & low[tasks]
+        of_task[tasks[inner]], of_task[tasks[is_root]] = INNER, ROOT
+        root_of[tasks] = np.where(inner, above, np.where(is_root, tasks, -1))
+    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    foreign = root_of[source] != root_of[graph.succ]
+    return Tiers(of_task, root_of, not bool(np.any(foreign & (of_task[graph.succ] == INNER))))
+
+
+def _touched(graph: TaskGraph) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return every pair of task and block with the bytes of the block that the task touches."""
+    task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    moved = graph.read_bytes + graph.written_bytes
+    return _merged(task, graph.access_block.astype(np.int64), moved, graph.block_bytes)
+
+
+def _merged(
+    task: Int64Array, block: Int64Array, n_bytes: Int64Array, block_bytes: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the pairs of task and block once each, with the sum of bytes, at most the block's."""
+    pairs, place = np.unique(task * max(len(block_bytes), 1) + block, return_inverse=True)
+    total = _sums(place, n_bytes, len(pairs))
+    owner, part = np.divmod(pairs, max(len(block_bytes), 1))
+    return owner, part, np.minimum(total, block_bytes[part])
+
+
+def _sums(index: Int64Array, values: Int64Array, n: int) -> Int64Array:
+    """Return the sums of the values with equal index; shape (n,)."""
+    total = np.zeros(n, np.int64)
+    np.add.at(total, index, values)
+    return total

@@ -1,0 +1,506 @@
+"""Runtimes that keep ready tasks in queues of their own and feed workers from them.
+
+The task runtime of a machine with devices does two things that a plan cannot say: it looks through
+its queues for the task that suits a worker, and a worker that drives a device asks for its next
+task while the present one runs, so that the data of one are fetched while the other computes.
+:class:`QueuedRuntime` keeps ready tasks in pools from which no worker takes and transfers them to
+the pools of workers; what its queues are, whom a new task is announced to, and which task a worker
+gets, is up to subclasses. Transfers of nothing between pools that are always empty are the
+runtime's clock: they land when a task has been pushed or a worker has come round.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from typing import Any, ClassVar
+
+import numpy as np
+
+from simsched.files.errors import ModelError
+from simsched.policy.contract.base import (
+    PARENT_FIRST,
+    AcquireStep,
+    Counters,
+    Placement,
+    Plan,
+    Pool,
+    PoolGroup,
+    Transfer,
+    View,
+    param,
+)
+from simsched.policy.parts.placement import PlacedPolicy, host_nodes
+from simsched.policy.parts.schedules import worker_rows
+from simsched.workload.graph import TaskGraph
+
+#: pools of what workers have been given, may get, and will get, and of what is being pushed;
+#: pools that are always empty
+OWN, QUEUED, CLAIMED, PUSHED, CALLS = 0, 1, 2, 3, 4
+TICK_S = 1e-12  #: who is to come first is this much earlier
+
+
+class TaskQueue:
+    """Ready tasks, most urgent first, of equal ones the one that came first."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[int, int, int]] = []  # (-priority, number, task)
+        self._n_pushed = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def push(self, task: int, priority: int = 0) -> None:
+        """Add a task behind those that are as urgent."""
+        insort(self._entries, (-priority, self._n_pushed, task))
+        self._n_pushed += 1
+
+    def pop(
+        self, accepts: Callable[[int], bool] | None = None, *, newest: bool = False
+    ) -> int | None:
+        """Remove and return the first task that is accepted; None when there is none.
+
+        With `newest` the one that came last of those that are as urgent.
+        """
+        found = None
+        for place, (urgency, _, task) in enumerate(self._entries):
+            if found is not None and urgency != self._entries[found][0]:
+                break
+            if accepts is None or accepts(task):
+                found = place
+                if not newest:
+                    break
+        return None if found is None else self._entries.pop(found)[2]
+
+    def pop_smallest(self, measure: Callable[[int], tuple[int, int, int]]) -> int | None:
+        """Remove and return the task that measures least among the most urgent ones.
+
+        Of several the first; the search ends where the measure is 0.
+        """
+        best, least = None, (0, 0, 0)
+        for place, (urgency, _, task) in enumerate(self._entries):
+            if urgency != self._entries[0][0]:
+                break
+            size = measure(task)
+            if best is None or size < least:
+                best, least = place, size
+            if size == (0, 0, 0):
+                break
+        return None if best is None else self._entries.pop(best)[2]
+
+
+class RuntimeState:
+    """What a runtime knows during a run: who can run what and ask for a task, and its queues.
+
+    Attributes
+    ----------
+    order : list of int
+        Workers that take part, those of devices first.
+    is_device : list of bool
+        Whether a worker drives a device.
+    node : list of int
+        Memory node of each worker.
+    able : list of list of bool
+        Whether each worker can execute every task, which is known in every information mode;
+        workers that are alike share a list.
+    priority : list of int
+        What the program says about the urgency of each task.
+    n_accesses : list of int
+        Accesses of the body of each task.
+    held : list of int
+        Tasks of each worker that it has asked for and not finished.
+    is_waiting : list of bool
+        Whether a worker has asked for a task in vain and sleeps until it is called.
+    is_coming : list of bool
+        Whether a worker is on its way to ask for a task.
+    is_called : list of bool
+        Whether a worker on its way has been called: it asks once more if it finds nothing.
+    n_pushing : list of int
+        Tasks that a worker has made ready since it ended one, until it comes round.
+    releasing : list of set of int
+        Blocks that its last task has written for the last time.
+    n_releasing : list of int
+        How many these are, until it comes round.
+    of_program : tuple of float and int
+        When the program has begun to push tasks, and how many since then.
+    pushes : list of (float, int, int, int)
+        A heap of pushes: when each is done, its number, the task, and the worker or -1.
+    place : dict of int to (int, int)
+        Pool (group, instance) in which each queued task is.
+    claims : dict of int to int
+        Tasks that workers will get and that have not been sent to the pools that fetch their data.
+    queues : Any
+        What the subclass keeps.
+    """
+
+    def __init__(self, view: View, cores_per_device: int) -> None:
+        n, machine = view.n_workers, view.machine
+        self.node = [machine.own_node(int(d)) for d in view.worker_domain]
+        self.is_device = [machine.nodes[node].kind == "GPU" for node in self.node]
+        devices = [w for w in range(n) if self.is_device[w]]
+        hosts = [w for w in range(n) if not self.is_device[w]]
+        # One core drives a device, however many workers share it.
+        n_devices = len({self.node[worker] for worker in devices})
+        n_driving = min(cores_per_device * n_devices, max(0, len(hosts) - 1))
+        self.order = devices + hosts[: len(hosts) - n_driving]
+        self.able: list[list[bool]] = []
+        self.priority: list[int] = []
+        self.n_accesses: list[int] = []
+        self.graph = view.workload.graph
+        self.held = [0] * n
+        self.is_waiting = [False] * n
+        self.is_coming = [False] * n
+        self.is_called = [False] * n
+        self.n_pushing = [0] * n
+        self.releasing: list[set[int]] = [set() for _ in range(n)]
+        self.n_releasing = [0] * n
+        self.of_program = (0.0, 0)
+        self.pushes: list[tuple[float, int, int, int]] = []
+        self.n_pushes = 0
+        self.place: dict[int, tuple[int, int]] = {}
+        self.claims: dict[int, int] = {}
+        self.queues: Any = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Let all workers sleep, as they do when an iteration begins."""
+        for worker in self.order:
+            self.is_waiting[worker], self.is_coming[worker] = True, False
+            self.is_called[worker] = False
+            self.n_pushing[worker] = self.n_releasing[worker] = 0
+
+    def load(self, view: View, graph: TaskGraph) -> None:
+        """Take over the graph that is executed next."""
+        groups, row = worker_rows(view)
+        able = np.isfinite(graph.ops[[graph.kinds.index(group.kind) for group in groups]])
+        lists = able.tolist()
+        self.able = [lists[r] for r in row.tolist()]
+        self.graph = graph
+        self.priority = [0] * graph.n_tasks if graph.priority is None else graph.priority.tolist()
+        self.n_accesses = (graph.join_access - graph.access_ptr[:-1]).tolist()
+        rows = sorted({int(row[worker]) for worker in self.order})
+        stuck = np.flatnonzero(~able[rows].any(axis=0))
+        if len(stuck):
+            name = graph.class_names[graph.task_class[stuck[0]]]
+            raise ModelError(
+                f"task {stuck[0]} of class {name!r} has no cost on any worker that takes part, "
+                "accepted a cost on at least one"
+            )
+
+    def can_run(self, worker: int) -> Callable[[int], bool]:
+        """Return whether a task has a cost on a worker."""
+        return self.able[worker].__getitem__
+
+    def first_to_wake(self, task: int) -> list[int]:
+        """Return the first device that sleeps, otherwise all cores, if they can execute a task."""
+        able = [w for w in self.order if self.can_run(w)(task)]
+        for worker in able:
+            if self.is_device[worker] and self.is_waiting[worker] and not self.is_coming[worker]:
+                return [worker]
+        return [w for w in able if not self.is_device[w]]
+
+    def push(self, task: int, worker: int, now: float, push_s: float) -> float:
+        """Note a push by a worker, -1 for the program; return when it is done, in seconds."""
+        if worker >= 0:
+            self.n_pushing[worker] += 1
+            n_pushing = self.n_pushing[worker]
+        else:
+            since, n_pushing = self.of_program
+            n_pushing = n_pushing + 1 if since == now else 1
+            self.of_program = now, n_pushing
+        at = now + n_pushing * push_s
+        heappush(self.pushes, (at, self.n_pushes, task, worker))
+        self.n_pushes += 1
+        self.place[task] = PUSHED, self.order[0]
+        return at
+
+    def take_pushed(self, now: float) -> list[tuple[int, int]]:
+        """Return what different workers have pushed by now, one task of each at most."""
+        pushed: list[tuple[int, int]] = []
+        while self.pushes and self.pushes[0][0] < now + TICK_S:
+            _, _, task, pusher = self.pushes[0]
+            if any(pusher == other for _, other in pushed):
+                break
+            heappop(self.pushes)
+            pushed.append((task, pusher))
+        return pushed
+
+    def release(self, task: int, worker: int) -> None:
+        """Note what a worker's task has written for the last time."""
+        graph = self.graph
+        if graph.access_final is None:
+            return
+        span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
+        self.releasing[worker] = set(graph.access_block[span][graph.access_final[span]].tolist())
+        self.n_releasing[worker] = len(self.releasing[worker])
+
+    def give(self, worker: int, task: int, fetch_s: float) -> Transfer:
+        """Return the transfer of a task to a worker, and note it."""
+        self.is_waiting[worker] = False
+        self.held[worker] += 1
+        self.claims.pop(task, None)
+        delay_s = self.n_accesses[task] * fetch_s
+        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_s, task=task)
+
+    def claim(self, worker: int, task: int) -> None:
+        """Let the data of a queued task be fetched for a worker that will get it."""
+        self.claims[task] = worker
+
+    def take_claims(self) -> list[Transfer]:
+        """Return the transfers of claimed tasks, and note them."""
+        transfers = []
+        for task, worker in self.claims.items():
+            transfers.append(Transfer(*self.place[task], CLAIMED, worker, 1, 0.0, task=task))
+            self.place[task] = CLAIMED, worker
+        self.claims.clear()
+        return transfers
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuedRuntime(PlacedPolicy):
+    """Base of runtimes that feed workers from queues of their own.
+
+    Parameters
+    ----------
+    device_pipeline : int
+        Tasks that a worker of a device has at a time: 1, or 2, the second one being fetched, or
+        waiting with its data, while the first one computes.
+    cores_per_device : int
+        Cores of the host that drive each device, for all of its workers, and execute no tasks; one
+        core always stays.
+    push_s : float
+        What it costs a worker to push a task that it has made ready, in seconds.
+    look_s : float
+        How long a worker that has been called, or has ended a task, looks after the copies of one
+        memory before it asks for a task, in seconds; cores look after one memory, workers of
+        devices after the device's and the host's.
+    fetch_s : float
+        What it costs a worker to ask for one of the data of a task that it has been given, in
+        seconds.
+    release_s : float
+        What it costs the worker that has written a datum for the last time, in seconds.
+
+    Notes
+    -----
+    A worker that has ended a task pushes what that has made ready, one after the other, then comes
+    round and asks for a task. One of a device with a pipeline of 2 also asks when its only task has
+    begun to compute. Who asks in vain sleeps until a push calls it; whom a task is announced to is
+    up to subclasses. So a core that makes one task ready asks before those that the push has
+    called; if it makes several ready, others are faster. A device that is called by another one
+    would ask at the same moment as that; it comes first, as it does in StarPU: there a chain of
+    tasks that all devices may take goes back and forth between two of them. Of others that ask at
+    the same time the one that has been called first comes first. A task that a worker has been
+    given enters its pool, which fetches the data.
+
+    The costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task``, for
+    each memory node in ``_starpu_datawizard_progress``, for each datum in
+    ``_starpu_fetch_task_input``, and three of them for the two empty tasks of
+    ``starpu_data_wont_use``. They are negligible as such, but decide who gets a task.
+
+    Where data are copied, all of them are in the first memory of the host at the start: programs
+    register what they have allocated. Elsewhere `placement` says where they are.
+
+    References
+    ----------
+    StarPU 1.4, src/core/sched_policy.c, src/core/workers.c (``starpu_wake_worker_relax_light``),
+    src/datawizard/datawizard.c, src/drivers/cuda/driver_cuda.c and src/drivers/cpu/driver_cpu.c.
+    """
+
+    device_pipeline: int = param(2, low=1, high=2)
+    cores_per_device: int = param(1, low=0)
+    push_s: float = param(1e-6, low=0.0, high=1e6)
+    look_s: float = param(1e-6, low=0.0, high=1e6)
+    fetch_s: float = param(1e-6, low=0.0, high=1e6)
+    release_s: float = param(3e-6, low=0.0, high=1e6)
+
+    #: Whether data are fetched for the worker in whose queue a task is.
+    fetches_queued: ClassVar[bool] = False
+
+    def start(self, view: View) -> RuntimeState:
+        """Return an empty runtime."""
+        for graph in (view.workload.graph, view.workload.init):
+            if graph is not None and len(graph.child):
+                raise ModelError(
+                    f"policy {self.name}: found a spawn tree in workload {view.workload.name}, "
+                    "accepted dataflow graphs: tasks of this runtime create no tasks"
+                )
+        return RuntimeState(view, self.cores_per_device)
+
+    def place(self, view: View, state: RuntimeState) -> Placement:
+        """Return the host's memory where data are copied, else what `placement` says."""
+        placed = super().place(view, state)
+        if not view.machine.copies_data:
+            return placed
+        return replace(placed, home=np.full_like(placed.home, host_nodes(view.machine)[0]))
+
+    def plan(self, view: View, state: RuntimeState, graph: TaskGraph) -> Plan:
+        """Return a pool for each worker, filled by the runtime alone."""
+        state.load(view, graph)
+        self.open_queues(view, state)
+        active = np.zeros(view.n_workers, bool)
+        active[state.order] = True
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),),
+            pool_groups=(
+                PoolGroup("worker", prefetches=True),
+                PoolGroup(
+                    "queued",
+                    prefetches=self.fetches_queued,
+                    prefetches_by_priority=self.knows_priorities(),
+                ),
+                PoolGroup("claimed", prefetches=True, prefetches_by_priority=False),
+                PoolGroup("pushed"),
+                PoolGroup("calls"),  # always empty
+            ),
+            spawn_order=PARENT_FIRST,
+            active_workers=active,
+        )
+
+    # -------------------------------------------------------------------------------------------
+    # what subclasses decide
+
+    def knows_priorities(self) -> bool:
+        """Return whether the program tells this runtime its priorities."""
+        return False
+
+    def open_queues(self, view: View, state: RuntimeState) -> None:
+        """Prepare `state.queues` for a graph."""
+        raise NotImplementedError
+
+    def decide(self, view: View, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+        """Prepare the queueing of tasks that different workers push at the same time.
+
+        Parameters
+        ----------
+        view : View
+            Live state.
+        state : RuntimeState
+            What none of them has changed yet.
+        pushed : list of (int, int)
+            Each task and its pusher, in the order in which they will be queued.
+        """
+
+    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+        """Put a ready task into a queue; return the worker whose queue it is, any if nobody's."""
+        raise NotImplementedError
+
+    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+        """Take the task that a worker gets out of the queues; None when there is none for it."""
+        raise NotImplementedError
+
+    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+        """Return whom the push of a task into a worker's queue calls, in order; by default all."""
+        return state.order
+
+    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Note that a task begins to compute."""
+
+    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Note that a task has ended."""
+
+    # -------------------------------------------------------------------------------------------
+    # hooks
+
+    def on_iteration(self, view: View, state: RuntimeState, counters: Counters) -> None:
+        """Begin anew with workers that sleep."""
+        state.begin()
+
+    def on_ready(
+        self, view: View, state: RuntimeState, task: int, worker: int
+    ) -> tuple[Pool | Transfer, ...]:
+        """Let the push of the task begin."""
+        now = now_s(view)
+        at = state.push(task, worker, now, self.push_s)
+        pool = Pool(*state.place[task])
+        return pool, Transfer(CALLS, pool.instance, *state.place[task], 1, max(TICK_S, at - now))
+
+    def on_start(
+        self, view: View, state: RuntimeState, task: int, worker: int
+    ) -> tuple[Transfer, ...]:
+        """Let the worker of a device come round for its next task."""
+        self.note_start(view, state, task, worker)
+        if not state.is_device[worker] or state.held[worker] >= self.device_pipeline:
+            return ()
+        return self._come_round(view, state, worker, self._pushed_s(view, state, worker))
+
+    def on_idle(self, view: View, state: RuntimeState, worker: int) -> Transfer | None:
+        """Let a worker that has ended a task come round for another one."""
+        if state.held[worker] > 0 or state.is_waiting[worker] or state.is_coming[worker]:
+            return None
+        # A core comes before those that its last push calls, a device after them.
+        tick_s = TICK_S if state.is_device[worker] else -TICK_S
+        at = self._pushed_s(view, state, worker) + tick_s
+        return self._come_round(view, state, worker, at)[0]
+
+    def on_landing(
+        self, view: View, state: RuntimeState, group: int, instance: int
+    ) -> tuple[Transfer, ...]:
+        """Queue what has been pushed by now, or let a worker that has come round ask for a task."""
+        if group == CALLS:
+            return self._ask(view, state, instance)
+        given: list[Transfer] = []
+        while pushed := state.take_pushed(now_s(view)):
+            self.decide(view, state, pushed)
+            for task, pusher in pushed:
+                given += self._queue(view, state, task, pusher)
+        return tuple(given)
+
+    def _queue(self, view: View, state: RuntimeState, task: int, pusher: int) -> list[Transfer]:
+        """Queue a task that has been pushed, and call whom this is announced to."""
+        owner = self.enqueue(view, state, task, pusher)
+        given = [Transfer(*state.place[task], QUEUED, owner, 1, 0.0, task=task)]
+        state.place[task] = QUEUED, owner
+        given += state.take_claims()
+        for worker in self.announced_to(state, task, owner):
+            if state.is_coming[worker]:
+                state.is_called[worker] = True
+            elif state.is_waiting[worker]:
+                given += self._come_round(view, state, worker, now_s(view))
+        return given
+
+    def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+        """Note that a worker has one task less; it does not sleep now."""
+        state.held[worker] -= 1
+        state.n_pushing[worker] = 0
+        state.release(task, worker)
+        state.is_waiting[worker] = False
+        self.note_end(view, state, task, worker)
+
+    def _pushed_s(self, view: View, state: RuntimeState, worker: int) -> float:
+        """Return when a worker has pushed what it has made ready, in seconds."""
+        n_pushing, state.n_pushing[worker] = state.n_pushing[worker], 0
+        n_releasing, state.n_releasing[worker] = state.n_releasing[worker], 0
+        return now_s(view) + n_pushing * self.push_s + n_releasing * self.release_s
+
+    def _come_round(
+        self, view: View, state: RuntimeState, worker: int, at: float
+    ) -> tuple[Transfer, ...]:
+        """Let a worker look after copies from a time on, in seconds, and then ask for a task."""
+        if state.is_coming[worker]:
+            return ()
+        state.is_coming[worker], state.is_called[worker] = True, False
+        n_memories = 2 if state.is_device[worker] else 1
+        delay_s = max(TICK_S, at - now_s(view) + n_memories * self.look_s)
+        return (Transfer(CALLS, worker, CALLS, worker, 1, delay_s),)
+
+    def _ask(self, view: View, state: RuntimeState, worker: int) -> tuple[Transfer, ...]:
+        """Let a worker ask for a task; without one it sleeps unless it has been called."""
+        state.is_coming[worker] = False
+        if state.held[worker] >= (self.device_pipeline if state.is_device[worker] else 1):
+            return ()
+        task = self.choose(view, state, worker)
+        claims = state.take_claims()
+        if task is not None:
+            return *claims, state.give(worker, task, self.fetch_s)
+        if state.is_called[worker]:
+            return *claims, *self._come_round(view, state, worker, now_s(view))
+        state.is_waiting[worker] = True
+        return tuple(claims)
+
+
+def now_s(view: View) -> float:
+    """Return the simulated time in seconds."""
+    assert view.state is not None
+    return view.state.now_ps() * 1e-12

@@ -1,0 +1,33 @@
+"""What a policy's own work at every spawn costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from simsched.policy.contract.base import View
+from simsched.workload.graph import Workload
+
+
+def slower_spawns(view: View, spawn_s: float) -> Workload:
+    """Return a program each of whose spawns takes longer; the initialisation stays as it is.
+
+    Parameters
+    ----------
+    view : View
+        What the policy knows of the run.
+    spawn_s : float
+        Time in seconds that the creator of a task spends more.
+
+    Notes
+    -----
+    The time is turned into operations at the speed of the first worker's core, of which
+    hyperthreads that work at the same time have a part each: it is that of a thread which has its
+    core alone.
+    """
+    workload = view.workload
+    if spawn_s == 0.0:
+        return workload
+    core = view.machine.thread_core[view.worker_thread[0]]
+    group = view.machine.core_groups[view.machine.core_group[core]]
+    creation_ops = workload.graph.creation_ops + spawn_s * group.ops_per_s
+    return replace(workload, graph=replace(workload.graph, creation_ops=creation_ops))

@@ -1,0 +1,66 @@
+"""Balancing of the queues of threads, as an operating system does it below other rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.contract.base import View
+from simsched.policy.parts.threads import Move, Queues
+
+
+def even_out(
+    view: View,
+    state: Queues,
+    capacity: NDArray[np.float64],
+    suits: Callable[[int, int, int], float],
+) -> list[Move]:
+    """Return moves of waiting threads from the busiest core to the idlest until that gains nothing.
+
+    Parameters
+    ----------
+    view : View
+        What the policy knows.
+    state : Queues
+        Where threads are; brought up to date.
+    capacity : ndarray of float64, shape (n_workers,)
+        What the load of a core is divided by: its speed, or 1.
+    suits : callable
+        How well a task (first argument) suits a move from a core (second) to another one (third);
+        the one that suits best moves, the oldest of equal ones.
+
+    Notes
+    -----
+    A move gains if the idlest core has no thread at all, or if its load is then still below what
+    the busiest core had. Of equally idle cores the fastest comes first. Threads that run stay, and
+    a thread moves once.
+    """
+    live = view.state
+    assert live is not None
+    cores = [core for core in range(view.n_workers) if not live.has_failed(core)]
+    load = [state.load(view, core) for core in range(view.n_workers)]
+    group = state.groups.of_worker
+    left = {core: list(state.waiting[core]) for core in cores}  # of each queue, not yet moved
+    moves: list[Move] = []
+    while True:
+        crowded = [core for core in cores if left[core] and load[core] > 1]
+        if not crowded:
+            return moves
+        source = max(crowded, key=lambda c: float(load[c] / capacity[c]))
+        target = min(cores, key=lambda c: (float(load[c] / capacity[c]), int(group[c])))
+        after = (load[target] + 1) / capacity[target]
+        if load[target] > 0 and after >= load[source] / capacity[source]:
+            return moves
+        task = max(left[source], key=lambda t: suits(t, source, target))
+        left[source].remove(task)
+        moves.append(state.move(task, source, target))
+        load[source] -= 1
+        load[target] += 1
+
+
+def is_idle(view: View, state: Queues, core: int) -> bool:
+    """Return whether a core has no thread and has not been promised one."""
+    assert view.state is not None
+    return view.state.is_waiting(core) and not state.waiting[core]

@@ -1,0 +1,203 @@
+"""Schedulers of threads: a queue for each core, time slices, and threads that change queues.
+
+The tasks of one class stand for a thread: a stretch of its work each. They always enter the queue
+to which the thread belongs at the time, so that a thread that has been moved stays where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.contract.base import (
+    PARENT_FIRST,
+    AcquireStep,
+    Plan,
+    Pool,
+    Preempt,
+    Transfer,
+    View,
+    param,
+)
+from simsched.policy.parts.core_groups import CoreGroups, core_groups
+from simsched.policy.parts.placement import PlacedPolicy
+from simsched.workload.graph import TaskGraph
+
+CRITICAL = ".critical"  #: ends the names of classes of critical sections
+MIGRATION_S = 1e-9  #: a thread in no queue; what it costs is paid by context switches
+
+Move = Preempt | Transfer
+
+
+@dataclass(eq=False)
+class Queues:
+    """Where threads are.
+
+    Attributes
+    ----------
+    groups : CoreGroups
+        Cores by speed.
+    thread : ndarray of int64, shape (n_classes,)
+        Thread of each class of tasks: critical sections belong to the thread that enters them.
+    is_critical : ndarray of bool, shape (n_classes,)
+        Classes of critical sections.
+    home : list of int, one per thread
+        Core to whose queue the thread belongs.
+    waiting : list of list of int, one per core
+        Tasks in the queues.
+    last_ran_ps : list of int, one per thread
+        When the thread has stopped running the last time.
+    moves : list of int, one per thread
+        How often it has been moved.
+    """
+
+    groups: CoreGroups
+    thread: NDArray[np.int64]
+    is_critical: NDArray[np.bool_]
+    home: list[int]
+    waiting: list[list[int]]
+    last_ran_ps: list[int]
+    moves: list[int]
+    task_class: NDArray[np.int32] | None = None  # of the iteration's graph
+    ticks: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)  # of one scheduler
+
+    def thread_of(self, task: int) -> int:
+        """Return the thread of a task."""
+        assert self.task_class is not None
+        return int(self.thread[self.task_class[task]])
+
+    def load(self, view: View, core: int) -> int:
+        """Return the length of a core's queue, with what it is running."""
+        assert view.state is not None
+        return len(self.waiting[core]) + (not view.state.is_waiting(core))
+
+    def move(self, task: int, source: int, target: int) -> Transfer:
+        """Return the move of a waiting task, and with it of its thread, to another queue."""
+        self.waiting[source].remove(task)
+        self.waiting[target].append(task)
+        self.note_move(self.thread_of(task), target)
+        return Transfer(0, source, 0, target, 1, MIGRATION_S, task=task)
+
+    def note_move(self, thread: int, target: int) -> None:
+        """Let a thread belong to another core."""
+        self.home[thread] = target
+        self.moves[thread] += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadScheduler(PlacedPolicy):
+    """What schedulers of threads have in common; see the module.
+
+    Parameters
+    ----------
+    slice_s : float
+        Time slice in seconds: a thread that has run so long makes way for the next one of its core.
+    balance_s : float
+        Time in seconds between two rounds of balancing, rounded to time slices.
+    """
+
+    slice_s: float = param(4e-3, low=1e-6, high=1e6)
+    balance_s: float = param(1e-2, low=1e-6, high=1e6)
+
+    @property
+    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
+        """The time slice."""
+        return self.slice_s
+
+    def start(self, view: View) -> Queues:
+        """Return empty queues; threads belong to cores in turn."""
+        names = view.workload.graph.class_names
+        known = {name: index for index, name in enumerate(names)}
+        thread = [known.get(name.removesuffix(CRITICAL), known[name]) for name in names]
+        return Queues(
+            groups=core_groups(view),
+            thread=np.array(thread),
+            is_critical=np.array([name.endswith(CRITICAL) for name in names]),
+            home=[index % view.n_workers for index in range(len(names))],
+            waiting=[[] for _ in range(view.n_workers)],
+            last_ran_ps=[0] * len(names),
+            moves=[0] * len(names),
+        )
+
+    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        """Return queues of cores, first in, first out."""
+        state.task_class = graph.task_class if graph is view.workload.graph else None
+        for queue in state.waiting:
+            queue.clear()
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),),
+            spawn_order=PARENT_FIRST,
+            times_tasks=True,
+        )
+
+    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+        """Return the queue of the task's thread."""
+        if state.task_class is None:
+            return None
+        core = self.queue_of(view, state, task)
+        state.waiting[core].append(task)
+        return Pool(0, core)
+
+    def queue_of(self, view: View, state: Queues, task: int) -> int:
+        """Return the core whose queue a task enters."""
+        return state.home[state.thread_of(task)]
+
+    def on_acquire(
+        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+    ) -> None:
+        """Note that a task has left its queue; those that failures have put back are unknown."""
+        if state.task_class is not None and task in state.waiting[instance]:
+            state.waiting[instance].remove(task)
+
+    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+        """Note when a thread has stopped."""
+        if state.task_class is not None:
+            assert view.state is not None
+            state.last_ran_ps[state.thread_of(task)] = view.state.now_ps()
+
+    def on_timer(self, view: View, state: Any) -> tuple[Move, ...]:
+        """Return moves if it is time for them, then the ends of time slices."""
+        if state.task_class is None or view.machine.copies_data:
+            return ()
+        state.ticks += 1
+        moves = self.balance(view, state) if self.is_due(state) else []
+        stopped = {move.worker for move in moves if isinstance(move, Preempt)}
+        live = view.state
+        assert live is not None
+        for core, queue in enumerate(state.waiting):
+            task = live.running_task(core)
+            if queue and task >= 0 and core not in stopped:
+                state.last_ran_ps[state.thread_of(task)] = live.now_ps()
+                moves.append(Preempt(core))
+        return tuple(moves)
+
+    def is_due(self, state: Queues) -> bool:
+        """Return whether it is time for a round of balancing."""
+        return state.ticks % max(1, round(self.balance_s / self.slice_s)) == 0
+
+    def balance(self, view: View, state: Queues) -> list[Move]:
+        """Return the moves of one round."""
+        raise NotImplementedError
+
+    def relocate(self, view: View, state: Queues, task: int, source: int, target: int) -> Move:
+        """Return the move of a thread that runs or waits on a core to another one."""
+        if task in state.waiting[source]:
+            return state.move(task, source, target)
+        state.note_move(state.thread_of(task), target)
+        return Preempt(source)
+
+    def swap(self, view: View, state: Queues, first: int, second: int) -> list[Move]:
+        """Return moves with which the running threads of two cores change places."""
+        live = view.state
+        assert live is not None
+        moves: list[Move] = []
+        for core, target in ((first, second), (second, first)):
+            task = live.running_task(core)
+            if task >= 0:
+                state.note_move(state.thread_of(task), target)
+                moves.append(Preempt(core))
+        return moves

@@ -1,0 +1,108 @@
+"""Checking a file of any kind that simsched reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from simsched.experiment.cells import plan_experiment
+from simsched.experiment.rehearsal import check_runs
+from simsched.files.bounded import is_directory
+from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import Document, read_document
+from simsched.hardware.measure import number_of_runs
+from simsched.hardware.measure_schema import read_matrix
+from simsched.machine import check_machine, load_machine
+from simsched.machine.schema import MachineFile
+from simsched.report.check_code import check_code, is_code
+from simsched.reproduction.claims import load_family
+from simsched.reproduction.schema import ClaimsFile
+from simsched.workload.graph_files import graph_file_spec, read_graph_file
+from simsched.workload.importers.remarks import doubts, facts
+from simsched.workload.presets import Preset, load_preset, resolve_workload
+
+EXPERIMENT_KEYS = {"policies", "machines", "workloads", "seeds"}
+MEASUREMENT_KEYS = {"policies", "programs", "repetitions", "warmup", "seed"}
+
+
+def check_file(name: str) -> tuple[list[str], list[str]]:
+    """Check a machine, workload preset, experiment, measurement, claims or task graph file.
+
+    Parameters
+    ----------
+    name : str
+        The file; of a task graph also with options, such as ``my.dot[cost=size, cost_unit=ops]``.
+        A Python file with policies, workloads or placements is executed; ``FILE.py:NAME`` is one.
+
+    Returns
+    -------
+    tuple of list of str
+        What the file contains, and what is allowed in it but looks like a mistake.
+
+    Raises
+    ------
+    SimschedError
+        The file is wrong.
+    """
+    if is_directory(Path(name)):
+        raise ConfigurationError(f"{name}: found a directory, accepted: a file")
+    if is_code(name):
+        return check_code(name), []
+    path = Path(name)
+    if path.suffix not in {".yaml", ".yml"}:
+        file, options = graph_file_spec(name)
+        path = Path(file)
+        workload = read_graph_file(path, options)
+        graph = workload.graph
+        size = f"{graph.n_tasks} tasks, {graph.n_edges} edges"
+        lines = [f"{path}: task graph, {size}: correct", *facts(workload)]
+        return lines, [f"{path}: {text}" for text in doubts(workload)]
+    document = read_document(path)
+    kind = kind_of(document)
+    if kind == "experiment":
+        planned = plan_experiment(document)
+        check_runs(planned)
+        return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
+    if kind == "claims":
+        family = load_family(document)
+        left = sum(item.claim.not_evaluable is not None for item in family.claims)
+        return [f"{path}: {len(family.claims)} claims, {left} not evaluable: correct"], []
+    if kind == "measurement":
+        matrix = read_matrix(document)
+        return [f"{path}: measurement with {number_of_runs(matrix)} runs: correct"], []
+    if kind == "workload":
+        load_preset(path)
+        workload = resolve_workload(path)
+        workload.validate()
+        return [f"{path}: workload preset, {workload.graph.n_tasks} tasks: correct"], []
+    warnings = check_machine(path)
+    machine = load_machine(path)
+    threads = f"{machine.n_cores} cores, {len(machine.nodes)} memory nodes"
+    return [f"{path}: machine, {threads}: correct"], warnings
+
+
+def kind_of(document: Document) -> str:
+    """Return the kind that most of the keys fit.
+
+    One of ``"machine"``, ``"workload"``, ``"experiment"``, ``"measurement"`` and ``"claims"``.
+
+    Raises
+    ------
+    ConfigurationError
+        No key fits any of them.
+    """
+    keys = set(document.data) if isinstance(document.data, dict) else set()
+    fitting = {
+        "experiment": len(keys & EXPERIMENT_KEYS),
+        "measurement": len(keys & MEASUREMENT_KEYS),
+        "claims": len(keys & (set(ClaimsFile.model_fields) - {"description"})),
+        "workload": len(keys & (set(Preset.model_fields) - {"description"})),
+        "machine": len(keys & ({*MachineFile.model_fields, "extends"} - {"description"})),
+    }
+    best = max(fitting, key=lambda kind: fitting[kind])
+    if not fitting[best]:
+        raise ConfigurationError(
+            f"{document.path}: found neither a machine (memory, paths, ...), a workload preset "
+            "(generator, parameters), an experiment (machines, workloads, policies), a measurement "
+            "(programs, policies) nor claims (sources, claims)"
+        )
+    return best

@@ -1,0 +1,107 @@
+"""Checking a Python file of the user: what it defines, and whether it can be made."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from simsched.experiment.blame import missing_method
+from simsched.files.errors import ConfigurationError, GraphError, PolicyError, unknown_name
+from simsched.names.specs import parse_spec
+from simsched.names.user_code import is_file_spec, load_user_file, names_for, split_file_spec
+from simsched.policy import Policy, make_policy
+from simsched.policy.contract.user_file import policy_classes
+from simsched.workload.registry import make_small_workload, make_workload
+
+WHAT = "policy or workload"
+KINDS = {"policies": "policy", "workloads": "workload", "placements": "placement"}
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text names a Python file, or something in one, parameters aside."""
+    return is_file_spec(text.partition("[")[0].strip())
+
+
+def check_code(text: str) -> list[str]:
+    """Load a Python file and make what it defines: policies, and small instances of workloads.
+
+    Parameters
+    ----------
+    text : str
+        ``FILE.py``, or one thing in it: ``FILE.py:NAME``, also with parameters.
+
+    Returns
+    -------
+    list of str
+        What the file contains.
+
+    Raises
+    ------
+    SimschedError
+        The file does not run or defines nothing, or something in it cannot be made.
+    """
+    spec, parameters = parse_spec(WHAT, text)
+    file, name = split_file_spec(spec)
+    defined = _defined(load_user_file(WHAT, spec))
+    names = [known for several in defined.values() for known in several]
+    if not names:
+        raise ConfigurationError(
+            f"{file}: found no policy, workload or placement, accepted: a class derived from "
+            "simsched.policy.Policy, or a function below @generator or @placement"
+        )
+    if name and name not in names:
+        raise ConfigurationError(f"{file}: {unknown_name('name', name, names)}")
+    if parameters and not name and len(names) > 1:
+        accepted = f"accepted them for one of {sorted(names)} ({file.name}:NAME)"
+        raise ConfigurationError(f"{file}: found parameters, {accepted}")
+    chosen = {
+        kind: [known for known in several if known == name or not name]
+        for kind, several in defined.items()
+    }
+    for policy in chosen["policies"]:
+        _check_policy(file, policy, parameters)
+    for workload in chosen["workloads"]:
+        _check_workload(file, workload, parameters)
+    found = [
+        f"{KINDS[kind] if len(several) == 1 else kind} {', '.join(several)}"
+        for kind, several in chosen.items()
+        if several
+    ]
+    return [f"{file}: {'; '.join(found)}: correct"]
+
+
+def _defined(module: ModuleType) -> dict[str, list[str]]:
+    """Return the names of what a file defines, by kind; a class goes by the name of the class."""
+    names = vars(module)
+    nothing: dict[str, Any] = {}
+    classes, registered = policy_classes(module), names_for("policies", names, nothing)
+    presets = [name for name, info in registered.items() if info.is_preset]
+    return {
+        "policies": [*classes, *presets],
+        "workloads": list(names_for("generators", names, nothing)),
+        "placements": list(names_for("placements", names, nothing)),
+    }
+
+
+def _check_policy(file: Path, name: str, parameters: Mapping[str, Any]) -> None:
+    """Make a policy, and look whether it has the methods that every policy needs."""
+    cls = type(make_policy(f"{file}:{name}", parameters))
+    for method in ("place", "plan"):
+        if getattr(cls, method) is getattr(Policy, method):
+            linecache.checkcache()
+            line = inspect.getsourcelines(cls)[1]
+            raise PolicyError(f"{file}:{line}: {missing_method(cls, method)}")
+
+
+def _check_workload(file: Path, name: str, parameters: Mapping[str, Any]) -> None:
+    """Make a workload: with parameters, or the small instance that its file declares."""
+    spec = f"{file}:{name}"
+    workload = make_workload(spec, parameters) if parameters else make_small_workload(spec)
+    try:
+        workload.validate()
+    except GraphError as error:
+        raise GraphError(f"{file}: workload {name}: {error}") from error

@@ -1,0 +1,411 @@
+"""JSON Schemas of all YAML files, for editors: keys, values and names with descriptions.
+
+They are made from the models that read the files. What a model cannot say about itself is said
+here: how a value is written that a validator converts (`_WRITTEN`), and which parameters policies,
+workloads and programs have. Descriptions are those of the docstrings. Only what draft 7 has is
+used, because language servers have that.
+
+A schema accepts whatever the reader of the file accepts; it does not refuse everything that the
+reader refuses, such as a baseline that is no policy of the experiment.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import core_schema
+
+from simsched.experiment import schema
+from simsched.experiment.schema import Experiment, MachineEntry, PolicyEntry, WorkloadEntry
+from simsched.files import units
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.resources import data_dir
+from simsched.hardware import measure_schema
+from simsched.hardware.measure_schema import Matrix, ProgramEntry
+from simsched.hardware.program import program_names, program_parameters, program_texts
+from simsched.machine import list_machines, values
+from simsched.machine.model import RuntimeCosts, cost_name
+from simsched.machine.schema import Costs, MachineFile
+from simsched.names import yaml_fields
+from simsched.names.docstrings import parameter_texts, summary
+from simsched.policy.contract.registry import list_policies
+from simsched.reproduction import schema as claims_schema
+from simsched.reproduction.probes import probes
+from simsched.reproduction.schema import ClaimsFile
+from simsched.workload.graph_files import SUFFIXES
+from simsched.workload.presets import Preset, list_presets, load_preset
+from simsched.workload.registry import Parameter, list_workloads
+
+Json = dict[str, Any]
+DRAFT = "http://json-schema.org/draft-07/schema#"
+KINDS: dict[str, type[BaseModel]] = {
+    "experiment": Experiment,
+    "machine": MachineFile,
+    "claims": ClaimsFile,
+    "measurement": Matrix,
+    "workload": Preset,
+}
+_SPEC = r"^[^\[\]]+\[.*\]\s*$"
+_YAML = r"\.ya?ml$"
+
+
+def schema_of(kind: str) -> Json:
+    """Return the JSON Schema (draft 7) of the YAML files of one kind.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such kind.
+    """
+    if kind not in KINDS:
+        raise ConfigurationError(unknown_name("kind of file", kind, KINDS))
+    found = KINDS[kind].model_json_schema(schema_generator=_Generator)
+    found = _plain_references(found)
+    return {"$schema": DRAFT, "$id": f"simsched-{kind}.schema.json", **found}
+
+
+class _Generator(GenerateJsonSchema):
+    """Describes values as they are written in files, and models by their docstrings."""
+
+    def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> Json:
+        """Return what a validator accepts that converts a value."""
+        inner = self.generate_inner(schema["schema"])
+        written = _WRITTEN.get(schema["function"]["function"])
+        return inner if written is None else written(inner)
+
+    def chain_schema(self, schema: core_schema.ChainSchema) -> Json:
+        """Return a value with its source, the only thing that is checked in steps."""
+        value = self.generate_inner(schema["steps"][1]["items_schema"][0])
+        source = {
+            "type": "string",
+            "title": "Source",
+            "description": "Where the value comes from; the first word is a key of sources.",
+            "minLength": 1,
+        }
+        return {
+            "type": "array",
+            "items": [value, source],
+            "additionalItems": False,
+            "minItems": 2,
+        }
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> Json:
+        """Return a model's keys, each with what its docstring says."""
+        found = super().model_schema(schema)
+        model = schema["cls"]
+        texts = parameter_texts(model)
+        found["description"] = summary(model)
+        for name, info in model.model_fields.items():
+            key = info.alias or name
+            described = found["properties"][key]
+            described.setdefault("title", key)
+            if name in texts:
+                described["description"] = _prose(texts[name])
+        if model in _COMPLETED:
+            _COMPLETED[model](found)
+        return found
+
+
+def _prose(text: str) -> str:
+    """Return text of a docstring as Markdown."""
+    return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"`\1`", text).replace("``", "`")
+
+
+@cache
+def _presets() -> dict[str, Preset]:
+    """Return all shipped presets of workloads; reading them takes a while."""
+    return {name: load_preset(name) for name in list_presets()}
+
+
+# How values are written -------------------------------------------------------------------------
+
+
+def _quantity(dimension: units.Dimension) -> Callable[[Json], Json]:
+    """Return the schema of a number with its unit."""
+    unit = "|".join(dimension.units)
+    pattern = rf"^\s*[+]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*({unit})\s*$"
+    shown = {"type": "string", "pattern": pattern, "examples": [dimension.example]}
+    return lambda _: {**shown, "description": f"Accepted: {dimension.accepted}."}
+
+
+def _or_one(inner: Json) -> Json:
+    """Return the schema of a list, or of one of its entries."""
+    return {"anyOf": [inner["items"], inner]}
+
+
+def _or_name(names: Callable[[], Json]) -> Callable[[Json], Json]:
+    """Return the schema of a name, or of a mapping."""
+    return lambda inner: {"anyOf": [names(), inner]}
+
+
+def _by_size(inner: Json) -> Json:
+    """Return the schema of a time, or of times by size."""
+    time = inner["items"]["prefixItems"][1]
+    return {"anyOf": [time, {"type": "object", "additionalProperties": time, "minProperties": 1}]}
+
+
+_TOLERANCE = {
+    "anyOf": [
+        {"type": "string", "pattern": r"^\d+(\.\d+)? ?%$", "examples": ["10 %"]},
+        {"type": "number", "minimum": 0},
+    ]
+}
+_SIZE = _quantity(units.SIZE)
+
+
+def _names(names: Mapping[str, str], *patterns: str) -> Json:
+    """Return the schema of a name with its description, or of text that fits a pattern."""
+    known: Json = {"enum": list(names)}
+    if any(names.values()):
+        known["enumDescriptions"] = list(names.values())
+    return {"anyOf": [known, *({"type": "string", "pattern": text} for text in patterns)]}
+
+
+def _machine_name() -> Json:
+    return _names(dict.fromkeys(list_machines(), ""), _YAML)
+
+
+def _policy_name() -> Json:
+    known = {info.name: info.description for info in list_policies()}
+    return _names(known, _SPEC, r"\.py(:\w+)?$")
+
+
+def _workload_name() -> Json:
+    presets = {name: preset.description for name, preset in _presets().items()}
+    generators = {item.name: item.summary for item in list_workloads()}
+    endings = "|".join(ending.removeprefix(".") for ending in SUFFIXES)
+    return _names({**presets, **generators}, _SPEC, rf"\.({endings})(\.gz)?$")
+
+
+def _program_name() -> Json:
+    return _names(dict.fromkeys(program_names(), ""), _SPEC)
+
+
+def _seeds(inner: Json) -> Json:
+    return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 100_000}, inner]}
+
+
+def _versus(inner: Json) -> Json:
+    one = {"anyOf": [{"type": "string"}, inner["items"]]}
+    return {"anyOf": [one, {"type": "array", "items": one}]}
+
+
+#: What validators accept, from the schema of what they return.
+_WRITTEN: dict[Any, Callable[[Json], Json]] = {
+    units.parse_bandwidth: _quantity(units.BANDWIDTH),
+    units.parse_frequency: _quantity(units.FREQUENCY),
+    units.parse_time: _quantity(units.TIME),
+    units.parse_seconds: _quantity(units.TIME),
+    values.positive_size: _SIZE,
+    values.as_list: _or_one,
+    values.by_size: _by_size,
+    yaml_fields.one_or_more: _or_one,
+    yaml_fields.file_name: lambda inner: {**inner, "pattern": f"^{yaml_fields.NAME.pattern}$"},
+    schema.machine_entry: _or_name(_machine_name),
+    schema.workload_entry: _or_name(_workload_name),
+    schema.policy_entry: _or_name(_policy_name),
+    schema.seed_list: _seeds,
+    measure_schema.program_entry: _or_name(_program_name),
+    measure_schema.counts: _or_one,
+    claims_schema.tolerance_of: lambda _: copy.deepcopy(_TOLERANCE),
+    claims_schema.versus_list: _versus,
+    claims_schema.value_lists: lambda _: {"type": "object"},
+    claims_schema.number_list: _or_one,
+}
+
+
+# What the models leave open ---------------------------------------------------------------------
+
+
+def _parameter(described: Json, kind: str, default: object) -> Json:
+    """Return the schema of a parameter, with its default where JSON has it."""
+    kinds = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}
+    if kind in kinds:
+        described = {"type": kinds[kind], **described}
+    finite = not isinstance(default, float) or math.isfinite(default)
+    if finite and isinstance(default, bool | int | float | str):
+        described["default"] = default
+    return described
+
+
+def _policy_parameters(cls: type) -> Json:
+    """Return the schemas of a policy's parameters."""
+    texts = parameter_texts(cls)
+    found = {}
+    for field in fields(cls):
+        described: Json = {"title": field.name, "description": _prose(texts.get(field.name, ""))}
+        metadata = dict(field.metadata)
+        if metadata.get("choices"):
+            described["enum"] = list(metadata["choices"])
+        for key, limit in (("minimum", metadata.get("low")), ("maximum", metadata.get("high"))):
+            if limit is not None and math.isfinite(limit):
+                described[key] = limit
+        default = None if field.default is MISSING else field.default
+        found[field.name] = _parameter(described, type(default).__name__, default)
+    return found
+
+
+def _generated(parameters: Mapping[str, Parameter], texts: Mapping[str, str]) -> Json:
+    """Return the schemas of the parameters of a workload or program."""
+    found = {}
+    for name, item in parameters.items():
+        described: Json = {"title": name, "description": _prose(texts.get(name, ""))}
+        if item.choices:
+            described["enum"] = list(item.choices)
+        for key, limit in (("minimum", item.bounds.low), ("maximum", item.bounds.high)):
+            if limit is not None:
+                described[key] = limit
+        described = _parameter(described, item.type.__name__, item.default)
+        alternatives = [{"type": "null"}] if item.optional else []
+        if name.endswith("_bytes"):
+            alternatives.append(_SIZE({}))
+        if alternatives:
+            title = {key: described.pop(key) for key in ("title", "description")}
+            described = {**title, "anyOf": [described, *alternatives]}
+        found[name] = described
+    return found
+
+
+def _beside(found: Json, name: str, known: Mapping[str, Json]) -> None:
+    """Accept, beside a name, the parameters of what it names, and only these."""
+    own = dict.fromkeys(found["properties"], True)
+    found["properties"].pop("parameters")
+    own.pop("parameters")
+    found.pop("additionalProperties")
+    # Presets of one class share its parameters: many names, one condition.
+    groups: dict[str, tuple[list[str], Json]] = {}
+    for key, parameters in known.items():
+        groups.setdefault(repr(parameters), ([], parameters))[0].append(key)
+    found["allOf"] = [
+        {
+            "if": {"properties": {name: {"enum": names}}, "required": [name]},
+            "then": {"properties": {**own, **parameters}, "additionalProperties": False},
+        }
+        for names, parameters in groups.values()
+    ]
+
+
+def _complete_machine_entry(found: Json) -> None:
+    found["properties"]["name"] |= _machine_name()
+    found["properties"]["name"].pop("type", None)
+    time, size = _quantity(units.TIME)({}), _quantity(units.SIZE)({})
+    texts = parameter_texts(Costs)
+    costs = {}
+    for field in fields(RuntimeCosts):
+        name = cost_name(field.name)
+        one = {"title": name, "description": texts[name]}
+        value = size if field.name.endswith("_bytes") else time
+        several = isinstance(field.default, tuple)
+        values = {"anyOf": [value, {"type": "array", "items": value}]} if several else value
+        costs[f"costs.{name}"] = {**values, **one}
+    sections = [name for name in MachineFile.model_fields if name not in {"costs", "sources"}]
+    found["properties"]["set"] |= {
+        "properties": costs,
+        "patternProperties": {rf"^({'|'.join(sections)})\\..": {}},
+        "additionalProperties": False,
+    }
+
+
+def _complete_workload_entry(found: Json) -> None:
+    found["properties"]["name"] = {**found["properties"]["name"], **_workload_name()}
+    known = {
+        item.name: _generated(item.parameters, parameter_texts(item.function))
+        for item in list_workloads()
+    }
+    presets = {name: known[preset.generator] for name, preset in _presets().items()}
+    _beside(found, "name", {**known, **presets})
+    found["anyOf"] = [{"required": ["name"]}, {"required": ["file"]}]
+
+
+def _complete_policy_entry(found: Json) -> None:
+    found["properties"]["name"] = {**found["properties"]["name"], **_policy_name()}
+    found["properties"]["name"].pop("type", None)
+    _beside(found, "name", {info.name: _policy_parameters(info.cls) for info in list_policies()})
+
+
+def _complete_program_entry(found: Json) -> None:
+    found["properties"]["name"] |= _program_name()
+    found["properties"]["name"].pop("type", None)
+    known = {
+        name: _generated(program_parameters(name), program_texts(name)) for name in program_names()
+    }
+    _beside(found, "name", known)
+
+
+def _complete_preset(found: Json) -> None:
+    found["properties"]["generator"] |= _names({i.name: i.summary for i in list_workloads()})
+    found["properties"]["generator"].pop("type", None)
+    found["allOf"] = [
+        {
+            "if": {"properties": {"generator": {"const": item.name}}, "required": ["generator"]},
+            "then": {
+                "properties": {
+                    "parameters": {
+                        "title": "parameters",
+                        "description": f"Parameters of {item.name}.",
+                        "properties": _generated(item.parameters, parameter_texts(item.function)),
+                        "additionalProperties": False,
+                    }
+                }
+            },
+        }
+        for item in list_workloads()
+    ]
+
+
+def _complete_machine_file(found: Json) -> None:
+    found["properties"]["extends"] = {
+        **_machine_name(),
+        "title": "extends",
+        "description": "A machine whose sections are taken where this file has none.",
+    }
+    required = found.pop("required")
+    found["if"] = {"not": {"required": ["extends"]}}
+    found["then"] = {"required": required}
+
+
+def _complete_selection(found: Json) -> None:
+    shipped = sorted(path.stem for path in data_dir("experiments").glob("*.yaml"))
+    found["properties"]["experiment"] |= _names(dict.fromkeys(shipped, ""), _YAML)
+    if "probe" in found["properties"]:
+        found["properties"]["probe"] |= _names(probes())
+
+
+#: What is added to the schemas of single models.
+_COMPLETED: dict[type[BaseModel], Callable[[Json], None]] = {
+    MachineEntry: _complete_machine_entry,
+    WorkloadEntry: _complete_workload_entry,
+    PolicyEntry: _complete_policy_entry,
+    ProgramEntry: _complete_program_entry,
+    Preset: _complete_preset,
+    MachineFile: _complete_machine_file,
+    claims_schema.Selection: _complete_selection,
+    claims_schema.Term: _complete_selection,
+    claims_schema.Claim: _complete_selection,
+}
+
+
+def _plain_references(value: Any) -> Any:
+    """Return a schema in which nothing stands beside a reference, where draft 7 would ignore it."""
+    if isinstance(value, list):
+        return [_plain_references(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    plain = {key: _plain_references(item) for key, item in value.items()}
+    if isinstance(plain.get("$ref"), str) and len(plain) > 1:
+        reference = plain.pop("$ref")
+        plain["allOf"] = [{"$ref": reference}, *plain.get("allOf", [])]
+    return plain

@@ -1,0 +1,399 @@
+"""The results of an experiment: tidy frames, single runs event by event, plots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import simsched
+from simsched.experiment.cells import Cell
+from simsched.experiment.compare import chosen_cells
+from simsched.experiment.frames import (
+    iterations_frame,
+    jobs_frame,
+    runs_frame,
+    services_frame,
+    with_units,
+    workers_frame,
+)
+from simsched.experiment.runner import Outcome
+from simsched.experiment.schema import Experiment
+from simsched.experiment.single_run import events_frame, simulate_cell, tasks_frame
+from simsched.experiment.summary import Line, compare
+from simsched.files.errors import ConfigurationError
+from simsched.names.markup import UNBROKEN, facts, table
+from simsched.report.result_plots import Plots
+from simsched.reproduction.judge import Verdict
+from simsched.trace.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Longer comparisons are cut in notebooks.
+MAX_LINES = 60
+#: Runs whose events are kept in memory.
+KEPT_RUNS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The results of an experiment.
+
+    ``result["bats"]`` or ``result["policy=bats,seed=0"]`` are the results of some of the runs;
+    :attr:`plot` draws.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        Rows and where they are stored.
+    lines : list of Line
+        The comparison, one line per machine, workload, sweep point and policy.
+    claims : list of Verdict
+        Published claims about a shipped experiment that was run as it is.
+    pictures : list of Path
+        PNG files that were written.
+    summary : Path or None
+        The machine-readable summary (JSON), where results are stored.
+    others : list of dict
+        Rows of the runs that were left out, among them perhaps the baseline's.
+
+    Examples
+    --------
+    >>> import simsched
+    >>> result = simsched.run("experiments/quickstart.yaml")  # doctest: +SKIP
+    >>> result.table()  # doctest: +SKIP
+    >>> result["bats"].plot.gantt()  # doctest: +SKIP
+    """
+
+    outcome: Outcome
+    lines: list[Line]
+    claims: list[Verdict]
+    pictures: list[Path]
+    summary: Path | None
+    others: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    _kept: dict[Any, Run] = field(default_factory=dict, repr=False)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment."""
+        return self.outcome.experiment
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per run, as plain data; lists of one value per iteration or worker included."""
+        return self.outcome.rows
+
+    @property
+    def cells(self) -> list[Cell]:
+        """What was simulated, one per row: machine, workload, policy and seed as objects."""
+        return self.outcome.cells
+
+    @property
+    def policies(self) -> list[str]:
+        """Labels of the policies, each once."""
+        return list(dict.fromkeys(cell.policy for cell in self.cells))
+
+    @property
+    def baseline(self) -> str:
+        """Label of the policy that others are compared with."""
+        return self.lines[0].baseline if self.lines else ""
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """One row per run: which it is, then its metrics, with units in the names of columns.
+
+        Policy parameters that are not the same in all runs are columns ``policy.NAME``, swept keys
+        ``sweep.KEY``. ``runs.attrs["units"]`` has the units by column.
+        """
+        return runs_frame(self.rows)
+
+    @property
+    def iterations(self) -> pd.DataFrame:
+        """One row per iteration of every run: `iteration` (0 initialises), `duration_s`, bytes.
+
+        Bytes are by memory kind and, `local_bytes` and `remote_bytes`, by distance.
+        """
+        return iterations_frame(self.rows)
+
+    @property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker of every run: `busy_s`, `acquire_s` and `idle_s`."""
+        return workers_frame(self.rows)
+
+    @property
+    def jobs(self) -> pd.DataFrame:
+        """One row per MapReduce job of every run: `user`, `application`, `response_s` and others.
+
+        `arrival_s`, `maps_end_s` and `end_s` are times of the run, `maps` and `local_maps` counts;
+        `job` and `iteration` say which it is. ``jobs.groupby(["policy", "user"]).response_s`` is
+        the way to numbers per user.
+        """
+        return jobs_frame(self.rows)
+
+    @property
+    def services(self) -> pd.DataFrame:
+        """One row per service of every run on a shared accelerator: latencies of its queries."""
+        return services_frame(self.rows)
+
+    @property
+    def plot(self) -> Plots:
+        """Plots: `gantt`, `bandwidth`, `locality`, `speedup`, `waterfall`, `makespan`."""
+        return Plots(self)
+
+    def table(self) -> pd.DataFrame:
+        """Return the comparison: means over seeds with half widths of 95 % confidence intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns `machine`, `workload`, swept keys, `policy`, `runs`, for every metric its mean
+            and `<metric>_ci95`, and `reduction_percent` with `reduction_percent_ci95`: how much
+            shorter the makespan is than the baseline's.
+        """
+        import pandas as pd
+
+        return with_units(pd.DataFrame([flat(line) for line in self.lines]))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: str) -> Result:
+        """Return the results of some of the runs.
+
+        Parameters
+        ----------
+        which : str
+            ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload,
+            policy, seed and what is swept.
+
+        Raises
+        ------
+        ConfigurationError
+            A key or value is unknown.
+        """
+        chosen = {id(cell) for cell in chosen_cells(self.cells, which)}
+        pairs = list(zip(self.cells, self.rows, strict=True))
+        rows = [row for cell, row in pairs if id(cell) in chosen]
+        others = [row for cell, row in pairs if id(cell) not in chosen] + self.others
+        cells = [cell for cell in self.cells if id(cell) in chosen]
+        outcome = replace(self.outcome, rows=rows, cells=cells)
+        lines = compare(rows, self.experiment, others)
+        return replace(self, outcome=outcome, lines=lines, claims=[], others=others)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Return what completes ``result["``."""
+        keys = ("machine", "workload", "policy", "seed")
+        pairs = [f"{key}={getattr(cell, key)}" for key in keys for cell in self.cells]
+        return list(dict.fromkeys([*self.policies, *pairs]))
+
+    def simulate(self, which: str = "", *, iterations: int | tuple[int, int] | None = None) -> Run:
+        """Simulate one of the runs again, with its events; the last two are kept in memory.
+
+        Parameters
+        ----------
+        which : str
+            As for ``result[which]``; the first of these runs.
+        iterations : int or tuple of int, optional
+            Keep only the events of this iteration, or of those from the first to the second.
+
+        Returns
+        -------
+        Run
+            With `trace`; see :mod:`simsched.trace.schema`.
+
+        Raises
+        ------
+        ConfigurationError
+            A key or value is unknown, or there would be more events than memory should hold.
+        """
+        cells = chosen_cells(self.cells, which)
+        if not cells:
+            raise ConfigurationError("result: found no runs, accepted at least one")
+        cell = cells[0]
+        row = next(r for c, r in zip(self.cells, self.rows, strict=True) if c is cell)
+        key = cell.key, iterations
+        if key not in self._kept:
+            run = simulate_cell(cell, row, iterations)
+            while len(self._kept) >= KEPT_RUNS:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[key] = run
+        return self._kept[key]
+
+    def tasks(
+        self, which: str = "", *, iterations: int | tuple[int, int] | None = None
+    ) -> pd.DataFrame:
+        """Return when tasks of one run were executed where.
+
+        Parameters
+        ----------
+        which : str
+            See :meth:`simulate`.
+        iterations : int or tuple of int, optional
+            See :meth:`simulate`.
+
+        Returns
+        -------
+        DataFrame
+            One row per stretch in a task (several where it spawns, waits or is moved): `iteration`,
+            `task`, `task_name` (only of programs whose tasks have names, as in the graphs of other
+            programs), `task_class`, `worker`, `domain`, `start_s`, `end_s`, `duration_s`,
+            `memory_bytes` (that its accesses began to move to or from memory), `begins`, `ends`.
+        """
+        return tasks_frame(self.simulate(which, iterations=iterations))
+
+    def events(
+        self, which: str = "", *, iterations: int | tuple[int, int] | None = None
+    ) -> pd.DataFrame:
+        """Return the events of one run.
+
+        Parameters
+        ----------
+        which : str
+            See :meth:`simulate`.
+        iterations : int or tuple of int, optional
+            See :meth:`simulate`.
+
+        Returns
+        -------
+        DataFrame
+            One row per event in order of time: `time_ps`, `kind` (a category of names), `worker`,
+            `task`, `iteration`, `arg0`, `arg1`; docs/semantics.md says what they mean.
+        """
+        return events_frame(self.simulate(which, iterations=iterations))
+
+    def text(self) -> str:
+        """Return the comparison as the command line prints it.
+
+        Returns
+        -------
+        str
+            Several lines, without colours and however long.
+        """
+        from rich.console import Console
+
+        from simsched.report.claims import claim_tables
+        from simsched.report.tables import comparison_table
+
+        console = Console(file=StringIO(), width=UNBROKEN)
+        console.print(comparison_table(self.lines))
+        for item in claim_tables(self.claims):
+            console.print(item)
+        assert isinstance(console.file, StringIO)
+        return console.file.getvalue().rstrip()
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report: one HTML file with comparison, plots, parameters and how to repeat it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, ending in ``.html``; it is replaced.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        SimschedError
+            Another ending, no runs, or the file cannot be written.
+        """
+        from simsched.report.result_report import write_report
+
+        write_report(self, Path(path))
+        return Path(path)
+
+    def __repr__(self) -> str:
+        return f"<Result {self.experiment.name}: {_counted(self)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a summary for Jupyter: what was run, the comparison, where it is stored."""
+        from simsched.report.tables import comparison_cells
+
+        head, rows = comparison_cells(self.lines[:MAX_LINES])
+        html = facts(f"{self.experiment.name}: {_counted(self)}", [], self.experiment.description)
+        html += table(head, rows)
+        left_out = len(self.lines) - MAX_LINES
+        if left_out > 0:
+            html += f"<p>{left_out} more lines: <code>.table()</code></p>"
+        notes = ""
+        if "±" in html:
+            notes += "± is the half width of the 95 % confidence interval over seeds."
+        if self.claims:
+            held = sum(verdict.holds is True for verdict in self.claims)
+            notes += f" {held} of {len(self.claims)} published claims about it hold."
+        return f"<div>{html}<p>{notes}</p></div>"
+
+    def document(self) -> dict[str, Any]:
+        """Return the results as one JSON document (plain data, no NaN).
+
+        Returns
+        -------
+        dict of str to object
+            Units are in the names of the keys.
+        """
+        from simsched.report.claims import plain_claim
+
+        outcome = self.outcome
+        document: dict[str, Any] = finite(
+            {
+                "experiment": self.experiment.name,
+                "description": self.experiment.description,
+                "version": simsched.__version__,
+                "runs": self.rows,
+                "comparison": [flat(line) for line in self.lines],
+                "claims": [plain_claim(verdict) for verdict in self.claims],
+                "computed": outcome.computed,
+                "reused": outcome.reused,
+                "elapsed_s": outcome.elapsed_s,
+                "output": {
+                    "directory": _text(outcome.output),
+                    "parquet": _text(outcome.parquet),
+                    "pictures": [str(path) for path in self.pictures],
+                    "summary": _text(self.summary),
+                },
+            }
+        )
+        return document
+
+
+def _counted(result: Result) -> str:
+    """Return how much a result holds."""
+    parts = []
+    for one, many in (("machine", "machines"), ("workload", "workloads"), ("policy", "policies")):
+        count = len({getattr(cell, one) for cell in result.cells})
+        parts.append(f"{count} {one if count == 1 else many}")
+    n = len(result.rows)
+    return f"{n} run{'' if n == 1 else 's'} of {', '.join(parts)}"
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def flat(line: Line) -> dict[str, Any]:
+    """Return a line of the comparison as one row."""
+    row: dict[str, Any] = {"machine": line.machine, "workload": line.workload, **line.sweep}
+    row |= {"policy": line.policy, "runs": line.metrics["makespan_s"].count}
+    for name, value in line.metrics.items():
+        row |= {name: value.mean, f"{name}_ci95": value.half_width}
+    row["baseline"] = line.baseline
+    row["reduction_percent"] = line.reduction_percent.mean
+    row["reduction_percent_ci95"] = line.reduction_percent.half_width
+    return row
+
+
+def finite(value: Any) -> Any:
+    """Return plain data with None in place of NaN and infinities, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value

@@ -1,0 +1,224 @@
+"""Plots of results; each returns Matplotlib's `Axes`, on which a notebook can go on drawing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from simsched.experiment.compare import Difference, chosen_cells, measure_side, select_cells
+from simsched.files.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from simsched.report.result import Result
+
+
+class Plots:
+    """Plots of a result.
+
+    Every plot draws on `ax`, or on a new figure. Plots of a single run take the first one, or the
+    first that `which` describes (see ``result[which]``); their titles name it. The run is simulated
+    again, because events are not kept.
+
+    Axes that share their vertical axis (`sharey`) must have the same rows; others raise
+    ConfigurationError.
+
+    Parameters
+    ----------
+    result : Result
+        What is drawn.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def __repr__(self) -> str:
+        names = [name for name in vars(Plots) if not name.startswith("_")]
+        return f"<plots of {self._result.experiment.name}: {', '.join(names)}>"
+
+    def gantt(
+        self,
+        which: str = "",
+        *,
+        ax: Axes | None = None,
+        iterations: int | tuple[int, int] | None = None,
+        start_s: float | None = None,
+        end_s: float | None = None,
+    ) -> Axes:
+        """Draw what every worker does when.
+
+        Up to 4000 intervals are drawn one by one. More are added up in cells of some workers and
+        some time, and the text below says so: the colour of a cell is that of the task class with
+        most time in it, its strength is the share of the time in which the workers are busy.
+
+        Parameters
+        ----------
+        which : str
+            The run; see the class.
+        ax : Axes, optional
+            Where to draw.
+        iterations : int or tuple of int, optional
+            Draw this iteration only, or those from the first to the second.
+        start_s, end_s : float, optional
+            Time to draw, in seconds; all by default.
+
+        Raises
+        ------
+        ConfigurationError
+            No such run or iteration, too many events, or an empty time.
+        """
+        from simsched.report.plots import gantt
+
+        run = self._result.simulate(which, iterations=iterations)
+        return gantt(run, ax, start_s=start_s, end_s=end_s, title=self._name(which))
+
+    def bandwidth(
+        self,
+        which: str = "",
+        *,
+        ax: Axes | None = None,
+        by: Literal["kind", "node"] = "kind",
+        bins: int = 200,
+        iterations: int | tuple[int, int] | None = None,
+    ) -> Axes:
+        """Draw the bandwidth in use over time, in GB/s, beside what the memory sustains.
+
+        Parameters
+        ----------
+        which : str
+            The run; see the class.
+        ax : Axes, optional
+            Where to draw.
+        by : {"kind", "node"}
+            One line per memory kind or per memory node.
+        bins : int
+            Number of time bins; lines are means over each, so that no byte is lost.
+        iterations : int or tuple of int, optional
+            Draw this iteration only, or those from the first to the second.
+
+        Raises
+        ------
+        ConfigurationError
+            No such run or iteration, too many events, or a value that is not accepted.
+        """
+        from simsched.report.plots import bandwidth
+
+        run = self._result.simulate(which, iterations=iterations)
+        return bandwidth(run, ax, by=by, bins=bins, title=self._name(which))
+
+    def _name(self, which: str) -> str:
+        """Return what titles call the run that `which` means."""
+        cell = chosen_cells(self._result.cells, which)[0]
+        swept = "".join(f", {key}={value}" for key, value in cell.sweep.items())
+        return f"{cell.workload} on {cell.machine}, {cell.policy}{swept}, seed {cell.seed}"
+
+    def locality(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the share of bytes from the own domain and from others, by memory kind.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw.
+
+        Raises
+        ------
+        ConfigurationError
+            No run moves bytes, or there are too many kinds of runs.
+        """
+        from simsched.report.plots import locality
+
+        return locality(self._result.rows, ax)
+
+    def speedup(
+        self, baseline: str | None = None, *, x: str | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw how many times as fast as a baseline runs are, with 95 % confidence intervals.
+
+        Parameters
+        ----------
+        baseline : str, optional
+            Label of a policy; the experiment's baseline by default.
+        x : str, optional
+            A column of :attr:`Result.runs` with numbers: lines over it instead of bars, such as
+            ``policy.sample_pages`` or a swept key, which is the default where there is just one.
+        ax : Axes, optional
+            Where to draw.
+
+        Raises
+        ------
+        ConfigurationError
+            No run of the baseline, an unknown column, or too many bars.
+        """
+        from simsched.experiment.frames import parameter_columns
+        from simsched.report.plots import speedup
+
+        result = self._result
+        columns = parameter_columns([row["policy_parameters"] for row in result.rows])
+        rows = [
+            {**row, **{name: values[index] for name, values in columns.items()}}
+            for index, row in enumerate(result.rows)
+        ]
+        return speedup(rows, baseline or result.baseline, ax, x=x, others=result.others)
+
+    def makespan(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the makespan of every policy, with 95 % confidence intervals over seeds.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Where to draw.
+
+        Raises
+        ------
+        ConfigurationError
+            There are too many kinds of runs.
+        """
+        from simsched.report.plots import makespan
+
+        return makespan(self._result.lines, ax)
+
+    def waterfall(self, other: Result | str, *, ax: Axes | None = None) -> Axes:
+        """Draw what makes the difference between the makespans of two policies, part by part.
+
+        A is this result, or its baseline when it has several policies. All seeds are simulated
+        again; the steps are means over them and add up to the difference. Parts are explained in
+        docs/comparing.md.
+
+        Parameters
+        ----------
+        other : Result or str
+            B: a result of runs that differ in nothing but their seed, or what chooses such runs of
+            this result.
+        ax : Axes, optional
+            Where to draw.
+
+        Raises
+        ------
+        ConfigurationError
+            A or B has runs that differ in more than their seed.
+        """
+        from simsched.report.plots import waterfall
+
+        return waterfall(self.difference(other), ax)
+
+    def difference(self, other: Result | str) -> Difference:
+        """Return what :meth:`waterfall` draws, in seconds of the mean worker.
+
+        Parameters
+        ----------
+        other : Result or str
+            See :meth:`waterfall`.
+        """
+        result = self._result
+        own = result.cells
+        if len(result.policies) > 1:
+            own = [cell for cell in own if cell.policy == result.baseline]
+        if isinstance(other, str):
+            theirs = select_cells(result.cells, other)
+        else:
+            where = f"waterfall: B, a result of {other.experiment.name}"
+            theirs = select_cells(other.cells, "", where)
+        if not own or not theirs:
+            raise ConfigurationError("waterfall: found no runs, accepted at least one on each side")
+        own = select_cells(own, "", f"waterfall: A, a result of {result.experiment.name}")
+        return Difference(measure_side(own), measure_side(theirs))

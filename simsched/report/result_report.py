@@ -1,0 +1,199 @@
+"""A result as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from importlib.resources import files
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from jinja2 import Environment, StrictUndefined
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from ruamel.yaml import YAML
+
+from simsched.experiment.cells import plan_experiment
+from simsched.files.atomic import write_text
+from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.yaml_reader import Document
+from simsched.machine.show import describe_machine, machine_html
+from simsched.policy.contract.show import policy_html
+from simsched.report.claims import plain_claim
+from simsched.report.plots import plot_bandwidth, plot_comparison
+from simsched.report.tables import comparison_cells
+from simsched.workload.show import workload_html
+
+if TYPE_CHECKING:
+    from simsched.report.result import Result
+
+#: A longer comparison is cut in the table, and not drawn.
+MAX_LINES = 400
+MAX_BARS = 120
+#: More pictures of single machines and workloads are not drawn.
+MAX_PICTURES = 12
+#: Packages whose version can change results or their presentation.
+PACKAGES = ("simsched", "numpy", "scipy", "simpy", "networkx", "pandas", "matplotlib")
+DPI = 110
+
+_DARK: dict[Any, str] = {
+    "text.color": "#e6e6e6",
+    "axes.labelcolor": "#e6e6e6",
+    "axes.edgecolor": "#9a9a9a",
+    "xtick.color": "#e6e6e6",
+    "ytick.color": "#e6e6e6",
+    "grid.color": "#555555",
+    "legend.labelcolor": "#e6e6e6",
+    "legend.facecolor": "#222222",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure for light and for dark surroundings.
+
+    Parameters
+    ----------
+    title : str
+        What it shows, also for those who cannot see it.
+    light, dark : str
+        PNG files as ``data:`` addresses.
+    width : int
+        In CSS pixels.
+    """
+
+    title: str
+    light: str
+    dark: str
+    width: int
+
+
+def write_report(result: Result, path: Path, command: Sequence[str] = ()) -> None:
+    """Write the report of a result, completely or not at all.
+
+    Parameters
+    ----------
+    result : Result
+        What an experiment has given.
+    path : Path
+        The file, ending in ``.html``.
+    command : sequence of str
+        Words of the command that makes it; without, the report says how to repeat the experiment
+        from its description.
+
+    Raises
+    ------
+    ConfigurationError
+        The name does not end in ``.html``, or there are no runs.
+    SimschedError
+        The file cannot be written.
+    """
+    if path.suffix != ".html":
+        raise ConfigurationError(f"report: found {str(path)!r}, accepted: a name in .html")
+    if not result.rows:
+        raise ConfigurationError("report: found no runs, accepted at least one")
+    write_text(path, report_html(result, command))
+
+
+def report_html(result: Result, command: Sequence[str] = ()) -> str:
+    """Return the text of a report; see :func:`write_report`."""
+    # What is inserted as it is comes from simsched's own HTML, which escapes all text.
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    head, rows = comparison_cells(result.lines[:MAX_LINES])
+    cells = result.cells
+    machines = _different(cells, lambda cell: describe_machine(cell.machine_model))
+    workloads = _different(cells, lambda cell: (cell.workload, str(cell.sweep)))
+    policies = _different(cells, lambda cell: cell.policy_content or str(cell.policy))
+    template = files("simsched.report").joinpath("report.html.jinja").read_text("utf-8")
+    return environment.from_string(template).render(
+        name=result.experiment.name,
+        description=result.experiment.description.strip(),
+        n_runs=len(result.rows),
+        seeds=sorted({cell.seed for cell in cells}),
+        backends=sorted({cell.backend for cell in cells}),
+        head=head,
+        rows=rows,
+        n_names=head.index("policy") + 1,
+        left_out=max(0, len(result.lines) - MAX_LINES),
+        claims=[plain_claim(verdict) for verdict in result.claims],
+        pictures=list(_pictures(result)),
+        machines=[
+            (c.machine, machine_html(c.machine_model), describe_machine(c.machine_model))
+            for c in machines
+        ],
+        workloads=[(c.workload, workload_html(c.workload_source.build())) for c in workloads],
+        policies=[(c.policy, policy_html(c.policy_model)) for c in policies],
+        command=shlex.join(command),
+        experiment=_yaml(result),
+        versions=[(name, version(name)) for name in PACKAGES]
+        + [("Python", platform.python_version()), ("system", platform.platform(terse=True))],
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def _different(cells: Sequence[Any], key: Callable[[Any], str | tuple[str, ...]]) -> list[Any]:
+    """Return the first cell of each kind."""
+    return list({key(cell): cell for cell in reversed(cells)}.values())[::-1]
+
+
+def _yaml(result: Result) -> str:
+    """Return the experiment as the text of a file that gives the same runs; empty if none does."""
+    data = result.experiment.model_dump(mode="json", exclude_defaults=True)
+    for entry in (*data["workloads"], *data["policies"]):
+        entry |= entry.pop("parameters", {})  # which a file has beside the name
+    try:
+        planned = plan_experiment(Document(None, data))
+    except SimschedError:
+        return ""  # it has objects that only exist in the program which has run it
+    if {cell.key for cell in planned.cells} != {cell.key for cell in result.cells}:
+        return ""
+    yaml = YAML()
+    yaml.width = 100
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    text = StringIO()
+    yaml.dump(data, text)
+    return text.getvalue()
+
+
+def _pictures(result: Result) -> Iterator[Picture]:
+    """Return the pictures of a result."""
+    name = result.experiment.name
+    if len(result.lines) <= MAX_BARS:
+        yield _picture(f"Makespans of {name}", lambda: plot_comparison(result.lines))
+    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in result.rows:
+        places.setdefault((row["machine"], row["workload"]), []).append(row)
+    for (machine, workload), rows in list(places.items())[:MAX_PICTURES]:
+        title = f"{workload} on {machine}"
+        if plot_bandwidth(rows, title) is not None:
+            yield _picture(title, partial(plot_bandwidth, rows, title))
+
+
+def _picture(title: str, draw: Callable[[], Figure | None]) -> Picture:
+    """Return a figure drawn twice."""
+    drawn = []
+    width = 0
+    light: dict[Any, str] = {}
+    for colours in (light, _DARK):
+        with mpl.rc_context(colours):
+            figure = draw()
+            assert figure is not None
+            FigureCanvasAgg(figure)
+            data = BytesIO()
+            figure.savefig(data, format="png", dpi=2 * DPI, transparent=True)
+            width = round(figure.get_figwidth() * DPI)
+        drawn.append("data:image/png;base64," + b64encode(data.getvalue()).decode())
+    return Picture(title, drawn[0], drawn[1], width)

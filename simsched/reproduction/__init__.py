@@ -1,0 +1,1 @@
+"""Published claims, curves and tables beside what is simulated."""

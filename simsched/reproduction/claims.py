@@ -1,0 +1,350 @@
+"""Published claims: reading them, running the experiments that they need, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.inputs import located
+from simsched.experiment.pool import Listener
+from simsched.experiment.runner import Outcome, run_experiment
+from simsched.experiment.summary import swept
+from simsched.files.errors import ConfigurationError, nearest
+from simsched.files.resources import data_dir
+from simsched.files.yaml_reader import Document, read_document, read_named, validate_document
+from simsched.reproduction.judge import Verdict, judge
+from simsched.reproduction.plan import Planner
+from simsched.reproduction.points import PlannedClaim, Point, Study, sweep_key
+from simsched.reproduction.schema import ClaimsFile
+
+#: Makes a listener, given the name of the experiment and the number of runs.
+MakeListener = Callable[[str, int], AbstractContextManager[Listener]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A claims file with everything found that it names.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file without its suffix.
+    file : ClaimsFile
+        Its content.
+    claims : list of PlannedClaim
+        The claims, in the order of the file.
+    studies : dict of str to Study
+        The experiments that they name, by name or, for files, by path.
+    """
+
+    name: str
+    file: ClaimsFile
+    claims: list[PlannedClaim]
+    studies: dict[str, Study]
+
+    def needed(self) -> list[str]:
+        """Return the experiments that have to be run, in the order of first use."""
+        return list(dict.fromkeys(name for item in self.claims for name in item.experiments()))
+
+
+def families() -> list[str]:
+    """Return the names of the shipped claims files, sorted."""
+    return sorted(path.stem for path in claims_dir().glob("*.yaml"))
+
+
+def claims_dir() -> Path:
+    """Return the directory of the shipped claims files."""
+    return data_dir("experiments") / "claims"
+
+
+def load_family(name_or_path: str | Path | Document, ids: Iterable[str] | None = None) -> Family:
+    """Return a claims file, checked as far as it can be without a run.
+
+    Parameters
+    ----------
+    name_or_path : str, Path or Document
+        Name of a shipped file, the path of one, or its content.
+    ids : iterable of str, optional
+        Only these claims.
+
+    Raises
+    ------
+    ConfigurationError
+        The file or an experiment that it names is wrong, or an id is unknown.
+    """
+    if isinstance(name_or_path, Document):
+        document = name_or_path
+    else:
+        document = read_named("claims family", name_or_path, claims_dir())
+    file = validate_document(document, ClaimsFile)
+    base = document.path.parent if document.path is not None else Path()
+    studies: dict[str, Study] = {}
+    planner = Planner(document, partial(_study, studies, base))
+    wanted = None if ids is None else set(ids)
+    claims = [
+        planner.plan(position, claim, str(file.source_of(claim)))
+        for position, claim in enumerate(file.claims)
+        if wanted is None or claim.id in wanted
+    ]
+    name = document.path.stem if document.path else "claims"
+    return Family(name, file, claims, {study.name: study for study in studies.values()})
+
+
+def load_families(names: Sequence[str], ids: Sequence[str] = ()) -> list[Family]:
+    """Return several claims files, or only some of their claims.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names or paths; all shipped ones when there are none.
+    ids : sequence of str
+        Only these claims; all when there are none.
+
+    Raises
+    ------
+    ConfigurationError
+        Something is wrong in a file, two have one name, or no file has a claim of that id.
+    """
+    names = names or families()
+    if ids:
+        known: dict[str, list[str]] = {name: ids_of(name) for name in names}
+        everything = [item for found in known.values() for item in found]
+        for item in ids:
+            if item not in everything:
+                close = nearest(item, everything)
+                hint = f"did you mean {close!r}? " if close else ""
+                raise ConfigurationError(
+                    f"--claim: unknown claim {item!r}; {hint}accepted: the ids that "
+                    "simsched reproduce --list shows"
+                )
+        names = [name for name in names if set(ids) & set(known[name])]
+    found: dict[str, Family] = {}
+    given: dict[str, str] = {}
+    for name in names:
+        family = load_family(name, ids or None)
+        if family.name in found:
+            beside = f"found {name!r} beside {given[family.name]!r}"
+            raise ConfigurationError(f"claims: {beside}, accepted: files of different names")
+        found[family.name], given[family.name] = family, name
+    return list(found.values())
+
+
+def ids_of(name: str | Path) -> list[str]:
+    """Return the ids of a claims file, whose names are not looked up."""
+    file = validate_document(read_named("claims family", name, claims_dir()), ClaimsFile)
+    return [claim.id for claim in file.claims]
+
+
+def _study(studies: dict[str, Study], base: Path, name: str) -> Study:
+    """Return an experiment by the name that a claim has for it; each is read once."""
+    if name not in studies:
+        if name.endswith((".yaml", ".yml")):
+            path = located(name, base)
+            document, full = read_document(path), str(path)
+        else:
+            document, full = read_named("experiment", name, data_dir("experiments")), name
+        studies[name] = studies[full] = Study(full, document, plan_experiment(document))
+    return studies[name]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The verdicts on the claims of some families.
+
+    Parameters
+    ----------
+    families : list of Family
+        What was evaluated.
+    verdicts : dict of str to list of Verdict
+        By the name of the family.
+    outcomes : list of Outcome
+        The experiments that were needed.
+    elapsed_s : float
+        Wall time of the whole in seconds.
+    """
+
+    families: list[Family]
+    verdicts: dict[str, list[Verdict]]
+    outcomes: list[Outcome]
+    elapsed_s: float
+
+    @property
+    def all(self) -> list[Verdict]:
+        """The verdicts on all claims."""
+        return [verdict for found in self.verdicts.values() for verdict in found]
+
+
+def reproduce(
+    chosen: Sequence[Family],
+    *,
+    output: Path | None = None,
+    jobs: int | None = None,
+    recompute: bool = False,
+    listener: MakeListener | None = None,
+) -> Reproduction:
+    """Run the experiments of claims as far as their results are not stored, and judge the claims.
+
+    Parameters
+    ----------
+    chosen : sequence of Family
+        The claims.
+    output : Path, optional
+        Directory with one directory of results per experiment; by default each experiment's own.
+    jobs : int, optional
+        Number of processes; by default one per core that may be used.
+    recompute : bool
+        Whether to ignore stored rows.
+    listener : callable, optional
+        Makes a listener of progress, given the experiment and the number of its runs.
+
+    Raises
+    ------
+    SimschedError
+        A run is impossible, or results cannot be written.
+    Interrupted
+        On Ctrl-C; what has finished is stored.
+    """
+    begin_s = perf_counter()
+    studies = {name: family.studies[name] for family in chosen for name in family.needed()}
+    needed = {point for family in chosen for item in family.claims for point in item.points()}
+    directories = _directories(studies.values(), output)
+    outcomes: dict[str, Outcome] = {}
+    for name, study in studies.items():
+        outcomes[name] = run_experiment(
+            study.document,
+            chosen=partial(_is_needed, needed, name),
+            jobs=jobs,
+            output=directories[study],
+            recompute=recompute,
+            listener=partial(listener, name) if listener else None,
+        )
+    verdicts = {}
+    for family in chosen:
+        rows = {
+            point: found
+            for name in family.needed()
+            for point, found in rows_by_point(name, outcomes[name].rows).items()
+        }
+        verdicts[family.name] = [judge(planned, rows) for planned in family.claims]
+    elapsed_s = perf_counter() - begin_s
+    return Reproduction(list(chosen), verdicts, list(outcomes.values()), elapsed_s)
+
+
+def _directories(studies: Iterable[Study], output: Path | None) -> dict[Study, Path]:
+    """Return where the results of experiments go, each to a directory of its own."""
+    found: dict[Study, Path] = {}
+    users: dict[Path, Study] = {}
+    for study in studies:
+        experiment = study.planned.experiment
+        found[study] = experiment.directory() if output is None else output / experiment.name
+        other = users.setdefault(found[study].resolve(), study)
+        if other.document.path != study.document.path:
+            raise ConfigurationError(
+                f"{study.document.where(('name',))}: name: found {experiment.name!r}, accepted: "
+                f"another name than in {other.document.where(('name',))}, as the results of both "
+                f"would be in {found[study]}"
+            )
+    return found
+
+
+def _is_needed(points: Set[Point], name: str, cell: Cell) -> bool:
+    """Return whether claims need a cell."""
+    sweep = sweep_key(cell.sweep)
+    return Point(name, cell.machine, cell.workload, cell.policy, sweep) in points
+
+
+def rows_by_point(
+    name: str, rows: Sequence[Mapping[str, Any]]
+) -> dict[Point, dict[int, Mapping[str, Any]]]:
+    """Return the rows of an experiment by point and seed.
+
+    Parameters
+    ----------
+    name : str
+        What claims call the experiment.
+    rows : sequence of mapping
+        One per run, as :class:`~simsched.experiment.runner.Outcome` has them.
+    """
+    found: dict[Point, dict[int, Mapping[str, Any]]] = {}
+    for row in rows:
+        labels = (row["machine"], row["workload"], row["policy"])
+        found.setdefault(Point(name, *labels, sweep_key(swept(row))), {})[row["seed"]] = row
+    return found
+
+
+def claims_about(experiment: str, rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+    """Return the verdicts on the shipped claims that need no other experiment than one.
+
+    Parameters
+    ----------
+    experiment : str
+        Name of a shipped experiment.
+    rows : sequence of mapping
+        Its rows.
+    """
+    found: list[Verdict] = []
+    numbers = rows_by_point(experiment, rows)
+    for name in families():
+        path = claims_dir() / f"{name}.yaml"
+        if f"experiment: {experiment}" not in path.read_text(encoding="utf-8"):
+            continue  # reading hundreds of claims takes a second
+        file = validate_document(read_document(path), ClaimsFile)
+        ids = [claim.id for claim in file.claims if claim.experiment == experiment]
+        planned = load_family(name, ids).claims
+        found += [judge(item, numbers) for item in planned if item.experiments() == [experiment]]
+    return found
+
+
+def count(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """Return how many claims can be evaluated and how many hold, in all and by kind."""
+    found = {
+        "evaluable": 0,
+        "holding": 0,
+        "ordering_evaluable": 0,
+        "ordering_holding": 0,
+        "numeric_evaluable": 0,
+        "numeric_holding": 0,
+    }
+    for verdict in verdicts:
+        if verdict.holds is None:
+            continue
+        for prefix in ("", f"{verdict.claim.kind}_"):
+            found[f"{prefix}evaluable"] += 1
+            found[f"{prefix}holding"] += verdict.holds
+    return found
+
+
+def summary(reproduction: Reproduction) -> dict[str, Any]:
+    """Return how many claims hold, in all and by source; calibrating claims by themselves.
+
+    `runs` says how many runs were computed and how many taken from earlier, and the wall time.
+    """
+    counted = [v for v in reproduction.all if not v.claim.calibrated_on]
+    calibrating = [v for v in reproduction.all if v.claim.calibrated_on]
+    by_source: dict[str, list[Verdict]] = {}
+    for verdict in reproduction.all:
+        by_source.setdefault(verdict.planned.source, []).append(verdict)
+    return {
+        **count(counted),
+        "undiagnosed": sum(v.holds is False and not v.claim.diagnosis for v in reproduction.all),
+        "by_source": {
+            source: {
+                **count(v for v in found if not v.claim.calibrated_on),
+                "not_evaluable": sum(v.holds is None for v in found),
+                "calibration": sum(v.claim.calibrated_on for v in found),
+            }
+            for source, found in by_source.items()
+        },
+        "calibration": count(calibrating),
+        "runs": {
+            "computed": sum(outcome.computed for outcome in reproduction.outcomes),
+            "reused": sum(outcome.reused for outcome in reproduction.outcomes),
+            "elapsed_s": reproduction.elapsed_s,
+        },
+    }

@@ -1,0 +1,406 @@
+"""Whether claims hold: numbers of stored rows, and what they are compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from simsched.reproduction.points import (
+    Constant,
+    Measure,
+    PlannedClaim,
+    Point,
+    Quantity,
+    Reading,
+    Series,
+)
+from simsched.reproduction.schema import (
+    ALIKE_TOLERANCE,
+    ALONG_ONLY,
+    LINEAR_R2,
+    QUANTIFIERS,
+    VALUE_TOLERANCE,
+    Claim,
+    Tolerance,
+    parse_order,
+)
+
+Row = Mapping[str, Any]
+#: Rows by point and seed.
+Rows = Mapping[Point, Mapping[int, Row]]
+HOLDS, FAILS = "holds", "fails"
+
+
+@dataclass(frozen=True)
+class CaseVerdict:
+    """One case of a claim.
+
+    Parameters
+    ----------
+    where : dict of str to str
+        Its labels.
+    simulated : dict of str to list of float
+        The numbers by the name of a term; ``""`` when there is only one quantity.
+    holds : bool
+        Whether the statement is true for it.
+    """
+
+    where: dict[str, str]
+    simulated: dict[str, list[float]]
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What has come out for a claim.
+
+    Parameters
+    ----------
+    planned : PlannedClaim
+        The claim.
+    holds : bool or None
+        None when it cannot be evaluated.
+    cases : list of CaseVerdict
+        The single comparisons.
+    text : str
+        What a probe says, when that is text.
+    """
+
+    planned: PlannedClaim
+    holds: bool | None
+    cases: list[CaseVerdict] = field(default_factory=list)
+    text: str = ""
+
+    @property
+    def claim(self) -> Claim:
+        """The claim."""
+        return self.planned.claim
+
+    @property
+    def word(self) -> str:
+        """``holds``, ``fails`` or ``not evaluable``."""
+        return "not evaluable" if self.holds is None else HOLDS if self.holds else FAILS
+
+
+def judge(planned: PlannedClaim, rows: Rows) -> Verdict:
+    """Return the verdict on a claim.
+
+    Parameters
+    ----------
+    planned : PlannedClaim
+        The claim.
+    rows : mapping
+        Rows of all its experiments.
+    """
+    claim = planned.claim
+    if claim.not_evaluable is not None:
+        return Verdict(planned, None)
+    if claim.equals is not None:
+        answer = str(planned.answer)
+        return Verdict(
+            planned, " ".join(answer.split()) == " ".join(claim.equals.split()), [], answer
+        )
+    if claim.order is not None:
+        cases = [_order(claim, case.where, case.terms, rows) for case in planned.cases]
+        return Verdict(planned, _enough(claim, cases), cases)
+    assert planned.quantity is not None
+    cases = _cases(claim, planned.quantity, rows)
+    return Verdict(planned, _enough(claim, cases), cases)
+
+
+def _enough(claim: Claim, cases: Sequence[CaseVerdict]) -> bool:
+    """Return whether as many cases hold as the claim says."""
+    holding = sum(case.holds for case in cases)
+    if claim.over == "some":
+        return holding > 0
+    if claim.over == "most":
+        return 2 * holding > len(cases)
+    return holding == len(cases)
+
+
+def _cases(claim: Claim, quantity: Quantity, rows: Rows) -> list[CaseVerdict]:
+    """Return the cases of a claim about a single quantity."""
+    if claim.trend is not None:
+        found = []
+        for series in quantity.series:
+            values = _values(series, rows)
+            signs = _signs(claim, values)
+            holds = has_trend(claim.trend, series.x, values, signs, claim.tolerance)
+            found.append(CaseVerdict(series.where, {"": values}, holds))
+        return found
+    if claim.over in ALONG_ONLY:
+        numbers = [(item.where, _reduced(item, claim, rows)) for item in quantity.series]
+    elif claim.over is None or claim.over in QUANTIFIERS:
+        numbers = [(s.where, value) for s in quantity.series for value in _values(s, rows)]
+    else:
+        together = [value for series in quantity.series for value in _values(series, rows)]
+        if claim.above is not None:
+            together = [value for value in together if not value <= claim.above]
+        numbers = [({}, reduce(claim.over, together) if together else math.nan)]
+    return [
+        CaseVerdict(where, {"": [value]}, _fits(claim, value, position))
+        for position, (where, value) in enumerate(numbers)
+    ]
+
+
+def _reduced(series: Series, claim: Claim, rows: Rows) -> float:
+    """Return what one number is made of a series along an axis."""
+    values = _values(series, rows)
+    if claim.over == "crossing":
+        return crossing(series.x, _signs(claim, values))
+    return reduce_along(str(claim.over), series.x, values)
+
+
+def _signs(claim: Claim, values: Sequence[float]) -> list[float]:
+    """Return values that are positive on one side of equality with the baseline."""
+    return [value - 1.0 for value in values] if claim.as_ == "ratio" else list(values)
+
+
+def _fits(claim: Claim, value: float, position: int) -> bool:
+    """Return whether a number is what is published; NaN never is."""
+    if claim.value is not None:
+        wanted = claim.value[position] if len(claim.value) > 1 else claim.value[0]
+        tolerance = claim.tolerance or Tolerance(relative=VALUE_TOLERANCE)
+        return abs(value - wanted) <= tolerance.of(wanted)
+    tolerance = claim.tolerance or Tolerance(relative=0.0)
+    low = -math.inf if claim.min is None else claim.min - tolerance.of(claim.min)
+    high = math.inf if claim.max is None else claim.max + tolerance.of(claim.max)
+    return low <= value <= high
+
+
+def _order(
+    claim: Claim, where: dict[str, str], terms: Mapping[str, Quantity], rows: Rows
+) -> CaseVerdict:
+    """Return whether the terms of one case are in the published order."""
+    numbers = {name: _number(quantity, rows) for name, quantity in terms.items()}
+    holds = all(
+        _compare(claim, numbers[left], operator, numbers[right])
+        for groups, operators in map(parse_order, claim.order or ())
+        for (before, after), operator in zip(pairwise(groups), operators, strict=True)
+        for left in before
+        for right in after
+    )
+    return CaseVerdict(where, {name: [value] for name, value in numbers.items()}, holds)
+
+
+def _number(quantity: Quantity, rows: Rows) -> float:
+    """Return the value of a term."""
+    if quantity.over in ALONG_ONLY:
+        series = quantity.series[0]
+        return reduce_along(str(quantity.over), series.x, _values(series, rows))
+    values = [value for series in quantity.series for value in _values(series, rows)]
+    return values[0] if quantity.over is None else reduce(quantity.over, values)
+
+
+def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
+    """Return whether two numbers are in a relation."""
+    if operator == "~=":
+        tolerance = claim.tolerance or Tolerance(relative=ALIKE_TOLERANCE)
+        return abs(left - right) <= tolerance.of(max(abs(left), abs(right)))
+    if operator in (">", ">="):
+        left, right = right, left
+    margin = claim.margin.of(right) if claim.margin else 0.0
+    if operator in ("<", ">"):
+        return left < right - margin
+    return left <= right - margin
+
+
+def _values(series: Series, rows: Rows) -> list[float]:
+    """Return the numbers of a series."""
+    return [item.value if isinstance(item, Constant) else read(item, rows) for item in series.items]
+
+
+def read(reading: Reading, rows: Rows) -> float:
+    """Return a simulated number.
+
+    Parameters
+    ----------
+    reading : Reading
+        Which one.
+    rows : mapping
+        Rows by point and seed.
+
+    Notes
+    -----
+    Means of comparisons are taken over comparisons of runs with the same seed when both points have
+    the same seeds, otherwise means are compared.
+    """
+    mine = rows[reading.point]
+    own = _by_seed(mine, reading.measure)
+    if reading.base is None or reading.base_measure is None:
+        return _seeds(list(own.values()), reading.measure.seeds)
+    base = _by_seed(rows[reading.base], reading.base_measure)
+    comparison = str(reading.comparison)
+    if reading.measure.seeds == "mean" and own.keys() == base.keys():
+        return float(np.mean([compare(comparison, own[seed], base[seed]) for seed in own]))
+    return compare(
+        comparison,
+        _seeds(list(own.values()), reading.measure.seeds),
+        _seeds(list(base.values()), reading.base_measure.seeds),
+    )
+
+
+def _by_seed(rows: Mapping[int, Row], measure: Measure) -> dict[int, float]:
+    """Return a measure of runs by their seeds."""
+    return {seed: _measured(row, measure) for seed, row in rows.items()}
+
+
+def _measured(row: Row, measure: Measure) -> float:
+    """Return a measure of one run; NaN where the run has no such value."""
+    upper = _sum(row, measure.metric, measure.item)
+    if not measure.per:
+        return upper
+    lower = _sum(row, measure.per, measure.item)
+    return upper / lower if lower else math.nan
+
+
+def _sum(row: Row, names: Sequence[str], item: int | None) -> float:
+    total = 0.0
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, list):
+            inside = item is not None and -len(value) <= item < len(value)
+            value = value[item] if inside and item is not None else None
+        total += math.nan if value is None else float(value)
+    return total
+
+
+def _seeds(values: Sequence[float], how: str) -> float:
+    """Return one number for several seeds."""
+    if how == "spread_percent":
+        mean = float(np.mean(values))
+        return 100.0 * (max(values) - min(values)) / mean if mean else math.nan
+    return reduce(how, values)
+
+
+def compare(how: str, value: float, base: float) -> float:
+    """Return a number beside a baseline.
+
+    Parameters
+    ----------
+    how : {"reduction_percent", "speedup_percent", "ratio", "difference"}
+        100 (1 - value / base), 100 (base / value - 1), value / base, or value - base.
+    value, base : float
+        The numbers.
+
+    Examples
+    --------
+    >>> compare("reduction_percent", 3.0, 4.0), compare("speedup_percent", 4.0, 5.0)
+    (25.0, 25.0)
+    """
+    if how == "difference":
+        return value - base
+    if how == "speedup_percent":
+        return 100.0 * (base / value - 1.0) if value else math.nan
+    if not base:
+        return math.nan
+    return value / base if how == "ratio" else 100.0 * (1.0 - value / base)
+
+
+def reduce(how: str, values: Sequence[float]) -> float:
+    """Return the mean, min, max, sum or spread (largest minus smallest) of numbers."""
+    if any(math.isnan(value) for value in values):
+        return math.nan
+    if how == "mean":
+        return float(np.mean(values))
+    if how == "spread":
+        return max(values) - min(values)
+    if how == "sum":
+        return sum(values)
+    return min(values) if how == "min" else max(values)
+
+
+def reduce_along(how: str, x: Sequence[float], values: Sequence[float]) -> float:
+    """Return the slope of the least-squares line, or the place of the smallest or largest value.
+
+    Examples
+    --------
+    >>> reduce_along("argmin", [1.0, 2.0, 4.0], [3.0, 1.0, 2.0])
+    2.0
+    """
+    if any(math.isnan(value) for value in values):
+        return math.nan
+    if how == "slope":
+        return line(x, values)[0]
+    if how == "crossing":
+        return crossing(x, values)
+    choose = min if how == "argmin" else max
+    return float(x[choose(range(len(values)), key=lambda position: values[position])])
+
+
+def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
+    """Return the slope of the least-squares line and the share of the variance that it explains."""
+    dx = np.asarray(x, np.float64) - np.mean(x)
+    dy = np.asarray(y, np.float64) - np.mean(y)
+    if not dx.any():
+        return math.nan, math.nan
+    slope = float((dx * dy).sum() / (dx * dx).sum())
+    total = float((dy * dy).sum())
+    rest = float(((dy - slope * dx) ** 2).sum())
+    return slope, 1.0 if total == 0.0 else 1.0 - rest / total
+
+
+def crossing(x: Sequence[float], signs: Sequence[float]) -> float:
+    """Return where numbers along an axis change their sign, by linear interpolation.
+
+    Returns
+    -------
+    float
+        NaN unless they change it exactly once.
+
+    Examples
+    --------
+    >>> crossing([1.0, 2.0, 3.0], [-1.0, -1.0, 3.0])
+    2.25
+    """
+    kept = sorted((place, value) for place, value in zip(x, signs, strict=True) if value)
+    changes = [(a, b) for a, b in pairwise(kept) if (a[1] < 0) != (b[1] < 0)]
+    if len(changes) != 1:
+        return math.nan
+    (left, below), (right, above) = changes[0]
+    return left + (right - left) * below / (below - above)
+
+
+def has_trend(
+    trend: str,
+    x: Sequence[float],
+    values: Sequence[float],
+    signs: Sequence[float],
+    tolerance: Tolerance | None = None,
+) -> bool:
+    """Return whether numbers along an axis behave as published.
+
+    Parameters
+    ----------
+    trend : str
+        One of those of a claim.
+    x, values : sequence of float
+        Places on the axis and numbers.
+    signs : sequence of float
+        Numbers whose sign says on which side of equality they are.
+    tolerance : Tolerance, optional
+        Of a constant; relative to the largest number.
+    """
+    if any(math.isnan(value) for value in values):
+        return False
+    order = sorted(range(len(x)), key=lambda position: x[position])
+    y = [values[position] for position in order]
+    steps = [b - a for a, b in pairwise(y)]
+    if trend == "linear":
+        return line(x, values)[1] >= LINEAR_R2
+    if trend == "increasing":
+        return all(step > 0 for step in steps)
+    if trend == "decreasing":
+        return all(step < 0 for step in steps)
+    if trend == "constant":
+        accepted = tolerance or Tolerance(relative=ALIKE_TOLERANCE)
+        return max(y) - min(y) <= accepted.of(max(map(abs, y)))
+    if trend == "u_shaped":
+        lowest = min(range(len(y)), key=lambda position: y[position])
+        return 0 < lowest < len(y) - 1
+    return not math.isnan(crossing(x, signs))

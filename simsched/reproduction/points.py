@@ -1,0 +1,195 @@
+"""What claims are about: points of experiments, numbers read there, series and quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from simsched.analysis.metrics import SERIES, memory_kinds, metric_names
+from simsched.experiment.cells import MEASURED, PlannedExperiment
+from simsched.files.yaml_reader import Document
+from simsched.machine.model import Machine
+from simsched.reproduction.probes import Answer
+from simsched.reproduction.schema import Claim
+
+LABELS = ("machine", "workload", "policy")
+Sweep = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """Runs of an experiment that differ in their seed alone.
+
+    Parameters
+    ----------
+    experiment, machine, workload, policy : str
+        Labels.
+    sweep : tuple of (str, str)
+        Swept keys with the text of their values.
+    """
+
+    experiment: str
+    machine: str
+    workload: str
+    policy: str
+    sweep: Sweep = ()
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is read from a row: the sum of `metric`, divided by the sum of `per`."""
+
+    metric: tuple[str, ...]
+    per: tuple[str, ...] = ()
+    item: int | None = None
+    seeds: str = "mean"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A simulated number: a measure at a point, by itself or compared with another one."""
+
+    point: Point
+    measure: Measure
+    base: Point | None = None
+    base_measure: Measure | None = None
+    comparison: str | None = None
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number that needs no run."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """Readings along an axis, or a single one.
+
+    Parameters
+    ----------
+    where : dict of str to str
+        What the readings have in common.
+    items : list of Reading or Constant
+        The readings.
+    x : list of float
+        Their places on the axis.
+    """
+
+    where: dict[str, str]
+    items: list[Reading | Constant]
+    x: list[float]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A term: its series, and what makes one number of them."""
+
+    series: list[Series]
+    over: str | None = None
+
+
+@dataclass(frozen=True)
+class OrderCase:
+    """One case of an ordering: the quantity of every name."""
+
+    where: dict[str, str]
+    terms: dict[str, Quantity]
+
+
+@dataclass(frozen=True)
+class PlannedClaim:
+    """A claim with everything found that it names.
+
+    Parameters
+    ----------
+    claim : Claim
+        The claim.
+    source : str
+        Short name of its source.
+    quantity : Quantity or None
+        What is looked at, except for orderings.
+    cases : list of OrderCase
+        For orderings.
+    answer : float, list of float, str or None
+        What its probe says.
+    """
+
+    claim: Claim
+    source: str
+    quantity: Quantity | None = None
+    cases: list[OrderCase] = field(default_factory=list)
+    answer: Answer | None = None
+
+    def points(self) -> list[Point]:
+        """Return the points whose runs it needs, each once."""
+        quantities = [self.quantity] if self.quantity else []
+        quantities += [term for case in self.cases for term in case.terms.values()]
+        found = [
+            point
+            for quantity in quantities
+            for series in quantity.series
+            for item in series.items
+            if isinstance(item, Reading)
+            for point in (item.point, item.base)
+            if point is not None
+        ]
+        return list(dict.fromkeys(found))
+
+    def experiments(self) -> list[str]:
+        """Return the experiments that have to be run for it."""
+        return list(dict.fromkeys(point.experiment for point in self.points()))
+
+
+class Study:
+    """An experiment that claims are about.
+
+    Parameters
+    ----------
+    name : str
+        Its name if it ships, otherwise the path of its file.
+    document : Document
+        Its file.
+    planned : PlannedExperiment
+        Its cells.
+    """
+
+    def __init__(self, name: str, document: Document, planned: PlannedExperiment) -> None:
+        self.name, self.document, self.planned = name, document, planned
+        self.known: dict[str, list[str]] = {
+            what: list(dict.fromkeys(getattr(cell, what) for cell in planned.cells))
+            for what in LABELS
+        }
+        models = {cell.machine: cell.machine_model for cell in planned.cells}
+        self.single = {label: scalar_metrics(machine) for label, machine in models.items()}
+        self.lists = {label: list_metrics(machine) for label, machine in models.items()}
+        self.sweeps: dict[Sweep, dict[str, Any]] = {}
+        for cell in planned.cells:
+            self.sweeps.setdefault(sweep_key(cell.sweep), cell.sweep)
+        self.keys = list(next(iter(self.sweeps.values())))
+
+    def in_step(self, key: str) -> set[str]:
+        """Return a key and the swept keys that change in step with it."""
+        sweep = self.planned.experiment.sweep
+        return {key} | (set(sweep.zip) if sweep is not None and key in sweep.zip else set())
+
+    def values(self, key: str) -> list[Any]:
+        """Return the values of a swept key, in order."""
+        return list({repr(sweep[key]): sweep[key] for sweep in self.sweeps.values()}.values())
+
+
+def sweep_key(sweep: Mapping[str, Any]) -> Sweep:
+    """Return swept values so that they can be compared."""
+    return tuple((key, repr(value)) for key, value in sweep.items())
+
+
+def scalar_metrics(machine: Machine) -> list[str]:
+    """Return the columns of a machine's rows that hold one number."""
+    return [*metric_names(machine), *MEASURED]
+
+
+def list_metrics(machine: Machine) -> list[str]:
+    """Return the columns of a machine's rows that hold a list."""
+    return [*SERIES, *(f"iteration_{kind.lower()}_bytes" for kind in memory_kinds(machine))]

@@ -1,0 +1,175 @@
+"""Probes: quantities of claims that need no run.
+
+A probe is a function in a module of this package. It looks at a machine model, a workload's task
+graph or a formula of a policy; a run that it makes is one without numbers (does it run at all, in
+which order), never one whose times are the answer::
+
+    @probe("cores")
+    def cores(*, machine: str) -> float:
+        '''Return the number of cores of a machine.'''
+        return float(machine_of(machine).n_cores)
+
+Its parameters are keyword-only and typed ``str``, ``int``, ``float``, ``bool``, ``list`` or
+``dict``; it returns a number, a list of numbers or a text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from simsched.experiment.inputs import machine_named, workload_source
+from simsched.experiment.schema import WorkloadEntry
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.machine.model import Machine
+from simsched.names.registry import Entry, Registry
+from simsched.workload.graph import Workload
+
+Answer = float | list[float] | str
+Function = TypeVar("Function", bound=Callable[..., Answer])
+
+_probes: Registry[Entry[Callable[..., Answer]]] = Registry("probe", __name__)
+_WORDS = {
+    "str": (str, "text"),
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "bool": (bool, "true or false"),
+    "list": (list, "a list"),
+    "dict": (dict, "a mapping"),
+}
+
+
+def probe(name: str) -> Callable[[Function], Function]:
+    """Register a function under a name.
+
+    Raises
+    ------
+    ValueError
+        The name is taken, or a parameter is not keyword-only or has another type.
+    """
+
+    def register(function: Function) -> Function:
+        for item in inspect.signature(function).parameters.values():
+            kind, of = _types(item)
+            named = kind in _WORDS and (kind != "list" or of in _WORDS)
+            if item.kind is not item.KEYWORD_ONLY or not named:
+                raise ValueError(f"probe {name!r}: parameter {item.name}: accepted keyword-only")
+        _probes.add(Entry(name, function))
+        return function
+
+    return register
+
+
+def probes() -> dict[str, str]:
+    """Return the first line of every probe's documentation by name, sorted."""
+    return _probes.summaries()
+
+
+def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
+    """Return what a probe says.
+
+    Parameters
+    ----------
+    name : str
+        The probe.
+    arguments : mapping
+        Values of its parameters.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown probe or argument, an argument of another type, or what the probe raises.
+    """
+    function = _probes.find(name).function
+    parameters = inspect.signature(function).parameters
+    given: dict[str, Any] = {}
+    for key, value in arguments.items():
+        if key not in parameters:
+            raise ConfigurationError(unknown_name(f"argument of probe {name}", key, parameters))
+        where, (kind, of) = f"probe {name}: {key}", _types(parameters[key])
+        given[key] = _checked(value, kind, where)
+        if kind == "list":
+            given[key] = [_checked(v, of, f"{where}[{i}]") for i, v in enumerate(value)]
+    for key, item in parameters.items():
+        if item.default is item.empty and key not in given:
+            raise ConfigurationError(f"probe {name}: {key}: missing, accepted a value for it")
+    return function(**given)
+
+
+def machine_of(name: str) -> Machine:
+    """Return a shipped machine or one from a YAML file, for probes; each is read once.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown name or wrong file.
+    """
+    return machine_named(name, Path())
+
+
+def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workload:
+    """Return a preset or generator with the seed 0, for probes.
+
+    Parameters
+    ----------
+    name : str
+        The preset or generator.
+    parameters : mapping, optional
+        Of the generator.
+
+    Raises
+    ------
+    ConfigurationError
+        Unknown name or parameter.
+    """
+    entry = WorkloadEntry(name=name, parameters=dict(parameters or {}))
+    return workload_source(entry, Path()).seeded(0).build()
+
+
+def finite(value: int | float, where: str) -> float:
+    """Return a number as probes calculate with it.
+
+    Raises
+    ------
+    ConfigurationError
+        It is a whole number beyond all others.
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigurationError(
+            f"{where}: found a whole number beyond 1.8e308, accepted smaller ones"
+        ) from None
+
+
+def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
+    """Return an entry that is a number, for probes.
+
+    Raises
+    ------
+    ConfigurationError
+        There is no such entry, or it is no number.
+    """
+    if name not in known:
+        raise ConfigurationError(unknown_name(what, name, known))
+    if not isinstance(known[name], int | float):
+        raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
+    return finite(known[name], name)
+
+
+def _types(parameter: inspect.Parameter) -> tuple[str, str]:
+    """Return the bare name of a parameter's type, and of its items: list and str."""
+    kind, _, item = str(parameter.annotation).strip("'\"").partition("[")
+    return kind, item.rstrip("]")
+
+
+def _checked(value: Any, kind: str, where: str) -> Any:
+    """Return a value of a type; whole numbers are numbers, too."""
+    expected, accepted = _WORDS[kind]
+    if expected is float and type(value) is int:
+        return finite(value, where)
+    if type(value) is not expected:
+        raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
+    return value

@@ -1,0 +1,58 @@
+"""What programs and policies for two kinds of memory say without a run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from simsched.files.errors import ConfigurationError
+from simsched.machine import load_machine
+from simsched.machine.model import Machine
+from simsched.policy import policy_from_spec
+from simsched.policy.algorithms.heterogeneous_memory.charm import CharmMoving, map_chares
+from simsched.policy.contract.base import View, view_before
+from simsched.policy.parts.loop import flatten
+from simsched.reproduction.probes import probe
+from simsched.workload.graph import Workload
+from simsched.workload.presets import resolve_workload
+
+
+@probe("placed_bytes")
+def placed_bytes(*, machine: str, workload: str, policy: str, kind: str) -> float:
+    """Return the bytes that a policy puts on memory of one kind before the run."""
+    model = load_machine(machine)
+    made, view = policy_from_spec(policy), _view(model, resolve_workload(workload))
+    view = replace(view, workload=made.prepare(view))
+    home = made.place(view, made.start(view)).home
+    sizes = view.workload.graph.block_bytes
+    return float(sum(int(sizes[home == node].sum()) for node in model.nodes_of_kind(kind)))
+
+
+@probe("concurrent_bytes")
+def concurrent_bytes(*, workload: str, pes: int) -> float:
+    """Return the bytes of the blocks that the first chares of all processing elements use."""
+    graph = flatten(resolve_workload(workload).graph)
+    owner = map_chares(graph.n_tasks, pes, "block")
+    first = np.unique(owner, return_index=True)[1]
+    task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
+    used = np.unique(graph.access_block[np.isin(task, first)])
+    return float(graph.block_bytes[used].sum())
+
+
+@probe("admitted_tasks")
+def admitted_tasks(*, machine: str, workload: str, policy: str, workers: int) -> float:
+    """Return how many tasks a policy that moves data admits before the first one has ended."""
+    made = policy_from_spec(policy)
+    if not isinstance(made, CharmMoving):
+        raise ConfigurationError(f"policy {policy}: accepted one that moves data")
+    program = resolve_workload(workload)
+    view = _view(load_machine(machine), program, workers)
+    plan, _ = made.residency(view, flatten(program.graph))
+    waits = [bool(stay.after) for stay in plan.stays]
+    return float(sum(not any(waits[stay] for stay in stays) for stays in plan.stays_of))
+
+
+def _view(machine: Machine, workload: Workload, workers: int | None = None) -> View:
+    """Return what a policy sees before a run."""
+    return view_before(machine, workload, machine.place_workers(workers))
