@@ -196,7 +196,7 @@ RECORDED = {
 #: Flows that go to the worker's own controller, of the first N drawn for `remote_flows`.
 FLOWS_AT_HOME = {10_000: 7_021, 100_000: 70_364, 200_000: 140_388, 1_000_000: 700_798}
 #: 10^6 coupled flows on 256 workers amplify rounding: no engine that computes in doubles can come
-#: closer (docs/decisions.md, 14). Their makespan was computed with 300 bits.
+#: closer (docs/performance.md). Their makespan was computed with 300 bits.
 CHAOTIC = {(256, 1_000_000): 2e-5}
 
 HEAT_INIT_TASKS = HEAT_TASKS = 16_383  #: of the initialisation, and of each iteration

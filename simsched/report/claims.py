@@ -12,6 +12,7 @@ from rich.text import Text
 
 import simsched
 from simsched.experiment.progress import duration
+from simsched.report.markdown import paragraph
 from simsched.report.tables import number
 from simsched.reproduction.claims import Reproduction, summary
 from simsched.reproduction.judge import CaseVerdict, Verdict
@@ -280,12 +281,14 @@ def plain_claim(verdict: Verdict) -> dict[str, Any]:
 
 
 def markdown(reproduction: Reproduction) -> str:
-    """Return the report as a Markdown document."""
+    """Return the report as a Markdown document: counts by source, and the claims that fail."""
     counted = summary(reproduction)
     lines = [
         "# Published claims beside simulated values",
         "",
         "Written by `simsched reproduce --markdown`; [claims.md](claims.md) has the rules.",
+        "Listed are the claims that fail; `simsched reproduce` prints all of them, and why some",
+        "cannot be evaluated.",
         f"Evaluated: {', '.join(family.name for family in reproduction.families)}.",
         runs_text(counted["runs"]) + ".",
         "",
@@ -296,19 +299,10 @@ def markdown(reproduction: Reproduction) -> str:
         lines += _md_row(source, *_shares(found))
     lines += [*_md_row("**all**", *_shares(_total(counted))), ""]
     for source, verdicts in _by_source(reproduction.all).items():
-        lines += [f"## {source}", "", _reference(reproduction, source), ""]
-        evaluated = [verdict for verdict in verdicts if verdict.holds is not None]
-        if evaluated:
-            lines += _md_row("claim", "where", "what", "published", "simulated", "verdict")
-            lines += _md_row(*["---"] * 6)
-        for verdict in evaluated:
-            claim = verdict.claim
-            word = verdict.word if verdict.holds else f"**{verdict.word}**"
-            word += " (calibration)" if claim.calibrated_on else ""
-            where = claim.source.removeprefix(source).strip()
-            shown = (what_text(claim), published_text(claim), simulated_text(verdict))
-            lines += _md_row(f"`{claim.id}`", where, *shown, word)
-        lines += ["", *_explained(verdicts)]
+        failing = [verdict for verdict in verdicts if verdict.holds is False]
+        if failing:
+            lines += [f"## {source}", "", paragraph(_reference(reproduction, source)), ""]
+            lines += [*_failing_table(source, failing), "", *_diagnoses(failing), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -317,18 +311,25 @@ def _reference(reproduction: Reproduction, source: str) -> str:
     return next(f.file.sources[source] for f in reproduction.families if source in f.file.sources)
 
 
-def _explained(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return the diagnoses of failing claims and the reasons of those left out."""
-    lines: list[str] = []
-    failing = [verdict for verdict in verdicts if verdict.holds is False]
-    if failing:
-        lines += ["Failing:", ""]
-        lines += [f"* `{v.claim.id}`: {diagnosis_text(v)}" for v in failing] + [""]
-    left = [verdict for verdict in verdicts if verdict.holds is None]
-    if left:
-        lines += ["Not evaluable:", ""]
-        lines += [f"* `{v.claim.id}`: {v.claim.not_evaluable}" for v in left] + [""]
+def _failing_table(source: str, failing: Sequence[Verdict]) -> list[str]:
+    """Return a table of what is published and simulated of claims that fail."""
+    lines = _md_row("claim", "where", "what", "published", "simulated")
+    lines += _md_row(*["---"] * 5)
+    for verdict in failing:
+        claim = verdict.claim
+        where = claim.source.removeprefix(source).strip()
+        where += " (calibration)" if claim.calibrated_on else ""
+        shown = (what_text(claim), published_text(claim), simulated_text(verdict))
+        lines += _md_row(f"`{claim.id}`", where, *shown)
     return lines
+
+
+def _diagnoses(failing: Sequence[Verdict]) -> list[str]:
+    """Return what the model lacks, once for all claims that share a diagnosis."""
+    shared: dict[str, list[str]] = {}
+    for verdict in failing:
+        shared.setdefault(diagnosis_text(verdict), []).append(f"`{verdict.claim.id}`")
+    return [paragraph(f"{', '.join(ids)}: {text}", "* ") for text, ids in shared.items()]
 
 
 def _md_row(*cells: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
@@ -25,7 +26,8 @@ def document(kind: str) -> str:
     kind : str
         One of `DOCUMENTS`.
     """
-    return "\n".join([HEAD, *DOCUMENTS[kind](), ""])
+    text = [line if line[:1] in "|#" else paragraph(line) for line in DOCUMENTS[kind]()]
+    return "\n".join([HEAD, *text, ""])
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -50,6 +52,26 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     ]
     rule = ["---:" if number else "---" for number in numeric]
     return [_line(titles), _line(rule), *map(_line, cells)]
+
+
+def paragraph(text: str, bullet: str = "") -> str:
+    """Return text in lines of a readable length.
+
+    Parameters
+    ----------
+    text : str
+        One paragraph.
+    bullet : str
+        What a list entry begins with, for instance ``* ``.
+    """
+    return textwrap.fill(
+        text,
+        width=110,
+        initial_indent=bullet,
+        subsequent_indent=" " * len(bullet),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _line(cells: Iterable[object]) -> str:

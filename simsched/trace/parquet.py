@@ -120,8 +120,9 @@ def event_file(
 class _EventFile:
     """A Parquet file that grows by one row group per batch.
 
-    Encodings are chosen for the time that they take, see docs/decisions.md. All of them are part of
-    the Parquet format since its second version, and readers give back the columns of the schema.
+    Encodings are chosen for the time that they take, see docs/decisions/traces-and-files.md. All of
+    them are part of the Parquet format since its second version, and readers give back the columns
+    of the schema.
     """
 
     def __init__(

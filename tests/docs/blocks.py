@@ -27,12 +27,13 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).resolve().parents[2]
-# Written by programs, or without anything to run.
+ROOMS = ("decisions", "sources", "validation")
+# All that people write; the pages of docs/reference are written by a program.
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "docs" / "validation").rglob("*.md")),
+    *(page for room in ROOMS for page in sorted((ROOT / "docs" / room).rglob("*.md"))),
 ]
 RUN = ("python", "sh")
 PARSED = ("yaml", "toml", "json", "csv")
