@@ -1,4 +1,4 @@
-"""Account of the work that a policy divides; docs/semantics.md, "Divided work"."""
+"""Account of the work that a policy divides; docs/semantics.md, rules U."""
 
 from __future__ import annotations
 

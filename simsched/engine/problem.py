@@ -30,7 +30,7 @@ FloatArray = NDArray[np.float64]
 
 
 def random_stream(seed: int, purpose: str) -> np.random.PCG64:
-    """Return the bit generator of one purpose; see docs/semantics.md."""
+    """Return the bit generator of one purpose; see docs/semantics.md, rule T5."""
     return np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]))
 
 

@@ -1,4 +1,4 @@
-"""Pages that follow accesses; docs/semantics.md, "Page balancing"."""
+"""Pages that follow accesses; docs/semantics.md, rules PB."""
 
 from __future__ import annotations
 

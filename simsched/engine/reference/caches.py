@@ -1,4 +1,4 @@
-"""Block caches; docs/semantics.md, "Segments", items 2 to 4, and "Victim caches"."""
+"""Block caches; docs/semantics.md, rules C, B, V and M."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What policies decide while tasks run; docs/semantics.md, "Preemption" to "Transfers"."""
+"""What policies decide while tasks run; docs/semantics.md, rules PR to TR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room on devices; docs/semantics.md, "Devices"."""
+"""Room on devices; docs/semantics.md, rules D."""
 
 from __future__ import annotations
 

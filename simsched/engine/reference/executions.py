@@ -1,4 +1,4 @@
-"""Duplicates of running tasks, kills, progress; docs/semantics.md, "Duplicates and kills"."""
+"""Duplicates of running tasks, kills, progress; docs/semantics.md, rules DK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, "Block pools"."""
+"""Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, rules BP."""
 
 from __future__ import annotations
 

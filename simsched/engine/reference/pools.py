@@ -1,4 +1,4 @@
-"""Task pools and the search for work; docs/semantics.md, "Pools and the search for work"."""
+"""Task pools and the search for work; docs/semantics.md, rules P to N."""
 
 from __future__ import annotations
 

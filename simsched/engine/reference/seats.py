@@ -1,4 +1,4 @@
-"""What comes with a hardware thread, and the swapping of it; docs/semantics.md, "Exchanges"."""
+"""What comes with a hardware thread, and the swapping of it; docs/semantics.md, rules X."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments: one access and its share of the computation; docs/semantics.md, "Segments"."""
+"""Segments: one access and its share of the computation; docs/semantics.md, rules S."""
 
 from __future__ import annotations
 

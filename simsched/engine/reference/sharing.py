@@ -1,4 +1,4 @@
-"""Memory flows under weighted max-min fair sharing; docs/semantics.md, "Memory flows"."""
+"""Memory flows under weighted max-min fair sharing; docs/semantics.md, rules F."""
 
 from __future__ import annotations
 

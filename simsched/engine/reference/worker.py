@@ -1,4 +1,4 @@
-"""A worker as a SimPy process; docs/semantics.md from "Workers" to "Preemption"."""
+"""A worker as a SimPy process; docs/semantics.md, rules W, L, S and PR."""
 
 from __future__ import annotations
 

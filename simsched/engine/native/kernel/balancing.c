@@ -1,5 +1,5 @@
 /*
- * Pages that follow accesses; docs/semantics.md, "Page balancing".
+ * Pages that follow accesses; docs/semantics.md, rules PB.
  *
  * A scan marks all pages. It is not an event: the number of scans so far follows from the time, and what is kept of a
  * block is the last scan after which pages of it have faulted, and how many.

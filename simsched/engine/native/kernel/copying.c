@@ -1,5 +1,5 @@
 /*
- * Wanted blocks, room for them, and their copies; docs/semantics.md, "Copied data". State: copies.h.
+ * Wanted blocks, room for them, and their copies; docs/semantics.md, rules CD. State: copies.h.
  */
 #include "sim.h"
 

@@ -1,5 +1,5 @@
 /*
- * Executions of tasks: duplicates, kills, progress; docs/semantics.md, "Duplicates and kills".
+ * Executions of tasks: duplicates, kills, progress; docs/semantics.md, rules DK.
  *
  * A worker executes its task, waits inside of it, or pays for a duplicate of it, while its state is SSK_EXECUTING,
  * SSK_AWAITING or SSK_PAYING; no worker keeps the number of a leaf beyond that. So executions need no list: n_duplicates, the executions of all tasks beyond

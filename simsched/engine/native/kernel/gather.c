@@ -1,5 +1,5 @@
 /*
- * Bringing the blocks of a task to its worker: claims, turns, what tasks write; docs/semantics.md, "Copied data".
+ * Bringing the blocks of a task to its worker: claims, turns, what tasks write; docs/semantics.md, rules CD.
  *
  * A worker claims the blocks of a body or join, waits for those that are read and not valid on its node, then makes
  * those that it writes valid there only, computes, and gives its claims back. The copies are in copying.c. State: copies.h.

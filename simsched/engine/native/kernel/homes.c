@@ -1,5 +1,5 @@
 /*
- * Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, "Block pools".
+ * Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, rules BP.
  */
 #include "sim.h"
 

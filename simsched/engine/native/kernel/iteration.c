@@ -1,5 +1,5 @@
 /*
- * Iterations and migration; docs/semantics.md, "Iterations".
+ * Iterations and migration; docs/semantics.md, rules I.
  */
 #include "ranges.h"
 #include "sim.h"

@@ -1,5 +1,5 @@
 /*
- * Life of a task: start, spawning, sync, end; docs/semantics.md, "Life of a task".
+ * Life of a task: start, spawning, sync, end; docs/semantics.md, rules L.
  */
 #include "sim.h"
 

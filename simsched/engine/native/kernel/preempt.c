@@ -1,5 +1,5 @@
 /*
- * Decisions of hooks; docs/semantics.md, "Preemption" and "Transfers".
+ * Decisions of hooks; docs/semantics.md, rules PR to TR.
  */
 #include "sim.h"
 

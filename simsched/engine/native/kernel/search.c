@@ -1,5 +1,5 @@
 /*
- * Pools and the search for work; docs/semantics.md, "Pools and the search for work".
+ * Pools and the search for work; docs/semantics.md, rules P to N.
  *
  * A push costs O(1) when nobody is parked. Otherwise the parked workers that may take from the pool are found as a bit
  * set, with a few operations per step of the acquire order and 64 workers.

@@ -1,5 +1,5 @@
 /*
- * Segments: accesses of a task and their share of the computation; docs/semantics.md, "Segments".
+ * Segments: accesses of a task and their share of the computation; docs/semantics.md, rules S.
  *
  * A segment computes while its flows run one after the other; after the last flow it ends with its tail or with the
  * computation, whichever is later. When the number of busy workers on the core changes, computation and flow are
