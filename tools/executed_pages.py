@@ -26,18 +26,14 @@ GALLERY_SETUP = """\
 import simsched
 
 result = simsched.run("quickstart", set={"seeds": 2})
-swept = simsched.run(
-    "knl_snc4_flat", "heat_small", ["cilk_h", *simsched.sweep("bats", sample_pages=[1, 4, 16, 64])]
-)
+sizes = {"product": {"workloads.heat_small.rows": [512, 1024, 2048, 4096, 8192]}}
+swept = simsched.run("quickstart", set={"seeds": 1, "sweep": sizes})
 """
 #: Question, the line that draws the answer.
 GALLERY = (
     ("How long does each policy take?", "result.plot.makespan()"),
     ("How many times as fast as the baseline is each?", "result.plot.speedup()"),
-    (
-        "What does a parameter change?",
-        'swept.plot.speedup("cilk_h", x="policy.sample_pages")',
-    ),
+    ("And for how large a problem?", "swept.plot.speedup()"),
     ("Where are data accessed, in the own domain or in others?", "result.plot.locality()"),
     ("What makes one policy faster than another?", 'result.plot.waterfall("bats")'),
     ("What does every worker do when?", 'result.plot.gantt("bats", iterations=2)'),
@@ -91,8 +87,8 @@ def gallery() -> Any:
     cells = [
         nbformat.v4.new_markdown_cell(
             "# Gallery\n\nEvery plot that there is, below the line that draws it. All are drawn by"
-            " matplotlib on axes that a notebook can go on drawing on; `save` of their figure"
-            " writes them to a file."
+            " matplotlib on axes that a notebook can go on drawing on;"
+            " `axes.figure.savefig(FILE)` keeps one."
         ),
         nbformat.v4.new_code_cell(GALLERY_SETUP),
     ]
@@ -136,7 +132,12 @@ def execute(notebook: Any) -> None:
         own = {name: str(Path(empty) / "own") for name in names}
         resources = {"metadata": {"path": empty}}
         with patch.dict(os.environ, own, PYDEVD_DISABLE_FILE_VALIDATION="1"):
-            NotebookClient(notebook, timeout=CELL_TIMEOUT_S, resources=resources).execute()
+            NotebookClient(
+                notebook,
+                timeout=CELL_TIMEOUT_S,
+                resources=resources,
+                extra_arguments=["--log-level=ERROR"],
+            ).execute()
 
 
 def lines_of(notebook: Any, folder: Path, name: str) -> Iterator[str]:
