@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +7,6 @@ import pytest
 
 from simsched.experiment.cells import Cell
 from simsched.files.yaml_reader import Document, read_document
-
-from .claim_cases import Load, family_of
 
 SMALL = """\
 name: small
@@ -45,12 +42,6 @@ class Drastic(RandomStealing):
             os.kill(os.getpid(), signal.SIGKILL)
         return super().start(view)
 """
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Load:
-    """Make a family of claims about an experiment with swept sizes."""
-    return partial(family_of, tmp_path)
 
 
 @pytest.fixture
