@@ -21,7 +21,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from ruamel.yaml import YAML
 
-from simsched.experiment.cells import plan_experiment
+from simsched.experiment.study import Study
 from simsched.files.atomic import write_text
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import Document
@@ -153,10 +153,10 @@ def _yaml(result: ResultData) -> str:
     for entry in (*data["workloads"], *data["policies"]):
         entry |= entry.pop("parameters", {})  # which a file has beside the name
     try:
-        planned = plan_experiment(Document(None, data))
+        study = Study.from_yaml(Document(None, data))
     except SimschedError:
         return ""  # it has objects that only exist in the program which has run it
-    if {cell.key for cell in planned.cells} != {cell.key for cell in result.cells}:
+    if {cell.key for cell in study.cells} != {cell.key for cell in result.cells}:
         return ""
     yaml = YAML()
     yaml.width = 100
