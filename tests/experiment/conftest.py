@@ -1,15 +1,17 @@
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simsched.experiment.cells import Cell
+from simsched.experiment.options import RunOptions
+from simsched.experiment.overrides import assignments
+from simsched.experiment.runner import Outcome, run_study
+from simsched.experiment.study import Study
 from simsched.files.yaml_reader import Document, read_document
-
-from .claim_cases import Load, family_of
 
 SMALL = """\
 name: small
@@ -48,12 +50,6 @@ class Drastic(RandomStealing):
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Load:
-    """Make a family of claims about an experiment with swept sizes."""
-    return partial(family_of, tmp_path)
-
-
-@pytest.fixture
 def small(tmp_path: Path) -> Document:
     """An experiment of four short runs."""
     return document(tmp_path, SMALL)
@@ -76,6 +72,14 @@ def plain(**changes: Any) -> dict[str, Any]:
         "backend": "simpy",
         **changes,
     }
+
+
+def run_document(
+    document: Document, assigned: Sequence[str] = (), chosen: Any = None, **options: Any
+) -> Outcome:
+    """Run an experiment with some values replaced."""
+    study = Study.from_yaml(document, assignments(assigned))
+    return run_study(study, RunOptions(**options), chosen)
 
 
 @pytest.fixture
