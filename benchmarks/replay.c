@@ -45,7 +45,7 @@ static file_t read_file(const char *path)
 
 static const record_t *find(const file_t *file, const char *part, const char *name)
 {
-    char wanted[64];
+    char wanted[96];
     snprintf(wanted, sizeof(wanted), "%s.%s", part, name);
     for (size_t at = 0; at < file->n_bytes;) {
         const record_t *record = (const record_t *)(const void *)(file->data + at);
@@ -206,7 +206,7 @@ static void fill_plan(ssk_plan_t *r, const file_t *file, const char *part, int32
     memset(r, 0, sizeof(*r));
     COUNT(r->n_groups, "plan.group_scope");
     COUNT(r->order.n_steps, "plan.order.step_group");
-    r->n_counter_groups = (int32_t)number(file, part, "plan.n_counter_groups");
+    r->n_counter_groups = highest(array(file, part, "plan.counter_group"), length(file, part, "plan.counter_group")) + 1;
     r->n_samples = n_blocks > 0 ? (int32_t)length(file, part, "plan.sample_offset_bytes") / n_blocks : 0;
     ARRAY(r->group_scope, "plan.group_scope");
     ARRAY(r->group_locked, "plan.group_locked");
@@ -220,10 +220,10 @@ static void fill_plan(ssk_plan_t *r, const file_t *file, const char *part, int32
     ARRAY(r->order.step_choice, "plan.order.victims.step_choice");
     ARRAY(r->order.step_list, "plan.order.victims.step_list");
     r->order.n_lists = highest(r->order.step_list, r->order.n_steps) + 1;
-    r->order.n_listed = length(file, part, "plan.order.victims.instance");
-    ARRAY(r->order.list_ptr, "plan.order.victims.ptr");
-    ARRAY(r->order.list_instance, "plan.order.victims.instance");
-    ARRAY(r->order.list_value, "plan.order.victims.value");
+    r->order.n_listed = length(file, part, "plan.order.victims.list_instance");
+    ARRAY(r->order.list_ptr, "plan.order.victims.list_ptr");
+    ARRAY(r->order.list_instance, "plan.order.victims.list_instance");
+    ARRAY(r->order.list_value, "plan.order.victims.list_value");
     ARRAY(r->spawn_order, "plan.spawn_order");
     ARRAY(r->group_of, "plan.group_of");
     ARRAY(r->instance_of, "plan.instance_of");
