@@ -562,8 +562,8 @@ uint64_t trace_hash(scenario_t *s, ssk_sim_t *sim)
     int status = ssk_sim_flush_events(sim);
     bool refused = s->recording.refuse_at > 0 && s->recording.n_calls >= s->recording.refuse_at;
     CHECK(status == (refused ? SSK_ERR_HOOK : SSK_OK));
-    CHECK(refused || s->recording.n_events == ssk_sim_summary(sim).n_events);
-    return mix(s->recording.hash, (uint64_t)ssk_sim_summary(sim).n_events);
+    CHECK(refused || s->recording.n_events == ssk_sim_summary(sim).counters.n_events);
+    return mix(s->recording.hash, (uint64_t)ssk_sim_summary(sim).counters.n_events);
 }
 
 void scenario_init(scenario_t *s, uint64_t seed)
