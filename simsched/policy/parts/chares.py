@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
-from simsched.policy.algorithms.static.openmp import static_chunks
 from simsched.policy.contract.base import Policy, View, param
+from simsched.policy.parts.loop import static_chunks
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
