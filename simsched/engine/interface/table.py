@@ -210,7 +210,7 @@ def _named(name: str, given: Field[Any] | Size, hint: Any, text: str) -> Member:
     wide = name.endswith(("_ps", "_bytes")) or member.within == LENGTH
     c_type, dtype = "double" if plain is float else "int64_t" if wide else "int32_t", ""
     if member.kind == "array":
-        dtype = np.dtype(get_args(get_args(plain)[1])[0]).name
+        dtype = np.dtype(_scalar(plain)).name
         c_type = {"float64": "double", "bool": "uint8_t"}.get(dtype, f"{dtype}_t")
     return replace(
         member,
@@ -221,3 +221,9 @@ def _named(name: str, given: Field[Any] | Size, hint: Any, text: str) -> Member:
         optional=member.optional or NoneType in get_args(hint),
         cls=plain if member.kind == "part" else object,
     )
+
+
+def _scalar(array_type: Any) -> type:
+    """Return what `NDArray[scalar]` holds; from NumPy 2.5 on that is an alias not yet resolved."""
+    last = get_args(array_type)[-1]
+    return next(iter(get_args(last)), last)
