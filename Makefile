@@ -25,7 +25,7 @@ help:
 	@echo "make bench      measure the engines"
 	@echo "make docs       make a site of the documentation in build/docs"
 	@echo "make docs-links  check the links that lead outside"
-	@echo "make docs-tables  write docs/machines.md, metrics.md, policies.md and workloads.md"
+	@echo "make docs-tables  write docs/machines.md, metrics.md, policies.md, workloads.md and quickstart.png"
 	@echo "make notebooks  make both files of each notebook agree, without outputs"
 	@echo "make validate   measure this host, calibrate a model of it and compare"
 	@echo "make fuzz       feed mutated files to every reader (FUZZ_COUNT=100000 FUZZ_SEED=1 FUZZ_READERS=...)"
@@ -79,6 +79,7 @@ lint: setup
 	check lint-imports ; \
 	check python tools/check_sizes.py $(CODE) ; \
 	check python tools/check_docstrings.py ; \
+	check python tools/interface.py --check ; \
 	exit $$status
 
 format: setup
@@ -100,6 +101,7 @@ docs-tables: setup
 	@for kind in machines policies workloads metrics; do \
 	  $(BIN)/simsched list $$kind --markdown > docs/$$kind.md.new && mv docs/$$kind.md.new docs/$$kind.md || exit 1; \
 	done
+	@$(BIN)/simsched compare cilk bats -e quickstart -o docs/quickstart.png --quiet >/dev/null
 
 # Whichever file of a pair is newer is what the other one follows.
 notebooks: setup

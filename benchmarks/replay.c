@@ -45,7 +45,7 @@ static file_t read_file(const char *path)
 
 static const record_t *find(const file_t *file, const char *part, const char *name)
 {
-    char wanted[64];
+    char wanted[96];
     snprintf(wanted, sizeof(wanted), "%s.%s", part, name);
     for (size_t at = 0; at < file->n_bytes;) {
         const record_t *record = (const record_t *)(const void *)(file->data + at);
@@ -205,26 +205,25 @@ static void fill_plan(ssk_plan_t *r, const file_t *file, const char *part, int32
 {
     memset(r, 0, sizeof(*r));
     COUNT(r->n_groups, "plan.group_scope");
-    COUNT(r->n_steps, "plan.step_group");
-    r->n_counter_groups = (int32_t)number(file, part, "plan.n_counter_groups");
+    COUNT(r->order.n_steps, "plan.order.step_group");
+    r->n_counter_groups = highest(array(file, part, "plan.counter_group"), length(file, part, "plan.counter_group")) + 1;
     r->n_samples = n_blocks > 0 ? (int32_t)length(file, part, "plan.sample_offset_bytes") / n_blocks : 0;
     ARRAY(r->group_scope, "plan.group_scope");
     ARRAY(r->group_locked, "plan.group_locked");
     ARRAY(r->group_marks_active, "plan.group_marks_active");
-    ARRAY(r->step_group, "plan.step_group");
-    ARRAY(r->step_where, "plan.step_where");
-    ARRAY(r->step_take, "plan.step_take");
-    ARRAY(r->step_when, "plan.step_when");
-    ARRAY(r->step_batch, "plan.step_batch");
-    ARRAY(r->step_least, "plan.step_least");
-    ARRAY(r->step_attempts, "plan.step_attempts");
-    ARRAY(r->step_choice, "plan.victims.step_choice");
-    ARRAY(r->step_list, "plan.victims.step_list");
-    r->n_lists = highest(r->step_list, r->n_steps) + 1;
-    r->n_listed = length(file, part, "plan.victims.instance");
-    ARRAY(r->list_ptr, "plan.victims.ptr");
-    ARRAY(r->list_instance, "plan.victims.instance");
-    ARRAY(r->list_value, "plan.victims.value");
+    ARRAY(r->order.step_group, "plan.order.step_group");
+    ARRAY(r->order.step_where, "plan.order.step_where");
+    ARRAY(r->order.step_take, "plan.order.step_take");
+    ARRAY(r->order.step_when, "plan.order.step_when");
+    ARRAY(r->order.step_least, "plan.order.step_least");
+    ARRAY(r->order.step_attempts, "plan.order.step_attempts");
+    ARRAY(r->order.step_choice, "plan.order.victims.step_choice");
+    ARRAY(r->order.step_list, "plan.order.victims.step_list");
+    r->order.n_lists = highest(r->order.step_list, r->order.n_steps) + 1;
+    r->order.n_listed = length(file, part, "plan.order.victims.list_instance");
+    ARRAY(r->order.list_ptr, "plan.order.victims.list_ptr");
+    ARRAY(r->order.list_instance, "plan.order.victims.list_instance");
+    ARRAY(r->order.list_value, "plan.order.victims.list_value");
     ARRAY(r->spawn_order, "plan.spawn_order");
     ARRAY(r->group_of, "plan.group_of");
     ARRAY(r->instance_of, "plan.instance_of");
@@ -266,8 +265,8 @@ int main(int argc, char **argv)
     uint64_t states[2] = {1, 2};
     fill_problem(&problem, &file, "problem");
     problem.progress_limit_ps = SSK_NEVER;
-    problem.victim = (ssk_random_t){&states[0], splitmix};
-    problem.wake = (ssk_random_t){&states[1], splitmix};
+    problem.victim_stream = (ssk_random_t){&states[0], splitmix};
+    problem.wake_stream = (ssk_random_t){&states[1], splitmix};
     memset(&hooks, 0, sizeof(hooks));
     if (ssk_sim_alloc(&sim, &problem, &hooks, &allocator, &flaw) != SSK_OK)
         fail("problem refused", flaw.name == NULL ? "" : flaw.name);
@@ -285,7 +284,7 @@ int main(int argc, char **argv)
             fail("run failed", ssk_message(status));
     }
     ssk_summary_t summary = ssk_sim_summary(sim);
-    printf("{\"tasks\": %lld, \"compiler\": \"%s\"}\n", (long long)summary.n_tasks, ssk_compiler());
+    printf("{\"tasks\": %lld, \"compiler\": \"%s\"}\n", (long long)summary.counters.n_tasks, ssk_compiler());
     ssk_sim_free(sim);
     free(file.data);
     return 0;

@@ -6,7 +6,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tools"))
 
-import reference_pages  # noqa: E402 (found by the line above)
+import executed_pages  # noqa: E402 (found by the line above)
+import reference_pages  # noqa: E402
 
 import simsched  # noqa: E402
 
@@ -38,3 +39,4 @@ html_static_path: list[str] = []
 highlight_language = "none"
 
 reference_pages.write(HERE / "reference", HERE.parent)
+executed_pages.write(HERE / "reference", HERE.parent)

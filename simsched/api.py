@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, overload
+from typing import Any, TypeAlias, TypeVar
 
-from simsched.experiment.cells import PlannedExperiment
-from simsched.experiment.given import given, plan_given
-from simsched.experiment.runner import (
-    Interrupted,
-    MakeListener,
-    Outcome,
-    run_experiment,
-    run_planned,
-)
+from simsched.experiment import runner
+from simsched.experiment.options import MakeListener, RunOptions
+from simsched.experiment.overrides import Change, Origin, assignments
+from simsched.experiment.runner import Outcome
+from simsched.experiment.study import Study
 from simsched.experiment.summary import Line, compare
 from simsched.files.atomic import write_text
 from simsched.files.errors import ConfigurationError
@@ -29,7 +24,7 @@ from simsched.reproduction.claims import claims_about
 from simsched.reproduction.judge import Verdict
 from simsched.workload import TaskGraph, Workload
 
-__all__ = ["Result", "finish", "finite", "list_experiments", "load_experiment", "run"]
+__all__ = ["Result", "finish", "finite", "list_experiments", "load_experiment", "run", "run_study"]
 
 #: A larger comparison is not drawn: nobody can read it, and no file format holds any size.
 MAX_BARS = 200
@@ -38,51 +33,15 @@ MAX_PICTURES = 20
 
 MachineLike = str | Path | Machine
 WorkloadLike = str | Path | Workload | TaskGraph | Callable[[], Workload]
+Like = TypeVar("Like")
+Several: TypeAlias = Like | Sequence[Like] | Mapping[str, Like]
 PolicyLike = str | Policy | type[Policy] | Callable[[], Policy]
 
 
-@overload
 def run(
-    experiment: str | Path | Mapping[str, Any],
-    /,
-    *,
-    set: Sequence[str] | Mapping[str, Any] = ...,
-    backend: str | None = ...,
-    jobs: int | None = ...,
-    dask: str | None = ...,
-    output: str | Path | None = ...,
-    events: bool = ...,
-    recompute: bool = ...,
-    progress: MakeListener | None = ...,
-) -> Result: ...
-
-
-@overload
-def run(
-    machine: MachineLike | Sequence[MachineLike] | Mapping[str, MachineLike],
-    workload: WorkloadLike | Sequence[WorkloadLike] | Mapping[str, WorkloadLike],
-    policy: PolicyLike | Sequence[PolicyLike] | Mapping[str, PolicyLike],
-    /,
-    *,
-    seeds: int | Sequence[int] = ...,
-    workers: int | None = ...,
-    pinning: str = ...,
-    baseline: str | None = ...,
-    metrics: Sequence[str] = ...,
-    name: str = ...,
-    backend: str | None = ...,
-    jobs: int | None = ...,
-    output: str | Path | None = ...,
-    events: bool = ...,
-    recompute: bool = ...,
-    progress: MakeListener | None = ...,
-) -> Result: ...
-
-
-def run(
-    what: Any,
-    workload: Any = None,
-    policy: Any = None,
+    what: str | Path | Mapping[str, Any] | Several[MachineLike],
+    workload: Several[WorkloadLike] | None = None,
+    policy: Several[PolicyLike] | None = None,
     /,
     *,
     set: Sequence[str] | Mapping[str, Any] = (),  # noqa: A002 (the word of the command line)
@@ -120,29 +79,28 @@ def run(
         An object, a class (with its defaults), or a name, also with parameters
         (``"bats[sample_pages=8]"``).
     set : sequence of str or mapping
-        Of an experiment: values to change by dotted key, ``["seeds=5"]`` or
-        ``{"workloads.0.iterations": 10}``.
+        Values to change by dotted key, ``["seeds=5"]`` or ``{"workloads.0.iterations": 10}``; of
+        objects nothing is changed but where their workers are.
     seeds : int or sequence of int, optional
-        Number of seeds (1 by default), or the seeds. This and the next five are not for
-        experiments, which say so themselves.
+        Number of seeds, or the seeds. This and the next six are in place of what an experiment
+        says; without one there is one seed, the first policy is the baseline, and so on.
     workers : int, optional
-        Number of workers; one per hardware thread by default.
+        Number of workers on every machine; one per hardware thread by default.
     pinning : {"scatter", "compact"}, optional
         Where fewer workers than threads go; scattered by default.
     baseline : str, optional
-        Label of the policy that others are compared with; the first by default.
+        Label of the policy that others are compared with.
     metrics : sequence of str, optional
         Columns of the comparison; all are in :attr:`Result.runs`.
     name : str, optional
         What the result is called.
     backend : {"native", "simpy"}, optional
-        Engine; the experiment's, or the native one, by default.
+        Engine; the native one by default.
     jobs : int, optional
         Number of processes; by default one per available core, 1 for none but this one. What a
         notebook defines runs in this one.
     dask : str, optional
-        Of an experiment: scheduler of a Dask cluster that does the runs instead, its address or its
-        scheduler file.
+        Scheduler of a Dask cluster that does the runs instead, its address or its scheduler file.
     output : str or Path, optional
         Directory of the results. By default, those of an experiment are in ``results/NAME``, all
         others in memory only.
@@ -172,78 +130,55 @@ def run(
     >>> result.runs[["policy", "tasks"]].to_dict("list")
     {'policy': ['cilk_a', 'work_sharing'], 'tasks': [31, 31]}
     """
-    own = {
-        "seeds": seeds,
-        "workers": workers,
-        "pinning": pinning,
+    asked = {
+        "seeds": seeds if seeds is None or isinstance(seeds, int) else list(seeds),
         "baseline": baseline,
-        "metrics": metrics,
-        "name": name,
+        "metrics": None if metrics is None else list(metrics),
+        "name": name and (re.sub(r"[^A-Za-z0-9_.-]+", "_", name) or "notebook"),
+        "backend": backend,
+        "machines.*.workers": workers,
+        "machines.*.pinning": pinning,
     }
-    own = {key: value for key, value in own.items() if value is not None}
-    shared: dict[str, Any] = {
-        "jobs": jobs,
-        "events": events,
-        "recompute": recompute,
-        "listener": progress,
-    }
-    folder = None if output is None else Path(output)
+    changes = [Change(key, value, Origin("")) for key, value in asked.items() if value is not None]
+    changes += assignments(set)
     if workload is None and policy is None:
-        if own:
-            key = next(iter(own))
-            raise ConfigurationError(
-                f"run: {key}: accepted only with machine, workload and policy; for an experiment "
-                f"set={{{key!r}: ...}}"
-            )
-        return _run_file(what, set, backend=backend, dask=dask, output=folder, **shared)
-    if workload is None or policy is None:
+        study = Study.from_yaml(load_experiment(what), changes)  # type: ignore[arg-type]
+    elif workload is None or policy is None:
         raise ConfigurationError(
             f"run: found no {'workload' if workload is None else 'policy'}, "
             "accepted run(experiment) or run(machine, workload, policy)"
         )
-    for option, value in (("set", set), ("dask", dask)):
-        if value:
-            raise ConfigurationError(f"run: {option}: accepted only with an experiment")
-    if events and folder is None:
-        raise ConfigurationError("run: events: accepted only with output, a directory for them")
-    things = given(what, workload, policy)
-    planned = plan_given(things, backend=backend or "native", **own)  # type: ignore[arg-type]
-    return _run_planned(planned, folder, shared)
+    else:
+        study = Study.from_objects(what, workload, policy, changes)
+    folder = None if output is None else Path(output)
+    return run_study(study, RunOptions(jobs, dask, folder, events, recompute, progress))
 
 
-def _run_file(
-    experiment: str | Path | Mapping[str, Any],
-    changes: Sequence[str] | Mapping[str, Any],
-    **options: Any,
-) -> Result:
-    """Run an experiment's file."""
-    document = load_experiment(experiment)
-    assignments = (
-        [f"{key}={_yaml(value)}" for key, value in changes.items()]
-        if isinstance(changes, Mapping)
-        else list(changes)
-    )
-    outcome = run_experiment(document, assignments=assignments, **options)
-    shipped = document.path is not None and document.path.parent == data_dir("experiments")
+def run_study(study: Study, options: RunOptions) -> Result:
+    """Run a study and return the results, with pictures and a summary where they are stored.
+
+    Parameters
+    ----------
+    study : Study
+        What to run.
+    options : RunOptions
+        How to run it.
+
+    Raises
+    ------
+    SimschedError
+        A run is impossible, or results cannot be written.
+    Interrupted
+        On Ctrl-C; what has finished is stored.
+    """
+    outcome = runner.run_study(study, options)
+    if outcome.output is None:
+        return Result(outcome, compare(outcome.rows, outcome.experiment), [], [], None)
+    path = study.document.path
     claims: list[Verdict] = []
-    if shipped and document.path is not None and not assignments:
-        claims = claims_about(document.path.stem, outcome.rows)
+    if path is not None and path.parent == data_dir("experiments") and not study.is_changed:
+        claims = claims_about(path.stem, outcome.rows)
     return finish(outcome, claims)
-
-
-def _run_planned(
-    planned: PlannedExperiment, output: Path | None, options: dict[str, Any]
-) -> Result:
-    """Run planned cells; without a directory, nothing of the results stays on disk."""
-    if output is not None:
-        return finish(run_planned(planned, output, **options))
-    try:
-        with TemporaryDirectory() as folder:
-            outcome = run_planned(planned, Path(folder), **options)
-    except Interrupted as stop:
-        raise Interrupted(0, stop.total, None) from None
-    outcome = replace(outcome, output=None, parquet=None)
-    return Result(outcome, compare(outcome.rows, outcome.experiment), [], [], None)
 
 
 def finish(outcome: Outcome, claims: Sequence[Verdict] = ()) -> Result:
@@ -327,10 +262,3 @@ def list_experiments() -> list[str]:
         Names that :func:`run` takes.
     """
     return sorted(path.stem for path in data_dir("experiments").glob("*.yaml"))
-
-
-def _yaml(value: Any) -> str:
-    """Return a value as the text of an assignment; JSON is YAML."""
-    import json
-
-    return value if isinstance(value, str) else json.dumps(value)

@@ -27,7 +27,7 @@ from simsched.api import load_experiment
 from simsched.engine import conformance
 from simsched.engine.run import simulate
 from simsched.experiment.cell_run import run_cell
-from simsched.experiment.cells import plan_experiment
+from simsched.experiment.study import Study
 from simsched.files.errors import SimschedError
 from simsched.machine import list_machines, load_machine
 from simsched.policy import list_policies, make_policy
@@ -170,7 +170,7 @@ def digests(run: Run) -> str:
 
 def of_experiment(path: Path) -> list[str]:
     """Return the line of an experiment's smallest cell: the one with the fewest tasks."""
-    planned = plan_experiment(load_experiment(str(path)))
+    planned = Study.from_yaml(load_experiment(str(path)))
     sizes: dict[str, float] = {}
     for cell in planned.cells:
         content = cell.workload_source.content

@@ -147,7 +147,18 @@ def commands_page() -> list[str]:
         "simsched",
     ]
     made = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-    return made.replace("# `simsched`", "# Commands", 1).splitlines()
+    lines = made.replace("# `simsched`", "# Commands", 1).splitlines()
+    return ["    " + line.strip() if line.startswith("  ") else line for line in spaced(lines)]
+
+
+def spaced(lines: list[str]) -> Iterator[str]:
+    """Return lines with an empty one before each run of indented ones, which are examples."""
+    before = ""
+    for line in lines:
+        if line.startswith("  ") and before and not before.startswith("  "):
+            yield ""
+        yield line
+        before = line
 
 
 def claims_page() -> list[str]:

@@ -31,7 +31,7 @@ Work that a policy may divide over iterations as it likes is bounded as a whole
 (:func:`division_bound`).
 
 What part of a GPU a kernel occupies does not count: only plans with devices respect it
-(docs/semantics.md, "Devices"), so it bounds some policies and not others. Where kernels fill the
+(docs/semantics.md, rules D), so it bounds some policies and not others. Where kernels fill the
 device, the bounds are therefore far below what any policy for accelerators achieves.
 """
 

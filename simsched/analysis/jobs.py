@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.paths import make_paths
 from simsched.machine.model import Machine
-from simsched.machine.paths import make_paths
 from simsched.trace.schema import EventKind
 from simsched.trace.sink import Events, EventSink, InformedSink
 from simsched.workload.graph import Workload

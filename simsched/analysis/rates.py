@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.backend import WHOLE_PACE
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 from simsched.trace.schema import EventKind, Trace
 
 IntArray = NDArray[np.int64]

@@ -26,7 +26,6 @@ from typing import get_args
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.algorithms.dataflow.dataflow import variant
 from simsched.policy.algorithms.mapreduce.tarazu import scaled
 from simsched.policy.parts.loop import kept
 from simsched.policy.parts.mapreduce_waiting import without_slowstart
@@ -37,6 +36,7 @@ from simsched.workload.graph import FloatArray, TaskGraph, Workload
 from simsched.workload.mapreduce_job import REDUCE, JobTasks
 from simsched.workload.registry import generator_of
 from simsched.workload.sparse_rows import MatrixWorkload
+from simsched.workload.variants import variant
 
 CHOICES = {"version": get_args(Version), "control": get_args(Control)}
 

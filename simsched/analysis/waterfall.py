@@ -34,8 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.analysis.rates import Rates
-from simsched.engine.problem import Problem, make_problem
-from simsched.machine.paths import path_nodes
+from simsched.engine.interface.problem import Problem
+from simsched.engine.paths import path_nodes
+from simsched.engine.problem import make_problem
 from simsched.policy.contract.base import Placement
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace

@@ -15,7 +15,7 @@ from simsched.cli.output import JsonOption, QuietOption, print_json, say, warn
 from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from simsched.hardware.calibrate import Calibration
+    from simsched.hardware.calibration import Calibration
     from simsched.hardware.kernels import CalibrationRun, Kernel
     from simsched.hardware.measurements import Measurement, MeasurementSet
 

@@ -72,12 +72,12 @@ def compare_command(
         say(difference_table(found))
 
 
-def _cells(text: str, experiment: str | None, assignments: list[str]) -> list[Cell]:
+def _cells(text: str, experiment: str | None, changes: list[str]) -> list[Cell]:
     """Return the runs that an argument stands for."""
     from simsched.api import load_experiment
-    from simsched.experiment.cells import plan_experiment
     from simsched.experiment.compare import select_cells, with_policy
-    from simsched.experiment.overrides import apply_assignments
+    from simsched.experiment.overrides import assignments, edited
+    from simsched.experiment.study import Study
     from simsched.names.specs import split_outside
 
     *names, selector = split_outside(text, ":")
@@ -86,5 +86,5 @@ def _cells(text: str, experiment: str | None, assignments: list[str]) -> list[Ce
         raise ConfigurationError(
             f"{text!r}: found no experiment, accepted: EXPERIMENT:{text}, or --experiment FILE"
         )
-    document = with_policy(apply_assignments(load_experiment(chosen), assignments), selector)
-    return select_cells(plan_experiment(document).cells, selector)
+    document = with_policy(edited(load_experiment(chosen), assignments(changes)), selector)
+    return select_cells(Study.from_yaml(document).cells, selector)

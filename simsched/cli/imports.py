@@ -11,7 +11,7 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, unknown_name
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
 SAMPLING = "starpu_sampling"

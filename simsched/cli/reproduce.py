@@ -46,6 +46,7 @@ def reproduce_command(
     recompute: RecomputeOption = False,
 ) -> None:
     """Check published claims: run the experiments that they need, print the verdicts."""
+    from simsched.experiment.options import RunOptions
     from simsched.experiment.progress import ProgressBar
     from simsched.files.atomic import check_writable, write_text
     from simsched.report.claims import claims_document, markdown
@@ -63,13 +64,8 @@ def reproduce_command(
         return ProgressBar(total, console, experiment)
 
     with interruptible(quiet=quiet):
-        found = reproduce(
-            families,
-            output=output,
-            jobs=jobs,
-            recompute=recompute,
-            listener=None if quiet else progress,
-        )
+        options = RunOptions(jobs, output=output, recompute=recompute)
+        found = reproduce(families, options, None if quiet else progress)
     if report is not None:
         write_text(report, markdown(found))
     if as_json:

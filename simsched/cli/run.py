@@ -22,7 +22,6 @@ from simsched.cli.options import (
     OtherWorkloads,
 )
 from simsched.cli.output import JsonOption, QuietOption, console_on
-from simsched.files.errors import ConfigurationError, unknown_name
 
 if TYPE_CHECKING:
     from simsched.report.result import Result
@@ -90,15 +89,15 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     return spread
 
 
-def run_file(asked: ExperimentOptions, **options: Any) -> Result:
+def run_file(asked: ExperimentOptions, **how: Any) -> Result:
     """Run an experiment with what the command line changes, showing progress.
 
     Parameters
     ----------
     asked : ExperimentOptions
         The experiment, and what to change in it.
-    **options
-        Of :func:`simsched.api.run`.
+    **how
+        Further fields of :class:`simsched.experiment.options.RunOptions`.
 
     Raises
     ------
@@ -108,26 +107,25 @@ def run_file(asked: ExperimentOptions, **options: Any) -> Result:
         The user has interrupted it.
     """
     from simsched import api
-    from simsched.engine.run import BACKENDS
-    from simsched.experiment.choice import choose
+    from simsched.experiment.options import RunOptions
+    from simsched.experiment.overrides import Change, Origin, assignments
     from simsched.experiment.progress import ProgressBar
+    from simsched.experiment.study import Study
 
-    if asked.backend is not None and asked.backend not in BACKENDS:
-        raise ConfigurationError(f"--backend: {unknown_name('backend', asked.backend, BACKENDS)}")
     console = console_on(sys.stderr)
-    changes: list[str] = []
-    chosen = (asked.machines, asked.workloads, asked.policies)
-    if any(chosen):
-        changes = choose(api.load_experiment(asked.file), *(names or () for names in chosen))
+    progress = None if asked.quiet else lambda total: ProgressBar(total, console)
+    changes = assignments(asked.assignments or ())
+    if asked.backend is not None:
+        changes.append(Change("backend", asked.backend, Origin("--backend", with_key=False)))
     with interruptible(quiet=asked.quiet):
-        return api.run(
-            asked.file,
-            set=[*changes, *(asked.assignments or ())],
-            backend=asked.backend,
-            jobs=asked.jobs,
-            progress=None if asked.quiet else lambda total: ProgressBar(total, console),
-            **options,
+        study = Study.from_words(
+            api.load_experiment(asked.file),
+            changes,
+            machines=asked.machines or (),
+            workloads=asked.workloads or (),
+            policies=asked.policies or (),
         )
+        return api.run_study(study, RunOptions(asked.jobs, progress=progress, **how))
 
 
 @contextmanager

@@ -51,8 +51,7 @@ def schema_command(
 ) -> None:
     """Print the JSON Schema of a kind of YAML file, with which editors complete and check it.
 
-    The first line of a file says where its schema is:
-    # yaml-language-server: $schema=experiment.schema.json
+    A first line "# yaml-language-server: $schema=FILE" says where the schema of a YAML file is.
     """
     from simsched.files.atomic import write_text
     from simsched.report.json_schema import schema_of

@@ -49,8 +49,8 @@ def show_machine(
     """Print a machine as a tree, every number with its source, or draw it."""
     from simsched.api import finite
     from simsched.machine import load_machine
-    from simsched.machine.show import describe_machine, draw_machine
     from simsched.report.descriptions import machine_document
+    from simsched.report.show.machine import describe_machine, draw_machine
 
     del quiet  # there is nothing but the result
     with noticing_directories(name, "a machine, by name or in a file"):

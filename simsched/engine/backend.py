@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.plans import ResolvedPlan
-from simsched.engine.problem import Problem
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.policy.contract.base import EngineState
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink

@@ -1,4 +1,4 @@
-"""Account of the work that a policy divides; docs/semantics.md, "Divided work"."""
+"""Account of the work that a policy divides; docs/semantics.md, rules U."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
-from simsched.machine.paths import PER_PS
+from simsched.files.units import PER_PS
 from simsched.trace.schema import Summary
 from simsched.workload.division import Division, divided
 from simsched.workload.graph import TaskGraph, Workload

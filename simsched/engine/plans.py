@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.plan import BY_PRIORITY, IN_ORDER, ResolvedOrder, ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.replication import refuse_copied
-from simsched.engine.victims import VictimLists, list_victims
+from simsched.engine.victims import Homes, list_victims
 from simsched.files.errors import PolicyError
 from simsched.files.units import seconds_to_ps
 from simsched.policy.contract.blocks import THREAD_GROUPS
@@ -20,80 +20,6 @@ from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
-
-IN_ORDER, BY_PRIORITY = 1, 2  #: what comes first of the data that tasks in a pool group want
-
-
-@dataclass(frozen=True, eq=False)
-class ResolvedPlan:
-    """A plan with names replaced by codes, defaults filled in.
-
-    Parameters
-    ----------
-    group_scope : ndarray of int32, shape (n_groups,)
-        Index into SCOPES.
-    group_locked, group_marks_active : ndarray of uint8, shape (n_groups,)
-    group_prefetches : ndarray of uint8, shape (n_groups,)
-        0, IN_ORDER or BY_PRIORITY.
-    group_device : ndarray of int32, shape (n_groups,)
-        Device that tasks from the group occupy; -1 for none.
-    device_capacity : ndarray of int32, shape (n_devices,)
-    step_group, step_where, step_take : ndarray of int32, shape (n_steps,)
-        Group index; index into WHERES; index into TAKES.
-    step_when : ndarray of int32, shape (n_steps,)
-        Bit i set when condition CONDITIONS[i] is required.
-    step_batch, step_least, step_attempts : ndarray of int32, shape (n_steps,)
-        Most entries taken in one go; fewest entries of an instance that is not empty.
-    step_rank, step_weight : tuple of ndarray of int32 or None, one per step
-        Shape (n_workers, n_instances), as in the plan.
-    victims : VictimLists
-        The candidates of the steps with ranks or weights, in the order in which they are tried.
-    spawn_order : ndarray of uint8, shape (n_tasks,)
-    group_of : ndarray of int8, shape (n_tasks,)
-    instance_of : ndarray of int32, shape (n_tasks,)
-    counter_group : ndarray of int32, shape (n_tasks,)
-    n_counter_groups : int
-    active : ndarray of uint8, shape (n_workers,)
-    roots : int
-        Index into ROOTS.
-    monitor_period_ps : int
-        0 without a monitor.
-    sample_offset_bytes : ndarray of int64, shape (n_blocks, n_samples)
-    balance_period_ps, balance_page_bytes, balance_faults, balance_group : int
-        Page balancing; the period is 0 without, the group an index into THREAD_GROUPS.
-    times_tasks : bool
-    """
-
-    group_scope: Int32Array
-    group_locked: NDArray[np.uint8]
-    group_marks_active: NDArray[np.uint8]
-    group_prefetches: NDArray[np.uint8]
-    group_device: Int32Array
-    device_capacity: Int32Array
-    step_group: Int32Array
-    step_where: Int32Array
-    step_take: Int32Array
-    step_when: Int32Array
-    step_batch: Int32Array
-    step_least: Int32Array
-    step_attempts: Int32Array
-    step_rank: tuple[Int32Array | None, ...]
-    step_weight: tuple[Int32Array | None, ...]
-    victims: VictimLists
-    spawn_order: NDArray[np.uint8]
-    group_of: NDArray[np.int8]
-    instance_of: Int32Array
-    counter_group: Int32Array
-    n_counter_groups: int
-    active: NDArray[np.uint8]
-    roots: int
-    monitor_period_ps: int
-    sample_offset_bytes: Int64Array
-    balance_period_ps: int
-    balance_page_bytes: int
-    balance_faults: int
-    balance_group: int
-    times_tasks: bool
 
 
 def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan:
@@ -134,14 +60,13 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
             np.int32,
         ),
         device_capacity=np.array([device.capacity for device in plan.devices], np.int32),
-        **_steps(plan, problem, active),
+        order=_order(plan, problem, active),
         spawn_order=np.full(n, order, np.uint8)
         if isinstance(order, int)
         else order.astype(np.uint8),
         group_of=np.zeros(n, np.int8) if plan.group_of is None else plan.group_of.astype(np.int8),
         instance_of=_instance_of(plan, graph),
         counter_group=counter_group,
-        n_counter_groups=int(counter_group.max(initial=-1)) + 1,
         active=active.astype(np.uint8),
         roots=ROOTS.index(plan.roots),
         monitor_period_ps=0 if monitor is None else monitor.period_ps,
@@ -183,25 +108,46 @@ def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> Resol
         When the order does not fit the pools or the machine.
     """
     validate_acquire(plan, problem.instances(), problem.n_workers)
-    return replace(resolved, **_steps(plan, problem, resolved.active.astype(bool)))
+    return replace(resolved, order=_order(plan, problem, resolved.active.astype(bool)))
 
 
-def _steps(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the fields of a resolved plan that describe its acquire order."""
+def _order(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> ResolvedOrder:
+    """Return the acquire order of a plan."""
     names, steps = [group.name for group in plan.pool_groups], plan.acquire
     when = [sum(1 << CONDITIONS.index(c) for c in step.when) for step in steps]
-    return {
-        "step_group": np.array([names.index(step.group) for step in steps], np.int32),
-        "step_where": np.array([WHERES.index(step.where) for step in steps], np.int32),
-        "step_take": np.array([TAKES.index(step.take) for step in steps], np.int32),
-        "step_when": np.array(when, np.int32),
-        "step_batch": np.array([step.batch for step in steps], np.int32),
-        "step_least": np.array([step.least for step in steps], np.int32),
-        "step_attempts": np.array([step.attempts for step in steps], np.int32),
-        "step_rank": tuple(_int32(step.rank) for step in steps),
-        "step_weight": tuple(_int32(step.weight) for step in steps),
-        "victims": list_victims(plan, problem.homes(), active),
-    }
+    return ResolvedOrder(
+        step_group=np.array([names.index(step.group) for step in steps], np.int32),
+        step_where=np.array([WHERES.index(step.where) for step in steps], np.int32),
+        step_take=np.array([TAKES.index(step.take) for step in steps], np.int32),
+        step_when=np.array(when, np.int32),
+        step_least=np.array([step.least for step in steps], np.int32),
+        step_attempts=np.array([step.attempts for step in steps], np.int32),
+        step_rank=tuple(_int32(step.rank) for step in steps),
+        step_weight=tuple(_int32(step.weight) for step in steps),
+        victims=list_victims(plan, _homes(problem), active),
+    )
+
+
+def _homes(problem: Problem) -> Homes:
+    """Return what belongs where, as far as the search for work is concerned."""
+    sockets = problem.domain_socket.tolist()
+    return Homes(
+        worker_domain=problem.worker_domain,
+        own={
+            "worker": np.arange(problem.n_workers),
+            "domain": problem.worker_domain,
+            "socket": problem.domain_socket[problem.worker_domain],
+            "machine": np.zeros(problem.n_workers, np.int32),
+            "class": np.full(problem.n_workers, -1, np.int32),
+        },
+        domain={
+            "worker": problem.worker_domain,
+            "domain": np.arange(problem.n_domains),
+            "socket": np.array([sockets.index(s) for s in range(max(sockets) + 1)]),
+            "machine": np.zeros(1, np.int32),
+            "class": np.zeros(problem.n_classes, np.int32),
+        },
+    )
 
 
 def _instance_of(plan: Plan, graph: TaskGraph) -> Int32Array:

@@ -2,47 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.interface.problem import Pooling
 from simsched.policy.contract.base import Placement
 from simsched.workload.builder import adjacency
-
-
-@dataclass(frozen=True, eq=False)
-class Pooling:
-    """Pools of blocks with what happens at the creation and the end of each task.
-
-    Parameters
-    ----------
-    size_class : ndarray of int32, shape (n_blocks,)
-        log2 of the bytes that the block takes; -1 for blocks of no pool.
-    allocate_near : ndarray of int32, shape (n_blocks,)
-        Block on whose node the block is allocated at the creation of a task; -1 for the creator's.
-    is_fresh : ndarray of uint8, shape (n_blocks,)
-        Whether the first touch takes memory of the system: blocks that are allocated at creation.
-    is_untracked : ndarray of uint8, shape (n_blocks,)
-    allocate_ptr, allocate : CSR over tasks of the iterated graph
-        Blocks allocated when a task is created, ascending.
-    release_ptr, release : CSR over tasks of the iterated graph
-        Blocks freed when a task has ended, ascending.
-    """
-
-    size_class: NDArray[np.int32]
-    allocate_near: NDArray[np.int32]
-    is_fresh: NDArray[np.uint8]
-    is_untracked: NDArray[np.uint8]
-    allocate_ptr: NDArray[np.int64]
-    allocate: NDArray[np.int32]
-    release_ptr: NDArray[np.int64]
-    release: NDArray[np.int32]
-
-    @property
-    def n_tasks(self) -> int:
-        """Number of tasks of the iterated graph."""
-        return len(self.allocate_ptr) - 1
 
 
 def taken_bytes(placement: Placement, block_bytes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,22 +6,21 @@ Names are resolved here, once; backends see indices only. Rates are per picoseco
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.pooling import Pooling, resolve_pooling, taken_bytes
+from simsched.engine.interface.problem import Problem
+from simsched.engine.paths import make_paths
+from simsched.engine.pooling import resolve_pooling, taken_bytes
 from simsched.engine.processors import worker_speeds
 from simsched.engine.replication import followed, make_replicas, node_ranks
 from simsched.engine.stall import PROGRESS_LIMIT_S
-from simsched.engine.victims import Homes
 from simsched.files.errors import ModelError
-from simsched.files.units import seconds_to_ps
+from simsched.files.units import PER_PS, seconds_to_ps
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
-from simsched.machine.model import Machine, RuntimeCosts
-from simsched.machine.paths import PER_PS, Paths, make_paths
+from simsched.machine.model import Machine
 from simsched.policy.contract.base import Placement
 from simsched.workload.graph import Workload
 
@@ -31,205 +30,8 @@ FloatArray = NDArray[np.float64]
 
 
 def random_stream(seed: int, purpose: str) -> np.random.PCG64:
-    """Return the bit generator of one purpose; see docs/semantics.md."""
+    """Return the bit generator of one purpose; see docs/semantics.md, rule T5."""
     return np.random.PCG64(np.random.SeedSequence([seed, zlib.crc32(purpose.encode())]))
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Everything that stays the same during a run.
-
-    Parameters
-    ----------
-    n_smt : int
-        Largest number of workers on one core, at least 1.
-    worker_core, worker_domain : ndarray of int32, shape (n_workers,)
-        Core (dense numbering of cores that carry workers) and domain of each worker.
-    worker_kind : ndarray of int32, shape (n_workers,)
-        Row of the graphs' `ops` that holds for each worker.
-    worker_rate : ndarray of float64, shape (n_workers, n_smt)
-        Operations per ps of each worker when k workers of its core are busy.
-    domain_hops : ndarray of int32, shape (n_domains, n_domains)
-    domain_socket : ndarray of int32, shape (n_domains,)
-    paths : Paths
-    resource_capacity : ndarray of float64, shape (n_resources,)
-        Bytes per ps. Resources are the memory nodes, then their memory-side caches, then the links.
-    curve_ptr, curve : CSR over resources
-        Capacity with 1, 2, ... flows; empty for most.
-    node_capacity_bytes : ndarray of int64, shape (n_nodes,)
-    node_domain : ndarray of int32, shape (n_nodes,)
-        -1 for a node that is local to all domains.
-    node_kind : ndarray of int32, shape (n_nodes,)
-        Index of the memory kind, in order of first appearance.
-    cache_slices : ndarray of int32, shape (n_levels,)
-        Slices of each instance of a level.
-    cache_slice_bytes : ndarray of int64
-        Capacities of slices, by level, then instance, then slice.
-    cache_latency_ps : ndarray of int64, shape (n_caches,)
-        Of a hit, by level, then instance.
-    cache_rate : ndarray of float64, shape (n_caches,)
-        Bytes per ps of a hit, likewise.
-    cache_wait : ndarray of float64, shape (n_levels,)
-        Share of the time of hits for which the core waits.
-    cache_is_victim : ndarray of uint8, shape (n_levels,)
-        Whether a level is filled by what the level before evicts; never the first.
-    transfer_level, transfer_latency_ps, transfer_rate : int, int, float
-        Cache level whose instances pass on what they have written, -1 for none; latency and bytes
-        per ps of that.
-    displacement_rate, upgrade_rate : float
-        Bytes per ps of what displaces others there, and of what others give up to be written; 0
-        where it takes no time.
-    cache_instance : ndarray of int32, shape (n_levels, n_workers)
-    n_cache_instances : ndarray of int32, shape (n_levels,)
-    granule_ptr : ndarray of int64, shape (n_blocks + 1,)
-        Granules of each block for memory-side caches; all zero without such caches.
-    granule_frame : ndarray of int64, shape (n_granules,)
-        Physical frame of each granule; its slot is ``frame % slots``.
-    node_slots : ndarray of int64, shape (n_nodes,)
-        Slots of each node's memory-side cache; 0 without.
-    block_bytes : ndarray of int64, shape (n_blocks,)
-    taken_bytes : ndarray of int64, shape (n_blocks,)
-        Bytes that each block takes on its node: its own, or those of its class in a pool.
-    pooling : Pooling or None
-        Pools of blocks.
-    home : ndarray of int32, shape (n_blocks,)
-        Home at the start; -1 for first touch.
-    touch_order : ndarray of int32, shape (n_domains, n_allowed)
-    follows : ndarray of uint8, shape (n_blocks,)
-        Which accesses give a block a new home: none (0), those that write to it (1), all (2).
-    replica : ndarray of int32, shape (n_blocks, n_replicas)
-        Nodes that hold each block at the start besides its home; -1 for none.
-    node_rank : ndarray of int32, shape (n_domains, n_nodes)
-        How near each node is to a domain, 0 the nearest.
-    costs : RuntimeCosts
-    timer_period_ps : int
-        Period of the policy's timer; 0 for none.
-    progress_limit_ps : int
-        A run in which no task ends for so long is given up.
-    n_classes : int
-        Number of pools of a group with scope "class": of the workload's task classes.
-    copies_data : bool
-        Whether blocks are copied to the node of the worker that uses them.
-    worker_node : ndarray of int32, shape (n_workers,)
-        Memory node on which each worker computes then: its domain's own.
-    node_is_device : ndarray of uint8, shape (n_nodes,)
-        Nodes whose copies use engines, one in each direction.
-    change_ps : ndarray of int64, shape (n_changes,)
-        When the speed of cores changes, ascending.
-    change_core : ndarray of uint8, shape (n_changes, n_cores)
-        Which cores each change concerns.
-    change_speed : ndarray of float64, shape (n_changes,)
-        What is left of `worker_rate` from then on; 0 when the cores fail.
-    victim_stream, wake_stream : numpy.random.PCG64
-    """
-
-    n_smt: int
-    worker_core: Int32Array
-    worker_domain: Int32Array
-    worker_kind: Int32Array
-    worker_rate: FloatArray
-    domain_hops: Int32Array
-    domain_socket: Int32Array
-    paths: Paths
-    resource_capacity: FloatArray
-    curve_ptr: Int32Array
-    curve: FloatArray
-    node_capacity_bytes: Int64Array
-    node_domain: Int32Array
-    node_kind: Int32Array
-    cache_slices: Int32Array
-    cache_slice_bytes: Int64Array
-    cache_latency_ps: Int64Array
-    cache_rate: FloatArray
-    cache_wait: FloatArray
-    cache_is_victim: NDArray[np.uint8]
-    transfer_level: int
-    transfer_latency_ps: int
-    transfer_rate: float
-    displacement_rate: float
-    upgrade_rate: float
-    cache_instance: Int32Array
-    n_cache_instances: Int32Array
-    granule_ptr: Int64Array
-    granule_frame: Int64Array
-    node_slots: Int64Array
-    block_bytes: Int64Array
-    taken_bytes: Int64Array
-    pooling: Pooling | None
-    home: Int32Array
-    touch_order: Int32Array
-    follows: NDArray[np.uint8]
-    replica: Int32Array
-    node_rank: Int32Array
-    costs: RuntimeCosts
-    timer_period_ps: int
-    progress_limit_ps: int
-    n_classes: int
-    copies_data: bool
-    worker_node: Int32Array
-    node_is_device: NDArray[np.uint8]
-    change_ps: Int64Array
-    change_core: NDArray[np.uint8]
-    change_speed: FloatArray
-    victim_stream: np.random.PCG64
-    wake_stream: np.random.PCG64
-
-    @property
-    def n_workers(self) -> int:
-        """Number of workers."""
-        return len(self.worker_core)
-
-    @property
-    def n_domains(self) -> int:
-        """Number of NUMA domains."""
-        return len(self.domain_socket)
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of memory nodes."""
-        return len(self.node_capacity_bytes)
-
-    @property
-    def n_levels(self) -> int:
-        """Number of levels of processor caches."""
-        return len(self.n_cache_instances)
-
-    @property
-    def n_distances(self) -> int:
-        """Number of distance classes that can occur."""
-        return 2 + int(self.domain_hops.max())
-
-    def instances(self) -> dict[str, int]:
-        """Return the number of pool instances of each scope."""
-        n_sockets = int(self.domain_socket.max()) + 1
-        return {
-            "worker": self.n_workers,
-            "domain": self.n_domains,
-            "socket": n_sockets,
-            "machine": 1,
-            "class": self.n_classes,
-        }
-
-    def homes(self) -> Homes:
-        """Return what belongs where, as far as the search for work is concerned."""
-        sockets = self.domain_socket.tolist()
-        return Homes(
-            worker_domain=self.worker_domain,
-            own={
-                "worker": np.arange(self.n_workers),
-                "domain": self.worker_domain,
-                "socket": self.domain_socket[self.worker_domain],
-                "machine": np.zeros(self.n_workers, np.int32),
-                "class": np.full(self.n_workers, -1, np.int32),
-            },
-            domain={
-                "worker": self.worker_domain,
-                "domain": np.arange(self.n_domains),
-                "socket": np.array([sockets.index(s) for s in range(max(sockets) + 1)]),
-                "machine": np.zeros(1, np.int32),
-                "class": np.zeros(self.n_classes, np.int32),
-            },
-        )
 
 
 def make_problem(

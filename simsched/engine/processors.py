@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.paths import held
 from simsched.files.errors import ModelError, nearest
+from simsched.files.units import PER_PS
 from simsched.machine.model import CoreGroup, Machine
-from simsched.machine.paths import PER_PS, held
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import generator_of
 

@@ -9,7 +9,8 @@ from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Placement
 
-STAYS, AT_WRITES, AT_ACCESSES = 0, 1, 2  #: which accesses give a block a new home
+FOLLOWS = ("stays", "at_writes", "at_accesses")  #: which accesses give a block a new home
+STAYS, AT_WRITES, AT_ACCESSES = range(3)
 
 
 def refuse_copied(what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 from simsched.files.units import format_size
 
 

@@ -29,16 +29,16 @@ from simsched.engine.backend import (
     ReadyAnswer,
 )
 from simsched.engine.division import Account, account_of
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.moves import account_of_moves
-from simsched.engine.plans import ResolvedPlan, resolve_order, resolve_plan
-from simsched.engine.problem import Problem
+from simsched.engine.plans import resolve_order, resolve_plan
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.files.errors import ConfigurationError, PolicyError, unknown_name
-from simsched.files.units import PS_PER_S
+from simsched.files.units import PER_PS, PS_PER_S
 from simsched.machine.model import Machine
-from simsched.machine.paths import PER_PS
 from simsched.policy.contract.base import (
     CHILD_FIRST,
     PARENT_FIRST,
@@ -63,11 +63,10 @@ from simsched.trace.sink import EventSink, InformedSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
-MAX_DELAY_PS = 4000 * PS_PER_S  #: of a transfer
 MAX_COUNT = 2**31 - 1  #: entries of a transfer
 MAX_EXCHANGE_PS = 1000 * PS_PER_S  #: what an exchange costs
 MAX_OVERHEAD_PS = 10**6 * PS_PER_S  #: of an update
-MAX_TIME_PS = 2**62  #: of a wake: the end of time
+MAX_TIME_PS = 2**62  #: of a wake, and delay of a transfer: the end of time
 MAX_TAG = 2**63 - 1  #: of a wake, and its rank
 
 
@@ -253,10 +252,10 @@ def _as_numbers(decision: object, hook: str) -> Decision:
         raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
     delay_ps = _whole(decision.delay_ps, hook, "a transfer with a delay_ps")
     least_ps = 1 if hook == "on_idle" else 0
-    if decision.count < 1 or not least_ps <= delay_ps <= MAX_DELAY_PS:
+    if decision.count < 1 or not least_ps <= delay_ps <= MAX_TIME_PS:
         raise PolicyError(
             f"{hook}: found a transfer of {decision.count} entries in {delay_ps} ps, "
-            f"accepted 1 or more and {least_ps} to {MAX_DELAY_PS} ps"
+            f"accepted 1 or more and {least_ps} to {MAX_TIME_PS} ps"
         )
     if not 0 <= _whole(decision.decision_ps, hook, "a transfer with a decision_ps") <= delay_ps:
         raise PolicyError(

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from simsched.engine.interface.problem import Problem
 from simsched.engine.plans import resolve_plan
-from simsched.engine.problem import Problem, make_problem, random_stream
+from simsched.engine.problem import make_problem, random_stream
 from simsched.engine.processors import check_processors
 from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import PROGRESS_LIMIT_S

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.interface.plan import RANKED, UNIFORM, WEIGHTED, VictimLists
 from simsched.policy.contract.base import AcquireStep, Plan
 
 IntArray = NDArray[np.integer[Any]]
 Int32Array = NDArray[np.int32]
-
-UNIFORM, RANKED, WEIGHTED = range(3)  #: how a step chooses among its candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,35 +32,6 @@ class Homes:
     worker_domain: IntArray
     own: dict[str, IntArray]
     domain: dict[str, IntArray]
-
-
-@dataclass(frozen=True, eq=False)
-class VictimLists:
-    """Candidates by list and worker; list l of worker w is row ``l * n_workers + w``.
-
-    Parameters
-    ----------
-    step_choice : ndarray of int32, shape (n_steps,)
-        UNIFORM, RANKED or WEIGHTED.
-    step_list : ndarray of int32, shape (n_steps,)
-        List of the step; -1 for UNIFORM.
-    ptr : ndarray of int64, shape (n_lists * n_workers + 1,)
-        Where the candidates of each row begin.
-    instance, value : ndarray of int32, shape (n_entries,)
-        Candidate, by (rank, domain, instance) or (domain, instance); its rank or weight.
-    """
-
-    step_choice: Int32Array
-    step_list: Int32Array
-    ptr: NDArray[np.int64]
-    instance: Int32Array
-    value: Int32Array
-
-    @property
-    def n_lists(self) -> int:
-        """Number of lists."""
-        # of an item: a complex number is an error then, not a warning
-        return int(self.step_list.max(initial=-1).item()) + 1
 
 
 def list_victims(plan: Plan, homes: Homes, active: NDArray[np.bool_]) -> VictimLists:
@@ -92,9 +62,9 @@ def list_victims(plan: Plan, homes: Homes, active: NDArray[np.bool_]) -> VictimL
     return VictimLists(
         step_choice=np.array(choice, np.int32),
         step_list=np.array(lists, np.int32),
-        ptr=np.concatenate(([0], np.cumsum(np.concatenate(lengths)))).astype(np.int64),
-        instance=np.concatenate(instances).astype(np.int32),
-        value=np.concatenate(values).astype(np.int32),
+        list_ptr=np.concatenate(([0], np.cumsum(np.concatenate(lengths)))).astype(np.int64),
+        list_instance=np.concatenate(instances).astype(np.int32),
+        list_value=np.concatenate(values).astype(np.int32),
     )
 
 

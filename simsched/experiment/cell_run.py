@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from simsched.analysis.jobs import JobTimes, job_metrics
 from simsched.analysis.metrics import run_metrics
+from simsched.analysis.recordings import simulated_recording
 from simsched.analysis.services import TaskTimes, service_metrics
 from simsched.engine.run import simulate
 from simsched.engine.setup import rehearse
@@ -22,7 +23,6 @@ from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.files.errors import ModelError, SimschedError
-from simsched.trace.exporters import simulated_recording
 from simsched.trace.parquet import event_file
 from simsched.trace.recording import recording_metadata
 from simsched.trace.run import Run

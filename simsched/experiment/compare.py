@@ -9,10 +9,9 @@ from typing import Any
 from simsched.analysis.waterfall import time_parts
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
-from simsched.experiment.overrides import changed
-from simsched.experiment.schema import Experiment, labels
+from simsched.experiment.overrides import Origin, changed, labels_in
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.files.yaml_reader import Document, validate_document
+from simsched.files.yaml_reader import Document
 from simsched.names.specs import split_outside
 from simsched.names.user_code import is_file_spec
 from simsched.policy.contract.registry import list_policies, parse_policy_spec
@@ -115,7 +114,7 @@ def with_policy(document: Document, selector: str) -> Document:
     ConfigurationError
         The experiment is wrong, or the spec is malformed.
     """
-    known = labels(validate_document(document, Experiment).policies)
+    known = labels_in(document)["policies"]
     for key, text in _pairs(selector):
         if key != "policy" or text in known:
             continue
@@ -127,7 +126,7 @@ def with_policy(document: Document, selector: str) -> Document:
             added = [*listed, {"name": text, "label": text}]
             data = {**document.data, "policies": added}
             loc = ("policies", len(listed))
-            document = changed(document, data, {loc: repr(selector)})
+            document = changed(document, data, {loc: Origin(repr(selector))})
     return document
 
 

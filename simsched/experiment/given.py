@@ -1,63 +1,42 @@
-"""Experiments of things made in Python: machines, workloads and policies as objects or names."""
+"""Machines, workloads and policies that somebody passes to Python: objects or names."""
 
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from simsched.analysis.metrics import metric_names
-from simsched.experiment.cells import MEASURED, Cell, PlannedExperiment
-from simsched.experiment.fingerprint import machine_digest, policy_digest
-from simsched.experiment.inputs import (
-    GivenWorkload,
-    WorkloadSource,
-    check_fits,
-    given_workload,
-    machine_named,
-    workload_source,
-)
-from simsched.experiment.schema import (
-    DEFAULT_METRICS,
-    Experiment,
-    WorkloadEntry,
-    workload_named,
-)
-from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
-from simsched.files.yaml_reader import Document, validate_document
+from simsched.experiment.inputs import given_workload
+from simsched.files.errors import ConfigurationError
 from simsched.machine.model import Machine
 from simsched.names.specs import format_spec
 from simsched.policy import Policy, changed_policy, policy_from_spec, spec_of
 from simsched.workload.graph import TaskGraph, Workload
 
-Thing = TypeVar("Thing")
-Source = WorkloadSource | GivenWorkload
-
 
 @dataclass(frozen=True)
 class Given:
-    """What is combined with what; labels are what tables call it.
+    """One thing that somebody has passed.
 
     Parameters
     ----------
-    machines : mapping of str to Machine
-        Machines by label.
-    workloads : mapping of str to WorkloadSource or GivenWorkload
-        Workloads by label.
-    policies : mapping of str to Policy
-        Policies by label.
+    label : str
+        What tables call it.
+    entry : dict
+        What the file of an experiment would say of it.
+    thing : Machine, GivenWorkload, Policy or None
+        The object; None for a name, which is looked up as those in files are.
     """
 
-    machines: Mapping[str, Machine]
-    workloads: Mapping[str, Source]
-    policies: Mapping[str, Policy]
+    label: str
+    entry: dict[str, Any]
+    thing: Any = None
 
 
-def given(machine: Any, workload: Any, policy: Any) -> Given:
+def given(machine: Any, workload: Any, policy: Any) -> dict[str, list[Given]]:
     """Return what somebody means by machines, workloads and policies.
 
     Parameters
@@ -75,71 +54,67 @@ def given(machine: Any, workload: Any, policy: Any) -> Given:
     Raises
     ------
     ConfigurationError
-        Nothing, an unknown name, a wrong type, or one label twice.
+        Nothing, a wrong type, or one label twice.
     """
-    return Given(
-        _labelled("machine", machine, _machine),
-        _labelled("workload", workload, _workload),
-        _labelled("policy", policy, _policy),
-    )
+    return {
+        "machines": _labelled("machine", machine, _machine),
+        "workloads": _labelled("workload", workload, _workload),
+        "policies": _labelled("policy", policy, _policy),
+    }
 
 
-def _labelled(
-    what: str, things: Any, resolve: Callable[[Any], tuple[str, Thing]]
-) -> dict[str, Thing]:
-    """Return things by label."""
+def _labelled(what: str, things: Any, resolve: Callable[[Any], Given]) -> list[Given]:
+    """Return things with different labels."""
     if isinstance(things, Mapping):
-        pairs = [(str(label), resolve(thing)[1]) for label, thing in things.items()]
+        found = [replace(resolve(thing), label=str(label)) for label, thing in things.items()]
     else:
         single = isinstance(things, str | PathLike) or not isinstance(things, Iterable)
-        pairs = [resolve(thing) for thing in ([things] if single else things)]
-    if not pairs:
+        found = [resolve(thing) for thing in ([things] if single else things)]
+    if not found:
         raise ConfigurationError(f"{what}: found none, accepted at least one")
-    found: dict[str, Thing] = {}
-    for label, thing in pairs:
-        if label in found:
+    labels = [item.label for item in found]
+    for position, label in enumerate(labels):
+        if label in labels[:position]:
             raise ConfigurationError(
                 f"{what}: found {label!r} twice, accepted: different labels, such as "
                 f"{{'{label} a': ..., '{label} b': ...}}"
             )
-        found[label] = thing
     return found
 
 
-def _machine(thing: Any) -> tuple[str, Machine]:
+def _machine(thing: Any) -> Given:
     if isinstance(thing, Machine):
-        return thing.name, thing
+        return Given(thing.name, {"name": thing.name}, thing)
     if isinstance(thing, str | PathLike):
         name = str(thing)
-        machine = machine_named(name, Path())
-        return Path(name).stem if name.endswith((".yaml", ".yml")) else name, machine
+        label = Path(name).stem if name.endswith((".yaml", ".yml")) else name
+        return Given(label, {"name": name})
     raise ConfigurationError(
         f"machine: found {_kind(thing)}, accepted a Machine, a name or a YAML file"
     )
 
 
-def _workload(thing: Any) -> tuple[str, Source]:
+def _workload(thing: Any) -> Given:
     thing = _named(thing)
     if callable(thing):
         thing = thing()
     if isinstance(thing, TaskGraph):
         thing = Workload("task graph", thing)
     if isinstance(thing, Workload):
-        return thing.name, given_workload(thing)
+        return Given(thing.name, {"name": "object"}, given_workload(thing))
     if isinstance(thing, PathLike):
-        entry = WorkloadEntry(file=str(thing))
-        return Path(thing).name.partition(".")[0], workload_source(entry, Path())
+        return Given(Path(thing).name.partition(".")[0], {"file": str(thing)})
     if isinstance(thing, str):
-        return thing, workload_source(workload_named(thing), Path())
+        return Given(thing, {"name": thing})
     raise ConfigurationError(
         f"workload: found {_kind(thing)}, accepted a Workload, a TaskGraph, a name or a Path"
     )
 
 
-def _policy(thing: Any) -> tuple[str, Policy]:
+def _policy(thing: Any) -> Given:
     thing = _named(thing)
     if isinstance(thing, str):
-        return thing, policy_from_spec(thing)
+        return Given(thing, {"name": thing})
     if callable(thing):
         thing = thing()
     if not isinstance(thing, Policy):
@@ -148,7 +123,8 @@ def _policy(thing: Any) -> tuple[str, Policy]:
             "simsched.Policy, or a name such as 'bats[sample_pages=8]'"
         )
     _check_decorated(type(thing))
-    return policy_label(thing), thing
+    spec = spec_of(thing)
+    return Given(policy_label(thing), {**spec.params, "name": spec.name}, thing)
 
 
 def sweep(policy: Any, **values: Iterable[Any]) -> list[Policy]:
@@ -177,7 +153,8 @@ def sweep(policy: Any, **values: Iterable[Any]) -> list[Policy]:
     >>> [policy.sample_pages for policy in sweep("bats", sample_pages=[4, 8, 16])]
     [4, 8, 16]
     """
-    base = _policy(policy)[1]
+    made = _policy(policy)
+    base = made.thing if isinstance(made.thing, Policy) else policy_from_spec(made.label)
     return [
         changed_policy(base, dict(zip(values, combination, strict=True)))
         for combination in itertools.product(*values.values())
@@ -214,99 +191,3 @@ def policy_label(policy: Policy) -> str:
     'bats[balancer=false,sample_pages=8]'
     """
     return format_spec(*spec_of(policy))
-
-
-def plan_given(
-    what: Given,
-    name: str = "notebook",
-    *,
-    seeds: int | Sequence[int] = 1,
-    workers: int | None = None,
-    pinning: str = "scatter",
-    backend: str = "native",
-    baseline: str | None = None,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-) -> PlannedExperiment:
-    """Check an experiment of given things and return its cells.
-
-    Parameters
-    ----------
-    what : Given
-        Machines, workloads and policies; every combination is run.
-    name : str
-        Name of the experiment.
-    seeds : int or sequence of int
-        Number of seeds, or the seeds.
-    workers, pinning
-        See :meth:`Machine.place_workers`.
-    backend : {"native", "simpy"}
-        Engine.
-    baseline : str, optional
-        Label of the policy that others are compared with; the first by default.
-    metrics : sequence of str
-        Columns of the comparison.
-
-    Raises
-    ------
-    SimschedError
-        Something is wrong or does not fit together.
-    """
-    for machine in what.machines.values():
-        machine.place_workers(workers, pinning)
-    data = _plain(what, name, workers, pinning) | {
-        "seeds": seeds if isinstance(seeds, int) else list(seeds),
-        "baseline": baseline,
-        "backend": backend,
-        "metrics": list(metrics),
-    }
-    experiment = validate_document(Document(None, data), Experiment)
-    known = dict.fromkeys(n for m in what.machines.values() for n in metric_names(m))
-    for metric in metrics:
-        if metric not in known and metric not in MEASURED:
-            raise ConfigurationError(unknown_name("metric", metric, [*known, *MEASURED]))
-    cells = []
-    contents = {label: machine_digest(machine) for label, machine in what.machines.items()}
-    policies = {label: policy_digest(policy) for label, policy in what.policies.items()}
-    for m, w in itertools.product(what.machines, what.workloads):
-        machine, workload = what.machines[m], what.workloads[w]
-        sources = [workload.seeded(seed) for seed in experiment.seeds]
-        try:
-            check_fits(machine, sources[0].build())
-        except SimschedError as error:
-            raise type(error)(f"{w} on {m}: {error}") from error
-        for (p, content), (seed, source) in itertools.product(
-            policies.items(), zip(experiment.seeds, sources, strict=True)
-        ):
-            cell = Cell(
-                m,
-                w,
-                p,
-                {},
-                seed,
-                experiment.backend,
-                machine,
-                source,
-                what.policies[p],
-                workers,
-                pinning,
-                content,
-            )
-            cells.append(cell.with_key(contents[m]))
-    return PlannedExperiment(experiment, cells, [])
-
-
-def _plain(what: Given, name: str, workers: int | None, pinning: str) -> dict[str, Any]:
-    """Return the entries of an experiment's file that stand for given things."""
-    policies = []
-    for label, policy in what.policies.items():
-        spec = spec_of(policy)
-        policies.append({**spec.params, "name": spec.name, "label": label})
-    return {
-        "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", name) or "notebook",
-        "machines": [
-            {"name": machine.name, "label": label, "workers": workers, "pinning": pinning}
-            for label, machine in what.machines.items()
-        ],
-        "workloads": [{"name": label, "label": label} for label in what.workloads],
-        "policies": policies,
-    }

@@ -21,7 +21,7 @@ from simsched.experiment.fingerprint import (
     source_digest,
     typed_digest,
 )
-from simsched.experiment.schema import MachineEntry, PolicyEntry, WorkloadEntry
+from simsched.experiment.schema import MachineEntry, WorkloadEntry
 from simsched.files.bounded import is_there
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.resources import data_dir
@@ -32,7 +32,6 @@ from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.names.registry import place_of
 from simsched.names.typed_in import parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
-from simsched.policy import Policy, make_policy
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
 from simsched.workload.importers import importers
@@ -51,7 +50,7 @@ CHANGED = (
 )
 
 
-def build_machine(entry: MachineEntry, base: Path) -> Machine:
+def build_machine(entry: MachineEntry, base: Path, made: Machine | None = None) -> Machine:
     """Return the machine of an experiment's entry.
 
     Parameters
@@ -60,6 +59,8 @@ def build_machine(entry: MachineEntry, base: Path) -> Machine:
         Name or file, and values that differ.
     base : Path
         Directory that relative files start from.
+    made : Machine, optional
+        The object that the name stands for.
 
     Raises
     ------
@@ -70,10 +71,11 @@ def build_machine(entry: MachineEntry, base: Path) -> Machine:
     name: str | Path = located(entry.name, base) if is_file else entry.name
     costs = {key: value for key, value in entry.set.items() if key.startswith("costs.")}
     others = {key: value for key, value in entry.set.items() if key not in costs}
-    machine = _loaded(name, _stamp(name), json.dumps(others, default=str))
+    if made is None:
+        made = _loaded(name, _stamp(name), json.dumps(others, default=str))
     if entry.workers is not None:
-        machine.place_workers(entry.workers, entry.pinning)
-    return with_costs(machine, costs) if costs else machine
+        made.place_workers(entry.workers, entry.pinning)
+    return with_costs(made, costs) if costs else made
 
 
 def machine_named(name: str, base: Path) -> Machine:
@@ -357,17 +359,6 @@ def _suffix(path: Path) -> str:
     """Return the ending of a file's name as far as it decides how the file is read."""
     endings = [ending for item in importers().values() for ending in item.suffixes]
     return max((end for end in endings if path.name.lower().endswith(end)), key=len, default="")
-
-
-def build_policy(entry: PolicyEntry) -> Policy:
-    """Return the policy of an experiment's entry.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown policy or parameter, or a value out of range.
-    """
-    return make_policy(entry.name, entry.parameters)
 
 
 def check_executable(

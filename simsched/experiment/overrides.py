@@ -1,22 +1,60 @@
-"""Changing values of an experiment by dotted keys: ``--set`` and sweeps."""
+"""Changing values of an experiment by dotted keys: ``--set``, arguments of a call, and sweeps."""
 
 from __future__ import annotations
 
 import copy
+import itertools
+import json
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
 
-from simsched.experiment.schema import Experiment, labels
+from simsched.experiment.schema import COMBINED, Combined, Experiment, labels
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.yaml_reader import Document, KeyPath, validate_document
 from simsched.names.specs import parse_spec, split_outside
 from simsched.workload.graph_files import workload_spec
 
-NAMED = ("machines", "workloads", "policies")
+Labels = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What has set a value.
+
+    Parameters
+    ----------
+    text : str
+        What messages say instead of file and line.
+    with_key : bool
+        Whether they name the key too; an option that stands for one thing says enough.
+    """
+
+    text: str
+    with_key: bool = True
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value for a dotted key.
+
+    Parameters
+    ----------
+    key : str
+        Keys and positions joined by dots; see :func:`assign`.
+    value : object
+        Plain data.
+    origin : Origin
+        What asks for it.
+    """
+
+    key: str
+    value: Any
+    origin: Origin
 
 
 @dataclass(frozen=True)
@@ -25,52 +63,44 @@ class Changed(Document):
 
     Parameters
     ----------
-    assigned : dict of tuple to str
-        What messages say instead of file and line, by the keys and positions of a replaced value.
+    origins : dict of tuple to Origin
+        What has set a replaced value, by its keys and positions.
     """
 
-    assigned: dict[KeyPath, str] = field(default_factory=dict)
+    origins: dict[KeyPath, Origin] = field(default_factory=dict)
+
+    def origin(self, loc: KeyPath) -> Origin | None:
+        """Return what has set the value at `loc`, None where the file has."""
+        for length in range(len(loc), 0, -1):
+            if loc[:length] in self.origins:
+                return self.origins[loc[:length]]
+            if loc[:length] in self.places:
+                return None
+        return None
 
     def where(self, loc: KeyPath) -> str:
         """Return what has set the value at `loc`, or where the file has it."""
-        for length in range(len(loc), 0, -1):
-            if loc[:length] in self.assigned:
-                return self.assigned[loc[:length]]
-            if loc[:length] in self.places:
-                break
-        return super().where(loc)
+        found = self.origin(loc)
+        return super().where(loc) if found is None else found.text
+
+    def located(self, loc: KeyPath, message: str) -> str:
+        """Return a message about the value at `loc` after what has set it."""
+        found = self.origin(loc)
+        if found is None or found.with_key:
+            return super().located(loc, message)
+        return f"{found.text}: {message}" if found.text else message
 
 
-class Chosen(str):
-    """An assignment that another option stands for, which messages name.
-
-    Parameters
-    ----------
-    text : str
-        ``KEY=VALUE``.
-    option : str
-        Such as ``--policy``.
-    """
-
-    option: str
-
-    def __new__(cls, text: str, option: str) -> Chosen:
-        """Return the text with its option."""
-        made = super().__new__(cls, text)
-        made.option = option
-        return made
-
-
-def changed(document: Document, data: Any, assigned: dict[KeyPath, str]) -> Changed:
+def changed(document: Document, data: Any, origins: dict[KeyPath, Origin]) -> Changed:
     """Return a document with other data, which messages trace back to what has set them."""
-    earlier = document.assigned if isinstance(document, Changed) else {}
+    earlier = document.origins if isinstance(document, Changed) else {}
 
     def stands(loc: KeyPath) -> bool:
-        return not any(loc[:length] in assigned for length in range(1, len(loc) + 1))
+        return not any(loc[:length] in origins for length in range(1, len(loc) + 1))
 
     places = {loc: place for loc, place in document.places.items() if stands(loc)}
-    kept = {loc: text for loc, text in earlier.items() if stands(loc)}
-    return Changed(document.path, data, places, {**kept, **assigned})
+    kept = {loc: origin for loc, origin in earlier.items() if stands(loc)}
+    return Changed(document.path, data, places, {**kept, **origins})
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -103,77 +133,150 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     return key.strip(), plain
 
 
-def apply_assignments(document: Document, assignments: list[str]) -> Document:
-    """Return a document in which some values are replaced.
+def assignments(changes: Sequence[str] | Mapping[str, Any]) -> list[Change]:
+    """Return the changes of ``--set``: a text each, or values by key; text is read as YAML."""
+    if isinstance(changes, Mapping):
+        changes = [
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+            for key, value in changes.items()
+        ]
+    return [Change(*parse_assignment(text), Origin(f"--set {text}")) for text in changes]
+
+
+def edited(document: Document, changes: Sequence[Change]) -> Document:
+    """Return a document in which some values are replaced, in this order; it is not checked.
 
     Parameters
     ----------
     document : Document
         An experiment.
-    assignments : list of str
-        ``KEY=VALUE`` each, with a dotted key; applied in this order and checked together.
+    changes : sequence of Change
+        What to replace.
 
     Raises
     ------
     ConfigurationError
-        A key that does not exist, a value that is not accepted there, or one that every point of
-        the sweep replaces; the message names the assignment.
+        A key leads nowhere; the message says what has asked for it.
     """
-    if not assignments:
+    if not changes:
         return document
-    validate_document(document, Experiment)
+    if not isinstance(document.data, dict):
+        validate_document(document, Experiment)
     data = copy.deepcopy(document.data)
-    failure: ConfigurationError | None = None
-    for text in assignments:
-        key, value = parse_assignment(text)
-        where = text.option if isinstance(text, Chosen) else f"--set {text}"
-        try:
-            loc = assign(data, key, value, where)
-        except ConfigurationError as error:
-            raise failure or error from None
-        document = changed(document, data, {loc: where})
-        # Another assignment may make up for what is wrong now, such as the name of the baseline.
-        try:
-            validate_data(data, where)
-            failure = None
-        except ConfigurationError as error:
-            failure = failure or error
-    if failure is not None:
-        raise failure
-    if isinstance(document, Changed):
-        _refuse_swept(document)
+    for change in changes:
+        what, inside, _ = change.key.partition(".")
+        known = labels_in(document) if inside and what in COMBINED else {}
+        for key in _keys(change.key, known):
+            loc = assign(data, key, change.value, change.origin.text, known)
+            document = changed(document, data, {loc: change.origin})
     return document
 
 
-def _refuse_swept(document: Changed) -> None:
-    """Refuse an assignment whose value the sweep replaces at every point, so that it is never used.
+def _keys(key: str, known: Labels) -> list[str]:
+    """Return the keys of single entries that a key such as ``machines.*.workers`` stands for."""
+    what, every, rest = key.partition(".*.")
+    return (
+        [f"{what}.{place}.{rest}" for place in range(len(known[what]))]
+        if what in known and every
+        else [key]
+    )
+
+
+def labels_in(document: Document) -> Labels:
+    """Return what tables call the machines, workloads and policies of an experiment.
+
+    Raises
+    ------
+    ConfigurationError
+        An entry is malformed, or a label occurs twice.
+    """
+    data = {what: document.data[what] for what in COMBINED if what in document.data}
+    combined = validate_document(changed(document, data, {}), Combined)
+    return {what: labels(getattr(combined, what)) for what in COMBINED}
+
+
+def checked(document: Document) -> Experiment:
+    """Return an experiment whose shape is right, and in which every change takes effect.
+
+    Raises
+    ------
+    ConfigurationError
+        A value is not accepted, or the sweep replaces one that was to be changed.
+    """
+    experiment = validate_document(document, Experiment)
+    _refuse_swept(document, experiment)
+    return experiment
+
+
+def _refuse_swept(document: Document, experiment: Experiment) -> None:
+    """Refuse a change whose value the sweep replaces at every point, so that it is never used.
 
     The two may spell the same place differently, with a label and with a position.
     """
-    for part, swept in (document.data.get("sweep") or {}).items():
-        for key, values in swept.items():
+    if experiment.sweep is None or not isinstance(document, Changed):
+        return
+    known = {what: labels(getattr(experiment, what)) for what in COMBINED}
+    for part in ("product", "zip"):
+        for key, values in getattr(experiment.sweep, part).items():
             where = f"{document.where(('sweep', part, key))}: sweep.{part}.{key}"
-            try:
-                loc = assign(copy.deepcopy(document.data), key, values[0], where)
-            except ConfigurationError:
-                return  # planning says what is wrong with the sweep
-            for place, text in document.assigned.items():
+            loc = assign(copy.deepcopy(document.data), key, values[0], where, known)
+            for place, origin in document.origins.items():
                 if place[: len(loc)] == loc:
                     raise ConfigurationError(
-                        f"{text}: found a value that {where} sets at every point, accepted: a key "
-                        f"that is not swept, or the values to sweep: --set sweep.{part}.{key}=[...]"
+                        f"{origin.text}: found a value that {where} sets at every point, accepted: "
+                        f"a key that is not swept, or the values to sweep: "
+                        f"--set sweep.{part}.{key}=[...]"
                     )
 
 
-def validate_data(data: object, where: str) -> Experiment:
-    """Return an experiment from plain data; messages begin with `where`."""
-    try:
-        return validate_document(Document(None, data), Experiment)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{where}: {error}") from error
+def sweep_points(
+    document: Document, experiment: Experiment
+) -> Iterator[tuple[dict[str, Any], Document, Combined | Experiment]]:
+    """Yield swept values, the document with them and what it combines, for every point.
+
+    Raises
+    ------
+    ConfigurationError
+        A swept key leads nowhere, or a value is not accepted there.
+    """
+    sweep = experiment.sweep
+    if sweep is None:
+        yield {}, document, experiment
+        return
+    known = {what: labels(getattr(experiment, what)) for what in COMBINED}
+    zipped = list(zip(*sweep.zip.values(), strict=True)) if sweep.zip else [()]
+    for combination in itertools.product(*sweep.product.values()):
+        for together in zipped:
+            values = dict(zip([*sweep.product, *sweep.zip], [*combination, *together], strict=True))
+            data = {what: copy.deepcopy(document.data[what]) for what in COMBINED}
+            origins: dict[KeyPath, Origin] = {}
+            for key, value in values.items():
+                part = "product" if key in sweep.product else "zip"
+                where = f"{document.where(('sweep', part, key))}: sweep.{part}.{key}"
+                if key.split(".")[0] not in COMBINED:
+                    accepted = "a key below machines, workloads or policies"
+                    raise ConfigurationError(f"{where}: found {key!r}, accepted: {accepted}")
+                loc = assign(data, key, copy.deepcopy(value), where, known)
+                for earlier in origins:
+                    if earlier[: len(loc)] == loc:
+                        also = f"found a value that {origins[earlier].text} sets"
+                        raise ConfigurationError(f"{where}: {also}, accepted: one key for a value")
+                origins[loc] = Origin(where)
+            _keep_labels(data, known)
+            point = changed(document, data, origins)
+            yield values, point, validate_document(point, Combined)
 
 
-def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath:
+def _keep_labels(data: dict[str, Any], known: Labels) -> None:
+    """Give swept entries the labels that they have without the sweep."""
+    for what, names in known.items():
+        if isinstance(data[what], list):
+            for entry, label in zip(data[what], names, strict=False):
+                if isinstance(entry, dict):
+                    entry.setdefault("label", label)
+
+
+def assign(data: dict[str, Any], key: str, value: object, where: str, known: Labels) -> KeyPath:
     """Set the value at a dotted key.
 
     Parameters
@@ -187,6 +290,8 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath
         Plain data.
     where : str
         Beginning of messages.
+    known : dict of str to list of str
+        Labels of machines, workloads and policies.
 
     Returns
     -------
@@ -206,8 +311,8 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath
     if len(parts) == 1:
         data[key] = value
         return (key,)
-    if parts[0] in NAMED:
-        entry, rest = _entry(data, parts[0], parts[1:], where)
+    if parts[0] in COMBINED:
+        entry, rest = _entry(data, parts[0], parts[1:], where, known[parts[0]])
         if not rest:
             data[parts[0]][entry] = value
             return parts[0], entry
@@ -223,13 +328,12 @@ def assign(data: dict[str, Any], key: str, value: object, where: str) -> KeyPath
     return (*above, *_set(target, rest, value, where))
 
 
-def _entry(data: dict[str, Any], what: str, parts: list[str], where: str) -> tuple[int, list[str]]:
+def _entry(
+    data: dict[str, Any], what: str, parts: list[str], where: str, known: list[str]
+) -> tuple[int, list[str]]:
     """Return the position of an entry given by position or label, and what follows it."""
     if isinstance(data[what], str | dict):
         data[what] = [data[what]]
-    apart: dict[str, Any] = {"sweep": None, "baseline": None}
-    experiment = validate_data({**data, **apart}, where)
-    known = labels(getattr(experiment, what))
     for length in range(len(parts), 0, -1):  # a label may contain dots, as pol.py does
         if (label := ".".join(parts[:length])) in known:
             return known.index(label), parts[length:]

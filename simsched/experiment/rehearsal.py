@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Set
-from itertools import groupby
 
 from simsched.experiment.cell_run import rehearse_cell
-from simsched.experiment.cells import Cell, PlannedExperiment, WorkloadUse, fail_at_policy
+from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import is_shipped
+from simsched.experiment.parts import WorkloadUse
+from simsched.experiment.study import Study
 from simsched.files.errors import SimschedError
 
 #: How long all of it may take, and policies of it; one that is being tried is tried to its end.
@@ -17,17 +18,15 @@ CHECK_S, REHEARSAL_S = 10.0, 3.0
 TRIED_SIZE = 250_000
 
 
-def check_runs(
-    planned: PlannedExperiment, keys: Set[str] | None = None, *, shipped_only: bool = False
-) -> None:
+def check_runs(study: Study, keys: Set[str] | None = None, *, shipped_only: bool = False) -> None:
     """Build every workload, and try every policy on every machine and workload, without events.
 
     One seed of each is tried. What is left when time is up is found wrong when it is run.
 
     Parameters
     ----------
-    planned : PlannedExperiment
-        The experiment.
+    study : Study
+        What is to be run.
     keys : set of str, optional
         Cells that are to be run; all by default.
     shipped_only : bool
@@ -41,11 +40,10 @@ def check_runs(
         policy in the experiment's file where there is one.
     """
     begin, rehearsed_s = time.perf_counter(), 0.0
-    for use, cells in _by_workload(planned, keys):
+    for use, cells in _by_workload(study, keys):
         if time.perf_counter() - begin > CHECK_S:
             return
-        if use is not None:
-            use.check()
+        use.check()
         started, tried = time.perf_counter(), set()
         for cell in cells:
             combination = cell.policy, str(cell.sweep)
@@ -53,35 +51,27 @@ def check_runs(
                 break
             if combination not in tried and (not shipped_only or is_shipped(cell.policy_model)):
                 tried.add(combination)
-                _rehearse(planned, cell)
+                _rehearse(study, cell)
         rehearsed_s += time.perf_counter() - started
 
 
-def _by_workload(
-    planned: PlannedExperiment, keys: Set[str] | None
-) -> Iterator[tuple[WorkloadUse | None, list[Cell]]]:
+def _by_workload(study: Study, keys: Set[str] | None) -> Iterator[tuple[WorkloadUse, list[Cell]]]:
     """Yield the cells that are to be run, together where they use a workload on a machine."""
-    wanted = [cell for cell in planned.cells if keys is None or cell.key in keys]
-    if planned.document is None:
-        for _, cells in groupby(wanted, lambda cell: (cell.machine, cell.workload)):
-            yield None, list(cells)
-        return
     places: dict[str, list[int]] = {}
-    for place, use in enumerate(planned.uses):
+    for place, use in enumerate(study.uses):
         for key in use.keys:
             places.setdefault(key, []).append(place)
-    of_use: list[list[Cell]] = [[] for _ in planned.uses]
-    for cell in wanted:
-        for place in places[cell.key]:
-            of_use[place].append(cell)
-    yield from ((use, cells) for use, cells in zip(planned.uses, of_use, strict=True) if cells)
+    of_use: list[list[Cell]] = [[] for _ in study.uses]
+    for cell in study.cells:
+        if keys is None or cell.key in keys:
+            for place in places[cell.key]:
+                of_use[place].append(cell)
+    yield from ((use, cells) for use, cells in zip(study.uses, of_use, strict=True) if cells)
 
 
-def _rehearse(planned: PlannedExperiment, cell: Cell) -> None:
-    """Try a cell up to its first event; what is wrong is said with its place where it has one."""
+def _rehearse(study: Study, cell: Cell) -> None:
+    """Try a cell up to its first event; what is wrong is said with the place of its policy."""
     try:
         rehearse_cell(cell, TRIED_SIZE)
     except SimschedError as error:
-        if planned.document is None:
-            raise
-        fail_at_policy(planned.document, cell, error)
+        study.policy_of(cell).fail(error)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from simsched.experiment.cell_run import events_path
-from simsched.experiment.cells import Cell, PlannedExperiment, plan_experiment
+from simsched.experiment.cells import Cell
 from simsched.experiment.cluster import execute_on_cluster
 from simsched.experiment.fingerprint import is_in_files
-from simsched.experiment.overrides import apply_assignments
-from simsched.experiment.pool import Listener, available_cores, execute
+from simsched.experiment.options import RunOptions
+from simsched.experiment.pool import available_cores, execute
 from simsched.experiment.progress import Silent
 from simsched.experiment.rehearsal import check_runs
 from simsched.experiment.schema import Experiment
 from simsched.experiment.store import Store
+from simsched.experiment.study import Study
 from simsched.files.atomic import discard_abandoned, make_directory
-from simsched.files.yaml_reader import Document
+from simsched.files.errors import ConfigurationError
 from simsched.trace.parquet import write_rows
-
-MakeListener = Callable[[int], AbstractContextManager[Listener]]
 
 
 @dataclass(frozen=True)
@@ -77,129 +77,74 @@ class Interrupted(KeyboardInterrupt):
         self.stored, self.total, self.output = stored, total, output
 
 
-def run_experiment(
-    document: Document,
-    *,
-    assignments: Sequence[str] = (),
-    backend: str | None = None,
-    jobs: int | None = None,
-    dask: str | None = None,
-    output: Path | None = None,
-    events: bool = False,
-    recompute: bool = False,
-    chosen: Callable[[Cell], bool] | None = None,
-    listener: MakeListener | None = None,
+def run_study(
+    study: Study, options: RunOptions, chosen: Callable[[Cell], bool] | None = None
 ) -> Outcome:
-    """Run an experiment as far as its results are not stored yet.
+    """Run the cells of a study as far as their results are not stored yet.
 
     Parameters
     ----------
-    document : Document
-        The experiment's plain data.
-    assignments : sequence of str
-        ``KEY=VALUE`` that replace values of the document.
-    backend : str, optional
-        Engine to use instead of the experiment's.
-    jobs : int, optional
-        Number of processes; by default one per core that may be used.
-    dask : str, optional
-        Scheduler of a Dask cluster that runs the cells instead: its address, or its scheduler file.
-    output : Path, optional
-        Directory of the results instead of the experiment's.
-    events : bool
-        Whether to write the event trace of every run.
-    recompute : bool
-        Whether to ignore stored rows.
+    study : Study
+        What to run.
+    options : RunOptions
+        How to run it.
     chosen : callable, optional
         Says of a cell whether it is to be run; all are by default. The file with all rows is
         written only if there is a row for every cell.
-    listener : callable, optional
-        Makes a context manager that hears of progress, given the number of runs.
 
     Raises
     ------
     SimschedError
-        Something in the experiment is wrong, or the results cannot be written. Everything that can
-        be known beforehand is raised before the first run.
+        A run is impossible, or the results cannot be written. Everything that can be known
+        beforehand is raised before the first run.
     Interrupted
         On Ctrl-C; what has finished is stored.
     """
-    begin = time.perf_counter()
-    planned = plan_experiment(apply_assignments(document, list(assignments)), backend)
-    return run_planned(
-        planned,
-        output or planned.experiment.directory(),
-        jobs=jobs,
-        dask=dask,
-        events=events,
-        recompute=recompute,
-        chosen=chosen,
-        listener=listener,
-        begin=begin,
-    )
+    directory = options.output or study.directory
+    if directory is not None:
+        return _run(study, directory, options, chosen)
+    if options.events:
+        raise ConfigurationError("run: events: accepted only with output, a directory for them")
+    try:
+        with TemporaryDirectory() as folder:
+            outcome = _run(study, Path(folder), options, chosen)
+    except Interrupted as stop:
+        raise Interrupted(0, stop.total, None) from None
+    return replace(outcome, output=None, parquet=None)
 
 
-def run_planned(
-    planned: PlannedExperiment,
-    directory: Path,
-    *,
-    jobs: int | None = None,
-    dask: str | None = None,
-    events: bool = False,
-    recompute: bool = False,
-    chosen: Callable[[Cell], bool] | None = None,
-    listener: MakeListener | None = None,
-    begin: float | None = None,
+def _run(
+    study: Study, directory: Path, options: RunOptions, chosen: Callable[[Cell], bool] | None
 ) -> Outcome:
-    """Run the cells of an experiment as far as their results are not in a directory yet.
-
-    Parameters
-    ----------
-    planned : PlannedExperiment
-        What to run.
-    directory : Path
-        Directory of the results.
-    jobs, dask, events, recompute, chosen, listener
-        See :func:`run_experiment`.
-    begin : float, optional
-        When the whole began, as :func:`time.perf_counter` counts; now by default.
-
-    Raises
-    ------
-    SimschedError
-        A run is impossible, or the results cannot be written.
-    Interrupted
-        On Ctrl-C; what has finished is stored.
-    """
-    begin = time.perf_counter() if begin is None else begin
+    """Run cells whose results are not in a directory yet."""
+    begin = time.perf_counter()
     store = Store(directory / "cells")
-    events_directory = directory / "events" if events else None
-    rows = {} if recompute else _stored(planned, store, events_directory)
-    wanted = [cell for cell in planned.cells if chosen is None or chosen(cell)]
-    cells = {cell.key: cell for cell in wanted}
+    events = directory / "events" if options.events else None
+    rows = {} if options.recompute else _stored(study, store, events)
+    cells = {cell.key: cell for cell in study.cells if chosen is None or chosen(cell)}
     missing = [cell for key, cell in cells.items() if key not in rows]
     with _interruptions(store, cells, directory):
-        check_runs(planned, {cell.key for cell in missing}, shipped_only=True)
+        check_runs(study, {cell.key for cell in missing}, shipped_only=True)
     with (
         _interruptions(store, cells, directory),
-        _directories(directory, store.directory, events_directory),
+        _directories(directory, store.directory, events),
     ):
-        with listener(len(missing)) if listener else nullcontext(Silent()) as heard:
+        with options.progress(len(missing)) if options.progress else nullcontext(Silent()) as heard:
             running = (
-                execute(missing, jobs or available_cores(), store, events_directory, heard)
-                if dask is None
-                else execute_on_cluster(missing, dask, store, events_directory, heard)
+                execute(missing, options.jobs or available_cores(), store, events, heard)
+                if options.dask is None
+                else execute_on_cluster(missing, options.dask, store, events, heard)
             )
             with closing(running):
                 rows |= {cell.key: row for cell, row in running}
-        found = [cell for cell in planned.cells if cell.key in rows]
+        found = [cell for cell in study.cells if cell.key in rows]
         complete = [{**cell.identity(), **rows[cell.key]} for cell in found]
-        _name_events(complete, found, events_directory)
+        _name_events(complete, found, events)
         parquet = directory / "runs.parquet"
-        if len(found) == len(planned.cells):
+        if len(found) == len(study.cells):
             write_rows(parquet, complete)
     return Outcome(
-        planned.experiment,
+        study.experiment,
         complete,
         directory,
         parquet,
@@ -235,12 +180,10 @@ def _directories(*paths: Path | None) -> Iterator[None]:
                 path.rmdir()
 
 
-def _stored(
-    planned: PlannedExperiment, store: Store, events: Path | None
-) -> dict[str, dict[str, Any]]:
+def _stored(study: Study, store: Store, events: Path | None) -> dict[str, dict[str, Any]]:
     """Return the stored rows; where events are wanted, only those whose events are there too."""
     rows: dict[str, dict[str, Any]] = {}
-    for cell in planned.cells:
+    for cell in study.cells:
         if cell.key in rows or not (
             is_in_files(cell.policy_model) and cell.workload_source.in_files
         ):

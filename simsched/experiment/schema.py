@@ -27,12 +27,13 @@ from pydantic import BeforeValidator, Field, model_validator
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.yaml_reader import FieldError, Section, shown
-from simsched.names.specs import format_spec, parse_spec
+from simsched.names.specs import format_spec, from_spec, gather
 from simsched.names.user_code import is_file_spec
-from simsched.names.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
+from simsched.names.yaml_fields import FileName, one_or_more, refuse_repeats
 from simsched.policy.contract.registry import policy_info
 from simsched.workload.graph_files import graph_file_spec, is_graph_file
 
+COMBINED = ("machines", "workloads", "policies")
 EACH_ONCE = "each value once"
 DEFAULT_METRICS = ("makespan_s", "remote_percent", "steals", "idle_percent", "makespan_over_bound")
 
@@ -62,24 +63,6 @@ def workload_entry(data: object) -> object:
     kept = {"format": options.pop("format", None), **gathered, "parameters": options}
     file = kept.pop("name")
     return {**kept, "file": file}
-
-
-def workload_named(text: str) -> WorkloadEntry:
-    """Return the entry of a preset, a generator or a task graph file, as the command line has it.
-
-    Raises
-    ------
-    ConfigurationError
-        Not ``NAME`` and not ``NAME[PARAMETER=VALUE, ...]``.
-    """
-    if not is_graph_file(text):
-        spec = parse_spec("workload", text)
-        return WorkloadEntry(name=spec.name, parameters=spec.params)
-    path, options = graph_file_spec(text)
-    format_name = options.pop("format", None)
-    return WorkloadEntry(
-        file=path, format=None if format_name is None else str(format_name), parameters=options
-    )
 
 
 def policy_entry(data: object) -> object:
@@ -213,6 +196,36 @@ def seed_list(data: object) -> object:
     return data
 
 
+Machines = Annotated[
+    list[Annotated[MachineEntry, BeforeValidator(machine_entry)]],
+    BeforeValidator(one_or_more),
+    Field(min_length=1),
+]
+Workloads = Annotated[
+    list[Annotated[WorkloadEntry, BeforeValidator(workload_entry)]],
+    BeforeValidator(one_or_more),
+    Field(min_length=1),
+]
+Policies = Annotated[
+    list[Annotated[PolicyEntry, BeforeValidator(policy_entry)]],
+    BeforeValidator(one_or_more),
+    Field(min_length=1),
+]
+
+
+class Combined(Section):
+    """What an experiment combines, at one point of its sweep."""
+
+    machines: Machines
+    workloads: Workloads
+    policies: Policies
+
+    @model_validator(mode="after")
+    def _check_labels(self) -> Self:
+        refuse_same_labels(self)
+        return self
+
+
 class Experiment(Section):
     """An experiment: every machine with every workload, policy and seed.
 
@@ -243,21 +256,9 @@ class Experiment(Section):
 
     name: FileName
     description: str = ""
-    machines: Annotated[
-        list[Annotated[MachineEntry, BeforeValidator(machine_entry)]],
-        BeforeValidator(one_or_more),
-        Field(min_length=1),
-    ]
-    workloads: Annotated[
-        list[Annotated[WorkloadEntry, BeforeValidator(workload_entry)]],
-        BeforeValidator(one_or_more),
-        Field(min_length=1),
-    ]
-    policies: Annotated[
-        list[Annotated[PolicyEntry, BeforeValidator(policy_entry)]],
-        BeforeValidator(one_or_more),
-        Field(min_length=1),
-    ]
+    machines: Machines
+    workloads: Workloads
+    policies: Policies
     seeds: Annotated[
         list[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(seed_list), Field(min_length=1)
     ] = Field(default_factory=lambda: [0])
@@ -276,8 +277,7 @@ class Experiment(Section):
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
-        for what in ("machines", "workloads", "policies"):
-            refuse_repeats((what,), labels(getattr(self, what)), "different labels (key label)")
+        refuse_same_labels(self)
         known = labels(self.policies)
         if self.baseline is not None and self.baseline not in known:
             self._check_policies()  # a misspelt policy is the likely reason
@@ -293,6 +293,12 @@ class Experiment(Section):
                     policy_info(entry.name)
                 except ConfigurationError as error:
                     raise FieldError(("policies", position), str(error)) from error
+
+
+def refuse_same_labels(combined: Combined | Experiment) -> None:
+    """Refuse machines, workloads or policies that tables could not tell apart."""
+    for what in COMBINED:
+        refuse_repeats((what,), labels(getattr(combined, what)), "different labels (key label)")
 
 
 def labels(entries: list[Any]) -> list[str]:

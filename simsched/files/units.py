@@ -17,6 +17,7 @@ from quantiphy import Quantity
 from simsched.files.errors import nearest
 
 PS_PER_S = 10**12
+PER_PS = 1e-12  #: converts a rate per second into a rate per picosecond, picoseconds into seconds
 HALF = Decimal("0.5")
 _NUMBER_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 _SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")

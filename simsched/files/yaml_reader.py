@@ -99,9 +99,13 @@ class Document:
                 return f"{path}:{line}"
         return str(self.path) if self.path else ""
 
+    def located(self, loc: KeyPath, message: str) -> str:
+        """Return a message about the value at `loc`, with its place and key before it."""
+        return _locate(self.where(loc), loc, message)
+
     def fail(self, loc: KeyPath, message: str) -> NoReturn:
         """Raise a :class:`ConfigurationError` about the value at `loc`."""
-        raise ConfigurationError(_locate(self.where(loc), loc, message))
+        raise ConfigurationError(self.located(loc, message))
 
 
 def read_yaml(path: Path, model: type[Model]) -> Model:
@@ -369,7 +373,7 @@ def _describe(document: Document, item: Any) -> str:
         message = str(error)
         if error.other is not None:
             other = (*loc, *error.other)
-            message += f"; also at {_locate(document.where(other), other, '')}"
+            message += f"; also at {document.located(other, '')}"
         loc = (*loc, *error.loc)
     elif isinstance(error, ValueError):
         message = str(error)
@@ -383,7 +387,7 @@ def _describe(document: Document, item: Any) -> str:
         names = re.findall(r"'([^']*)'", str(item.get("ctx", {}).get("expected", "")))
         close = nearest(item["input"], names) if isinstance(item["input"], str) else None
         message += f"; did you mean {close!r}?" if close else ""
-    return _locate(document.where(loc), loc, message)
+    return document.located(loc, message)
 
 
 def _known_part(data: Any, loc: tuple[Any, ...]) -> KeyPath:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.calibrate_costs import (
-    Check,
     barrier_cost,
     contended_lock,
     pairs_by_distance,
@@ -25,20 +24,17 @@ from simsched.hardware.calibrate_memory import (
     CHOSEN,
     QUICK,
     THOROUGH,
-    CacheLevelValues,
     Effort,
-    Latency,
     Progress,
-    Stream,
     measure_caches,
     measure_latencies,
     measure_streams,
     measure_sweep,
     memory_bytes,
-    moved,
 )
-from simsched.hardware.calibrate_probes import Measured, stream_rate
+from simsched.hardware.calibrate_probes import stream_rate
 from simsched.hardware.calibrate_report import measured_rows
+from simsched.hardware.calibration import Calibration
 from simsched.hardware.runtime import compiled_runtime
 from simsched.hardware.topology import allowed_cores
 
@@ -53,102 +49,12 @@ MOST_NAMED = 8
 USUAL_L1_BYTES = 32 * 1024
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """What has been measured on a host.
-
-    Parameters
-    ----------
-    host : Host
-        The host, as far as it was calibrated.
-    streams : tuple of Stream
-        Bandwidth by domain, node, operation and number of threads.
-    siblings : tuple of Measured
-        Bandwidth of 1, 2, ... hardware threads of one core on its own node; one entry without SMT.
-    latencies : tuple of Latency
-        Latency by domain, node and number of cores that stream meanwhile.
-    sweep : tuple of (int, Measured)
-        Latency by the size of the buffer.
-    caches : tuple of CacheLevelValues
-        From the core outwards.
-    smt : tuple of Measured
-        Throughput of a core with 1, 2, ... busy hardware threads.
-    costs : dict of str to Measured
-        Costs that do not depend on distance, by their names in a machine file.
-    by_distance : dict of str to dict of int to Measured
-        ``steal`` and ``steal_probe`` by distance class.
-    steps : dict of str to Measured
-        Single steps of scheduling, from which steals are derived.
-    checks : tuple of Check
-        What the costs amount to in runs without data.
-    started : str
-        When, in UTC.
-    duration_s : float
-        How long it took.
-    is_quick : bool
-        Whether less was measured.
-    warnings : tuple of str
-        What makes values less trustworthy.
-    """
-
-    host: Host
-    streams: tuple[Stream, ...]
-    siblings: tuple[Measured, ...]
-    latencies: tuple[Latency, ...]
-    sweep: tuple[tuple[int, Measured], ...]
-    caches: tuple[CacheLevelValues, ...]
-    smt: tuple[Measured, ...]
-    costs: dict[str, Measured]
-    by_distance: dict[str, dict[int, Measured]]
-    steps: dict[str, Measured] = field(default_factory=dict)
-    checks: tuple[Check, ...] = ()
-    started: str = ""
-    duration_s: float = 0.0
-    is_quick: bool = False
-    warnings: tuple[str, ...] = ()
-
-    def stream(self, domain: int, node: int, operation: str = CHOSEN) -> dict[int, Measured]:
-        """Return the bytes that move per second, by the number of threads."""
-        return {
-            s.n_threads: moved(s.rate, operation)
-            for s in self.streams
-            if (s.domain, s.node, s.operation) == (domain, node, operation)
-        }
-
-    def latency(self, domain: int, node: int) -> dict[int, Measured]:
-        """Return latency by the number of cores that stream meanwhile."""
-        return {
-            each.n_loading: each.time
-            for each in self.latencies
-            if (each.domain, each.node) == (domain, node)
-        }
-
-
 def calibrate_machine(
     cores: Sequence[int] | None = None, *, quick: bool = False, progress: Progress | None = None
 ) -> Calibration:
     """Measure this host.
 
-    Parameters
-    ----------
-    cores : sequence of int, optional
-        Hardware threads; by default all that this process may use.
-    quick : bool
-        Fewer rounds and smaller buffers.
-    progress : callable, optional
-        Is told what is measured next.
-
-    Returns
-    -------
-    Calibration
-        Topology, and times and bandwidths with how far repetitions differ.
-
-    Raises
-    ------
-    ConfigurationError
-        A core is not one that this process may use.
-    HardwareError
-        The system refuses to pin threads, or to put memory on a node.
+    Without `cores`, all hardware threads are measured that this process may use.
     """
     compiled_runtime()  # or say why there is none
     allowed = allowed_cores()

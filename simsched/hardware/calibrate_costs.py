@@ -23,7 +23,7 @@ from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_probes import Measured, best_time, median_time, stream_rate
 from simsched.hardware.mode import Mode
 from simsched.hardware.primitives import Primitives, measure_primitives
-from simsched.hardware.programs.empty import empty
+from simsched.hardware.program import Program, make_program
 from simsched.hardware.runtime import execute
 from simsched.trace.schema import EventKind
 
@@ -38,37 +38,20 @@ PAIRS = 3
 
 @dataclass(frozen=True)
 class Check:
-    """Seconds per task of a run of ``empty``, measured and as the costs say.
+    """Seconds per task of a run of ``empty``, measured and as the costs say."""
 
-    Parameters
-    ----------
-    mode, shape : str
-        What ran.
-    measured_s, charged_s : float
-        Seconds per task.
-    is_fitted : bool
-        Whether a cost was derived from this run; the others are predictions.
-    """
-
+    #: What ran.
     mode: str
     shape: str
+    #: Seconds per task.
     measured_s: float
     charged_s: float
+    #: Whether a cost was derived from this run; the others are predictions.
     is_fitted: bool
 
 
 def charges(mode: Mode, shape: str, tasks: int) -> dict[str, int]:
-    """Return how often the simulator charges each cost for ``empty`` with one worker.
-
-    Parameters
-    ----------
-    mode : Mode
-        With deques, or parent first with a central queue.
-    shape : str
-        Shape of the graph, of degree 2 if it is a tree.
-    tasks : int
-        Number of tasks, at least 2.
-    """
+    """Return how often the simulator charges each cost for ``empty`` with one worker."""
     spawned = tasks - 1 if shape in {"loop", "tree"} else 0
     chained = tasks - 1 if shape == "chain" else 0
     pops = tasks
@@ -91,6 +74,10 @@ def charged_s(mode: Mode, shape: str, tasks: int, costs: Mapping[str, float]) ->
 Timer = Callable[[Mode, str], Measured]
 
 
+def _empty(shape: str, tasks: int, iterations: int) -> Program:
+    return make_program("empty", {"shape": shape, "tasks": tasks, "iterations": iterations})
+
+
 def time_empty(thread: int, rounds: int) -> Timer:
     """Return a function that measures runs of ``empty`` on a thread, traced as all runs are."""
 
@@ -98,7 +85,7 @@ def time_empty(thread: int, rounds: int) -> Timer:
         # Several short runs: others, who take a core for milliseconds, seldom disturb all of them.
         times: list[float] = []
         for _ in range(rounds):
-            program = empty(shape=shape, tasks=TASKS, iterations=ITERATIONS)
+            program = _empty(shape, TASKS, ITERATIONS)
             run = execute(program, mode, cores=[thread])
             times += run.details["iteration_s"]
         return best_time(times, f"{shape} of {TASKS} empty tasks, {mode.order}, {mode.pools}")
@@ -125,17 +112,8 @@ PREDICTED = (
 def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
     """Derive the costs of a task's life from runs of ``empty``.
 
-    Parameters
-    ----------
-    timed : callable
-        Measures the seconds of one iteration, by mode and shape.
-
-    Returns
-    -------
-    dict of str to Measured
-        Costs by their names in a machine file, not below 0.
-    tuple of Check
-        What the costs amount to in these runs and in others.
+    Costs are by their names in a machine file and not below 0; checks say what they amount to in
+    these runs and in others. `timed` measures the seconds of one iteration, by mode and shape.
     """
     costs: dict[str, Measured] = {}
     checks = []
@@ -163,15 +141,8 @@ def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
 def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
     """Measure how long the lock of a central queue is held by each of two cores in turn.
 
-    Parameters
-    ----------
-    threads : sequence of int
-        One hardware thread of each of two cores.
-    rounds : int
-        Number of runs.
+    `threads` has one hardware thread of each core.
 
-    Notes
-    -----
     Two workers that do nothing but push and take find the lock held all the time, so that a run
     takes as long as all that is done under it. Most of this is that its lines, and those of queue
     and task, come from the other core; they do so too when both seldom meet. The middle run counts,
@@ -179,7 +150,7 @@ def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
     """
     times: list[float] = []
     for seed in range(rounds):
-        program = empty(shape="tree", tasks=TASKS, iterations=ITERATIONS)
+        program = _empty("tree", TASKS, ITERATIONS)
         run = execute(program, CENTRAL, cores=list(threads), seed=seed)
         times += run.details["iteration_s"]
     locks = charges(CENTRAL, "tree", TASKS)["lock_hold"]
@@ -195,7 +166,7 @@ def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
     The middle one counts: how long the last worker takes to notice depends on where in its waiting
     it is, which is no disturbance.
     """
-    program = empty(shape="independent", tasks=len(threads), iterations=100 * rounds)
+    program = _empty("independent", len(threads), 100 * rounds)
     run = execute(program, CHILD_FIRST, cores=list(threads), trace=False)
     events = run.trace.events
     begin = events["time_ps"][events["kind"] == EventKind.ITERATION_START]
@@ -240,15 +211,9 @@ def steal_costs(
 ) -> tuple[dict[str, dict[int, Measured]], dict[str, Measured]]:
     """Measure steals and failed probes per distance class.
 
-    Returns
-    -------
-    dict of str to dict of int to Measured
-        ``steal`` and ``steal_probe`` by distance class, as far as they could be measured.
-    dict of str to Measured
-        The steps themselves, between the first two threads.
+    The first result has ``steal`` and ``steal_probe`` by distance class, as far as they could be
+    measured; the second has the steps themselves, between the first two threads.
 
-    Notes
-    -----
     A machine's `steal` stands in place of `pop`, which holds the life of the task besides taking
     it: so it is `pop` plus what a steal takes more than taking from the own deque.
     """

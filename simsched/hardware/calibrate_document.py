@@ -17,11 +17,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 
 from simsched.files.units import format_bandwidth, format_frequency, format_size
-from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_memory import CHOSEN, MOVED, STATED
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import bandwidth_text, rounded, time_text
+from simsched.hardware.calibration import Calibration
 from simsched.hardware.kernels import PROCESSOR, Kernel
 from simsched.hardware.measurements import Measurement, specs
 
@@ -42,19 +42,7 @@ def machine_document(
 ) -> dict[str, Any]:
     """Return the content of a machine file.
 
-    Parameters
-    ----------
-    found : Calibration
-        What was measured.
-    kernels : sequence of Kernel
-        Compute times of task classes.
-    runs : sequence of Measurement
-        The runs that kernels come from.
-
-    Returns
-    -------
-    dict of str to object
-        Plain data, values with their units as text; :func:`machine_yaml` writes it.
+    Values are texts with their units.
     """
     document: dict[str, Any] = {
         "description": _description(found),
@@ -95,18 +83,7 @@ def _kernel(kernel: Kernel) -> Pair:
 
 
 def machine_yaml(document: Mapping[str, Any]) -> str:
-    """Return a machine document as the text of a file; lists are written in one line.
-
-    Parameters
-    ----------
-    document : mapping
-        As :func:`machine_document` returns it.
-
-    Returns
-    -------
-    str
-        YAML.
-    """
+    """Return a machine document as the text of a file; lists are written in one line."""
     yaml = YAML()
     yaml.width = 120
     yaml.indent(mapping=2, sequence=4, offset=2)

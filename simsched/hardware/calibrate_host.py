@@ -26,20 +26,13 @@ CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 
 @dataclass(frozen=True)
 class Domain:
-    """Cores with a memory node, or with none.
+    """Cores with a memory node, or with none."""
 
-    Parameters
-    ----------
-    node : int
-        Number that the system gives it.
-    socket : int
-        Socket that it is in.
-    cores : tuple of tuple of int
-        Hardware threads of each core, ascending; cores with more of them come first.
-    """
-
+    #: Number that the system gives it.
     node: int
+    #: Socket that it is in.
     socket: int
+    #: Hardware threads of each core, ascending; cores with more of them come first.
     cores: tuple[tuple[int, ...], ...]
 
     @property
@@ -59,57 +52,37 @@ class HostNode:
 
 @dataclass(frozen=True)
 class HostCache:
-    """A level of caches as the system states it.
+    """A level of caches as the system states it."""
 
-    Parameters
-    ----------
-    level : int
-        1 for the data cache next to the core.
-    capacity_bytes : int
-        Of each instance.
-    shared_by : int
-        Number of calibrated cores that share an instance.
-    is_even : bool
-        Whether all instances have that many of the calibrated cores.
-    ways : int
-        Lines of a set; 0 where the system does not state them.
-    """
-
+    #: 1 for the data cache next to the core.
     level: int
+    #: Of each instance.
     capacity_bytes: int
+    #: Number of calibrated cores that share an instance.
     shared_by: int
+    #: Whether all instances have that many of the calibrated cores.
     is_even: bool = True
+    #: Lines of a set; 0 where the system does not state them.
     ways: int = 0
 
 
 @dataclass(frozen=True)
 class Host:
-    """What is known about the host without measuring.
+    """What is known about the host without measuring."""
 
-    Parameters
-    ----------
-    processor : str
-        What the processor calls itself.
-    clock_hz : float or None
-        Clock that the system states, None if it states none.
-    domains : tuple of Domain
-        In the order of sockets and nodes; the index is the domain's number in the machine.
-    nodes : tuple of HostNode
-        Memory nodes, ascending.
-    distance : dict of (int, int) to int
-        Distance between nodes, by their numbers, as the firmware states it.
-    caches : tuple of HostCache
-        From the core outwards.
-    page_bytes : int
-        Size of a page.
-    """
-
+    #: What the processor calls itself.
     processor: str
+    #: Clock that the system states, None if it states none.
     clock_hz: float | None
+    #: In the order of sockets and nodes; the index is the domain's number in the machine.
     domains: tuple[Domain, ...]
+    #: Memory nodes, ascending.
     nodes: tuple[HostNode, ...]
+    #: Distance between nodes, by their numbers, as the firmware states it.
     distance: dict[tuple[int, int], int]
+    #: From the core outwards.
     caches: tuple[HostCache, ...]
+    #: Size of a page.
     page_bytes: int
 
     @property
@@ -141,20 +114,7 @@ class Host:
 def read_host(
     cores: Sequence[int], system: Path = SYSTEM, cpuinfo: Path = CPUINFO, meminfo: Path = MEMINFO
 ) -> Host:
-    """Return what Linux tells about some hardware threads of this host.
-
-    Parameters
-    ----------
-    cores : sequence of int
-        The hardware threads, which must be on line.
-    system, cpuinfo, meminfo : Path
-        Where Linux tells it.
-
-    Raises
-    ------
-    HardwareError
-        A file has another content than Linux documents.
-    """
+    """Return what Linux tells about some hardware threads of this host."""
     from simsched.hardware.runtime import compiled_runtime
 
     topology = read_topology(system)

@@ -36,26 +36,17 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured.
+    """How much is measured."""
 
-    Parameters
-    ----------
-    rounds : int
-        Repetitions of each measurement.
-    beyond_caches : float
-        Size of all arrays of a bandwidth probe in memory, relative to the outermost caches.
-    least_bytes : int
-        The least size of these arrays.
-    chase_bytes : int
-        Buffer of the latency of memory.
-    sweep_bytes : int
-        Largest buffer of the sweep of latencies.
-    """
-
+    #: Repetitions of each measurement.
     rounds: int
+    #: Size of all arrays of a bandwidth probe in memory, relative to the outermost caches.
     beyond_caches: float
+    #: The least size of these arrays.
     least_bytes: int
+    #: Buffer of the latency of memory.
     chase_bytes: int
+    #: Largest buffer of the sweep of latencies.
     sweep_bytes: int
 
 
@@ -86,51 +77,35 @@ class Latency:
 
 @dataclass(frozen=True)
 class CacheLevelValues:
-    """A level of caches.
+    """A level of caches."""
 
-    Parameters
-    ----------
-    name : str
-        ``L1``, ``L2``, ...
-    capacity_bytes : int
-        Of each instance.
-    capacity_how : str
-        Where the capacity is from.
-    shared_by : int
-        Number of cores that share an instance.
-    shared_how : str
-        Where that is from; begins with ``assumed`` if it is not as the system states.
-    latency, bandwidth : Measured
-        Of one core in half of the capacity.
-    overlap : Measured, optional
-        Share of the time of a sweep that the core would need anyway: that of the same sweep in the
-        first level. None for that one.
-    transfer : Measured, optional
-        Bytes per second of what another instance has written; of the outermost level that several
-        instances have.
-    displacement : Measured, optional
-        Bytes per second of that which displaces others, in addition; of the same level.
-    upgrade : Measured, optional
-        Bytes per second that another instance gives up to be written; of the same level.
-    effective_bytes : tuple of int
-        Capacities of equal slices of the sets, from the smallest; empty where pages do not decide
-        which sets their lines go to.
-    effective_how : str
-        What the capacities follow from.
-    """
-
+    #: ``L1``, ``L2``, ...
     name: str
+    #: Of each instance.
     capacity_bytes: int
+    #: Where the capacity is from.
     capacity_how: str
+    #: Number of cores that share an instance.
     shared_by: int
+    #: Where that is from; begins with ``assumed`` if it is not as the system states.
     shared_how: str
+    #: Of one core in half of the capacity.
     latency: Measured
     bandwidth: Measured
+    #: Share of the time of a sweep that the core would need anyway: that of the same sweep in the
+    #: first level. None for that one.
     overlap: Measured | None = None
+    #: Bytes per second of what another instance has written; of the outermost level that several
+    #: instances have.
     transfer: Measured | None = None
+    #: Bytes per second of that which displaces others, in addition; of the same level.
     displacement: Measured | None = None
+    #: Bytes per second that another instance gives up to be written; of the same level.
     upgrade: Measured | None = None
+    #: Capacities of equal slices of the sets, from the smallest; empty where pages do not decide
+    #: which sets their lines go to.
     effective_bytes: tuple[int, ...] = ()
+    #: What the capacities follow from.
     effective_how: str = ""
 
 
@@ -265,19 +240,9 @@ def measure_caches(
 ) -> tuple[CacheLevelValues, ...]:
     """Measure each level of caches in half of its capacity, by one core.
 
-    Parameters
-    ----------
-    host, effort
-        The host, and how much is measured.
-    sweep : sequence of (int, Measured)
-        Latency over the size of the buffer.
-    memory : tuple of Measured
-        Idle latency of memory, and what one core reads from it.
-    warnings : list of str
-        Gets what the latencies say against a stated capacity.
+    `memory` is its idle latency and what one core reads from it; `warnings` gets what the latencies
+    say against a stated capacity.
 
-    Notes
-    -----
     A virtual machine may be told of a cache that it shares with others. Where loads in half of the
     outermost cache take about as long as from memory, its capacity is that of the largest buffer
     that is read faster than halfway between cache and memory.
@@ -361,21 +326,12 @@ def _with_effective_capacities(
 def effective_capacities(ways: int) -> tuple[float, ...]:
     """Return the capacities of `SLICES` equal slices, relative to that of the cache.
 
-    Parameters
-    ----------
-    ways : int
-        Lines of a set.
-
-    Notes
-    -----
     Of data that are swept again and again, a set keeps all lines if it has room for them, and none
     otherwise: the least recently used ones leave. Pages go to the sets by chance, so a page has
     Poisson-distributed company, `ways` pages on average where the data are as large as the cache,
     and stays if that is less than `ways` pages. In a slice with a capacity data stay exactly while
     they are no larger; so the capacities are those sizes of which 15/16, 13/16, ... are kept.
 
-    Examples
-    --------
     >>> capacities = effective_capacities(16)
     >>> round(capacities[0], 2), round(capacities[-1], 2)
     (0.63, 1.43)

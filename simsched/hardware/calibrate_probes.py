@@ -28,28 +28,19 @@ ROUND_STEPS, CHASE_ROUNDS = 20_000, 5
 
 @dataclass(frozen=True)
 class Measured:
-    """A measured value.
+    """A measured value."""
 
-    Parameters
-    ----------
-    value : float
-        In seconds, bytes per second, or a ratio: that of the best round, because whatever else
-        runs on the host only adds to times; of the middle one where `is_median`.
-    spread : float
-        How far the middle round is from the best one, as a share of the best (of times); the
-        distance of the quartiles as a share of the middle where `is_median`.
-    rounds : int
-        Number of rounds.
-    how : str
-        What was measured.
-    is_median : bool
-        Whether the value is that of the middle round.
-    """
-
+    #: In seconds, bytes per second, or a ratio: that of the best round, because whatever else runs
+    #: on the host only adds to times; of the middle one where `is_median`.
     value: float
+    #: How far the middle round is from the best one, as a share of the best (of times); the
+    #: distance of the quartiles as a share of the middle where `is_median`.
     spread: float
+    #: Number of rounds.
     rounds: int
+    #: What was measured.
     how: str
+    #: Whether the value is that of the middle round.
     is_median: bool = False
 
     @property
@@ -76,26 +67,9 @@ def stream_rate(
 ) -> Measured:
     """Measure the bytes per second of threads that sweep arrays of their own together.
 
-    Parameters
-    ----------
-    threads : sequence of int
-        Hardware threads.
-    operation : str
-        A key of `ITEM_BYTES`.
-    total_bytes : int
-        Size of all arrays of all threads.
-    node : int
-        Memory node of the arrays; -1: where they are first touched.
-    rounds : int
-        How often all arrays are swept.
+    `total_bytes` are those of all arrays of all threads; with node -1 they are where they are first
+    touched.
 
-    Raises
-    ------
-    HardwareError
-        The system refuses to pin a thread or to put memory on the node.
-
-    Notes
-    -----
     Arrays that are larger than a round are swept in parts, a round each; the best part counts.
     """
     item_bytes = ITEM_BYTES[operation] * len(threads)
@@ -118,24 +92,8 @@ def transfer_rate(
 ) -> Measured:
     """Measure the bytes per second of two cores that use what the other has just updated.
 
-    Parameters
-    ----------
-    thread, other : int
-        Hardware threads of the core that is timed, and of the other one.
-    size_bytes : int
-        Size of each of their two arrays.
-    filler_bytes : int
-        Bytes that each of them reads before, which what comes has to displace.
-    rounds : int
-        How often it is timed.
+    Each core reads `filler_bytes` before, which what comes has to displace.
 
-    Raises
-    ------
-    HardwareError
-        The system refuses to pin a thread.
-
-    Notes
-    -----
     Half of the bytes are read, half are overwritten: the simulator has one rate for both. What the
     same takes in the own array is subtracted: the simulator adds the time of transfers to what a
     core does with the data.
@@ -191,28 +149,10 @@ def chase_time(
 ) -> Measured:
     """Measure the time of one load of a chain of loads over a buffer.
 
-    Parameters
-    ----------
-    threads : sequence of int
-        The hardware thread that loads, then those that stream meanwhile.
-    size_bytes : int
-        Size of the buffer.
-    node : int
-        Memory node of all data; -1: where they are first touched.
-    rounds : int
-        How often it is repeated.
-    evict_bytes : int
-        Bytes written before, so that no line is cached; without, the buffer is walked once before.
-    load_bytes : int
-        Size of the arrays of each streaming thread.
+    The first thread loads, the others stream meanwhile; with node -1 data are where they are first
+    touched. `evict_bytes` are written before, so that no line is cached; without, the buffer is
+    walked once before.
 
-    Raises
-    ------
-    HardwareError
-        The system refuses to pin a thread or to put memory on the node.
-
-    Notes
-    -----
     Under load the middle round counts: the best one may have been while others paused.
     """
     lines = max(2, size_bytes // LINE_BYTES)

@@ -4,40 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simsched.files.units import format_bandwidth, format_size
 from simsched.hardware.calibrate_probes import Measured
-
-if TYPE_CHECKING:
-    from simsched.hardware.calibrate import Calibration
+from simsched.hardware.calibration import Calibration
 
 
 @dataclass(frozen=True)
 class Row:
-    """One measured value.
+    """One measured value."""
 
-    Parameters
-    ----------
-    name : str
-        What it is.
-    value : float
-        In seconds, bytes per second, or a ratio.
-    unit : str
-        ``s``, ``B/s`` or nothing.
-    spread : float
-        See :class:`~simsched.hardware.calibrate_probes.Measured`.
-    rounds : int
-        Number of rounds.
-    how : str
-        How it was measured.
-    """
-
+    #: What it is.
     name: str
+    #: In seconds, bytes per second, or a ratio.
     value: float
+    #: ``s``, ``B/s`` or nothing.
     unit: str
+    #: See :class:`~simsched.hardware.calibrate_probes.Measured`.
     spread: float
+    #: Number of rounds.
     rounds: int
+    #: How it was measured.
     how: str
 
     @property

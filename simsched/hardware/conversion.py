@@ -55,19 +55,8 @@ def to_trace(
 ) -> Trace:
     """Return what happened as events, ordered by time.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        What the runtime has recorded.
-    workload : Workload
-        What it has executed.
-    central : bool
-        Whether the pool was one queue.
-    distance : ndarray of int32, shape (n_workers, n_workers)
-        Distance class of thief and victim.
+    `central` says whether the pool was one queue, `distance` the class of thief and victim.
 
-    Notes
-    -----
     Tasks that are ready at the start of an iteration become so at that moment. An iteration ends
     with its last task. Times of equal stamps keep the order in which their worker recorded them.
     """

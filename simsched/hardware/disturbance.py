@@ -33,18 +33,7 @@ def disturbances(
 ) -> list[str]:
     """Return what makes the runs less trustworthy, one sentence each.
 
-    Parameters
-    ----------
-    runs : sequence of Measurement
-        Those of which the workers never sleep.
-    loads : mapping of str to Load
-        What the host did `before`, `during` and `after`.
-    probes : sequence of float
-        Times of the speed probe, in seconds.
-    overhead : mapping, optional
-        As :func:`~simsched.hardware.overhead.tracing_overhead` returns it.
-    threads, cores : int
-        Hardware threads of the host, and how many of them the workers may use.
+    `loads` are those of the host `before`, `during` and `after`.
     """
     found = [*_load(loads, threads), *_cpu_shares(runs, cores), *_speed(probes)]
     if overhead is not None and overhead["overhead"] > MAX_OVERHEAD:

@@ -28,21 +28,14 @@ _PROBE_ROUNDS = 24
 
 @dataclass(frozen=True)
 class Load:
-    """What the cores of the host did in some time.
+    """What the cores of the host did in some time."""
 
-    Parameters
-    ----------
-    elapsed_s : float
-        The time.
-    others_s : float
-        CPU time of everything but this process. The system counts in ticks of some milliseconds,
-        so that a short time has to be added up with others, and may come out negative alone.
-    stolen_s : float
-        CPU time that the hypervisor kept from cores that had something to do.
-    """
-
+    #: The time.
     elapsed_s: float
+    #: CPU time of everything but this process. The system counts in ticks of some milliseconds, so
+    #: that a short time has to be added up with others, and may come out negative alone.
     others_s: float
+    #: CPU time that the hypervisor kept from cores that had something to do.
     stolen_s: float
 
     def __add__(self, other: Load) -> Load:
@@ -145,13 +138,7 @@ class Host:
 
 
 def caches(folder: Path) -> list[dict[str, Any]]:
-    """Return the caches of one hardware thread, as far as the system describes them.
-
-    Parameters
-    ----------
-    folder : Path
-        Its folder `cache`.
-    """
+    """Return the caches of one hardware thread, as far as the system describes them."""
     found = []
     for index in sorted(folder.glob("index[0-9]*")):
         names = ("level", "type", "size", "coherency_line_size", "shared_cpu_list")

@@ -30,71 +30,40 @@ PROCESSOR = "cpu"
 
 @dataclass(frozen=True)
 class Kernel:
-    """Compute time of a class of tasks.
+    """Compute time of a class of tasks."""
 
-    Parameters
-    ----------
-    name : str
-        ``program.class``.
-    time : KernelTime
-        Of one operation, by the size of the data that it was calibrated with.
-    residual : float
-        Largest relative error of the simulated time of the class with these values.
-    runs : int
-        Number of runs.
-    exposure : float
-        Part of the waiting for hits in caches that computing does not hide.
-    """
-
+    #: ``program.class``.
     name: str
+    #: Of one operation, by the size of the data that it was calibrated with.
     time: KernelTime
+    #: Largest relative error of the simulated time of the class with these values.
     residual: float
+    #: Number of runs.
     runs: int
+    #: Part of the waiting for hits in caches that computing does not hide.
     exposure: float = 1.0
 
 
 @dataclass(frozen=True)
 class CalibrationRun:
-    """What a program took on one core.
+    """What a program took on one core."""
 
-    Parameters
-    ----------
-    workload : Workload
-        Its graphs.
-    policy : str
-        The simulated policy that schedules like it.
-    seconds : ndarray of float64, shape (n_classes,)
-        Time in tasks of each class; see :func:`class_seconds`.
-    runs : int
-        Number of runs whose median this is.
-    rest_s : float, optional
-        Time between tasks; without, as long as in the simulation. See :func:`rest_seconds`.
-    """
-
+    #: Its graphs.
     workload: Workload
+    #: The simulated policy that schedules like it.
     policy: str
+    #: Time in tasks of each class; see :func:`class_seconds`; shape (n_classes,).
     seconds: NDArray[np.float64]
+    #: Number of runs whose median this is.
     runs: int = 1
+    #: Time between tasks; without, as long as in the simulation. See :func:`rest_seconds`.
     rest_s: float | None = None
 
 
 def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
     """Return the medians of the cells of a set.
 
-    Parameters
-    ----------
-    measured : MeasurementSet
-        Runs with one worker, with their graphs.
-
-    Returns
-    -------
-    list of CalibrationRun
-        One per cell, in the order of the set; times in seconds.
-
-    Raises
-    ------
-    ConfigurationError
-        A run has several workers or no graph.
+    Runs with several workers, or without a graph, are refused.
     """
     found = []
     for runs in measured.cells().values():
@@ -124,21 +93,9 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
     the same wherever its data lie: its exposure is that with which the compute times at all sizes
     differ least.
 
-    Parameters
-    ----------
-    runs : sequence of CalibrationRun
-        Runs with one worker. Runs of one program with data of the same size share a value, the mean
-        of their relative errors being zero.
-    machine : Machine
-        Caches, memory and runtime costs of the host; its kernels and exposures are not used.
+    Runs of one program with data of the same size share a value, the mean of their relative errors
+    being zero.
 
-    Returns
-    -------
-    list of Kernel
-        One per task class, with a compute time per size of the data.
-
-    Notes
-    -----
     The exposure is chosen from `EXPOSURES`: the largest one with the least variance of the
     logarithms of the compute times, which are linear between those of all waiting hidden and none.
     """

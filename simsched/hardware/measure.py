@@ -50,12 +50,7 @@ Progress = Callable[[], None]
 class Interrupted(KeyboardInterrupt):
     """The user has interrupted a measurement.
 
-    Parameters
-    ----------
-    kept, total : int
-        Runs that are in the set, and that the matrix asks for.
-    directory : Path
-        Where the set is.
+    The set has `kept` of the `total` runs that the matrix asks for.
     """
 
     def __init__(self, kept: int, total: int, directory: Path) -> None:
@@ -78,12 +73,7 @@ class Cell:
 def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
     """Return the cells of a matrix: those of a program stand together.
 
-    Parameters
-    ----------
-    matrix : Matrix
-        What to measure.
-    default_workers : int
-        Number of workers where the matrix names none.
+    `default_workers` holds where the matrix names none.
     """
     return [
         Cell(
@@ -103,12 +93,7 @@ def in_round(cells: list[Cell], number: int) -> list[Cell]:
     may not be, and the first sweeps then take up to twice as long. With a fixed order that would
     look like a property of the policy that is named first.
 
-    Parameters
-    ----------
-    cells : list of Cell
-        All cells, those of a program together.
-    number : int
-        Of the round; those of the warm-up are negative.
+    Numbers of rounds of the warm-up are negative.
     """
     order: list[Cell] = []
     for _, group in itertools.groupby(cells, key=lambda cell: cell.label):
@@ -121,18 +106,9 @@ def in_round(cells: list[Cell], number: int) -> list[Cell]:
 def round_robin(rounds: Sequence[int]) -> list[int]:
     """Return the order in which matrices are measured: for each round, the number of its matrix.
 
-    Parameters
-    ----------
-    rounds : sequence of int
-        How many rounds each matrix has.
-
-    Notes
-    -----
     The middles of a matrix's rounds are evenly spread over the whole; of rounds with the same
     middle, the first matrix's comes first.
 
-    Examples
-    --------
     >>> round_robin([2, 4])
     [1, 0, 1, 1, 0, 1]
     """
@@ -159,30 +135,9 @@ def measure(
 ) -> MeasurementSet:
     """Measure a matrix on this host and return the set, which is then in a directory.
 
-    Parameters
-    ----------
-    matrix : Matrix
-        What to measure.
-    directory : Path
-        Where recordings and index go; created if needed.
-    overwrite : bool
-        Whether a set that is there already is replaced, as soon as the warm-up is over.
-    progress : callable, optional
-        Is called after each run.
-    host : Host, optional
-        What tells about this host.
+    A set that is there is replaced if `overwrite` says so, as soon as the warm-up is over. After
+    Ctrl-C the runs that have ended are in the set, if there are any.
 
-    Raises
-    ------
-    ConfigurationError
-        There is a set already, or the directory cannot be written to.
-    HardwareError
-        This host cannot run something, or a result is wrong.
-    Interrupted
-        On Ctrl-C. The runs that have ended are in the set, if there are any.
-
-    Notes
-    -----
     The index is written after every round, and whenever the measurement ends early: it never names
     a run whose recording is not there. Programs are built anew for each run, because pages stay
     where the first run has touched them.
@@ -204,13 +159,6 @@ def measure_alternately(
     What changes on the host in the course of minutes reaches all of them alike, such as runs to
     calibrate with and runs to compare with. So the rounds of one with fewer repetitions are spread
     over those of the others.
-
-    Parameters
-    ----------
-    matrices : sequence of (Matrix, Path)
-        What to measure, and where recordings and index go.
-    overwrite, progress, host
-        As for :func:`measure`, which also has what is raised.
     """
     for _, directory in matrices:
         if (directory / INDEX).exists() and not overwrite:

@@ -31,8 +31,9 @@ from simsched.hardware.mode import mode_of
 from simsched.hardware.program import make_program, programs
 from simsched.hardware.runtime import MAX_WORKERS
 from simsched.names.parameters import checked
+from simsched.names.specs import from_spec, gather
 from simsched.names.user_code import is_file_spec
-from simsched.names.yaml_fields import FileName, from_spec, gather, one_or_more, refuse_repeats
+from simsched.names.yaml_fields import FileName, one_or_more, refuse_repeats
 from simsched.policy.contract.registry import (
     called,
     list_policies,

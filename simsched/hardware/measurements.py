@@ -30,40 +30,28 @@ INDEX = "measurements.json"
 
 @dataclass(frozen=True)
 class Measurement:
-    """One measured run.
+    """One measured run."""
 
-    Parameters
-    ----------
-    file : str
-        The recording, relative to the directory of the set.
-    program, params : str, dict
-        What ran; see :func:`simsched.hardware.program.make_program`.
-    label : str
-        What tables call the program with these parameters.
-    policy : str
-        The simulated policy that schedules as the run did, as text: ``cilk_a``.
-    workers : int
-        Number of workers.
-    seed, repetition : int
-        Seed of the victims that workers draw, and which of the repetitions it is, from 0.
-    makespan_s : float
-        Times of all iterations from the first one on, added up. The initialisation, in which pages
-        are first touched, is not part of it, nor are the meetings of the workers in between.
-    cpu_share : float
-        CPU time of the workers divided by the time they were there: less than 1 when the host took
-        cores away, when workers outnumber the cores, or when they wait for the lock of a central
-        queue.
-    """
-
+    #: The recording, relative to the directory of the set.
     file: str
+    #: What ran; see :func:`simsched.hardware.program.make_program`.
     program: str
     params: dict[str, Any]
+    #: What tables call the program with these parameters.
     label: str
+    #: The simulated policy that schedules as the run did, as text: ``cilk_a``.
     policy: str
+    #: Number of workers.
     workers: int
+    #: Seed of the victims that workers draw, and which of the repetitions it is, from 0.
     seed: int
     repetition: int
+    #: Times of all iterations from the first one on, added up. The initialisation, in which pages
+    #: are first touched, is not part of it, nor are the meetings of the workers in between.
     makespan_s: float
+    #: CPU time of the workers divided by the time they were there: less than 1 when the host took
+    #: cores away, when workers outnumber the cores, or when they wait for the lock of a central
+    #: queue.
     cpu_share: float
 
     @property
@@ -92,36 +80,21 @@ class Measurement:
 
 @dataclass(frozen=True)
 class MeasurementSet:
-    """Measured runs and what is known about how they were made.
+    """Measured runs and what is known about how they were made."""
 
-    Parameters
-    ----------
-    directory : Path
-        Where the recordings are.
-    name : str
-        Name of the experiment.
-    runs : tuple of Measurement
-        In the order in which they were made.
-    about : dict
-        Plain data: host, start, duration, tracing overhead, hardware counters.
-    warnings : tuple of str
-        What makes the figures less trustworthy, such as a busy host.
-    """
-
+    #: Where the recordings are.
     directory: Path
+    #: Name of the experiment.
     name: str
+    #: In the order in which they were made.
     runs: tuple[Measurement, ...]
+    #: Plain data: host, start, duration, tracing overhead, hardware counters.
     about: dict[str, Any] = field(default_factory=dict)
+    #: What makes the figures less trustworthy, such as a busy host.
     warnings: tuple[str, ...] = ()
 
     def recording(self, run: Measurement) -> Recording:
-        """Return the recording of a run.
-
-        Raises
-        ------
-        ConfigurationError
-            The file is missing or is no recording.
-        """
+        """Return the recording of a run."""
         return read_recording(member(self.directory, run.file))
 
     def table(self) -> pd.DataFrame:
@@ -157,13 +130,7 @@ def specs(runs: Iterable[Measurement]) -> list[str]:
 
 
 def write_measurements(measured: MeasurementSet) -> None:
-    """Write the index of a set beside its recordings.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
-    """
+    """Write the index of a set beside its recordings."""
     document = {
         "format": FORMAT,
         "name": measured.name,

@@ -21,29 +21,20 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Mode:
-    """A way to schedule on hardware.
+    """A way to schedule on hardware."""
 
-    Parameters
-    ----------
-    order : {"child_first", "parent_first"}
-        Whether a worker that spawns a child runs it at once and leaves the rest of the task to
-        thieves, or puts the child into its pool and goes on.
-    pools : {"deques", "central"}
-        A lock-free deque per worker, or one locked queue, first in, first out.
-    victims : {"random", "nearest"}
-        Whether thieves draw victims uniformly, or visit those first that share most of the caches
-        with them.
-    placement : {"first_touch", "interleave", "bind"}
-        Where blocks of data lie: where they are first touched, on all nodes in turn, or in equal
-        consecutive parts on the nodes. Without effect on hosts with one node.
-    own_take : {"newest", "oldest"}
-        Which task of its own deque a worker takes; thieves take the oldest.
-    """
-
+    #: Whether a worker that spawns a child runs it at once and leaves the rest of the task to
+    #: thieves, or puts the child into its pool and goes on.
     order: str = "child_first"
+    #: A lock-free deque per worker, or one locked queue, first in, first out.
     pools: str = "deques"
+    #: Whether thieves draw victims uniformly, or visit those first that share most of the caches
+    #: with them.
     victims: str = "random"
+    #: Where blocks of data lie: where they are first touched, on all nodes in turn, or in equal
+    #: consecutive parts on the nodes. Without effect on hosts with one node.
     placement: str = "first_touch"
+    #: Which task of its own deque a worker takes; thieves take the oldest.
     own_take: str = "newest"
 
     def __post_init__(self) -> None:
@@ -67,15 +58,7 @@ _PLACEMENTS = {"first_touch": "first_touch", "interleave": "interleave", "even":
 def mode_of(policy: Policy) -> Mode:
     """Return the mode in which the runtime schedules as a simulated policy does.
 
-    Parameters
-    ----------
-    policy : Policy
-        A `RandomStealing` or `WorkSharing` (among their presets: cilk, cilk_a, pfws, task_sharing).
-
-    Raises
-    ------
-    ConfigurationError
-        The runtime cannot do what the policy does.
+    A policy that does what the runtime cannot do is refused.
     """
     if isinstance(policy, RandomStealing):
         _require(policy, "steal_take", "oldest")
@@ -95,10 +78,7 @@ def mode_of(policy: Policy) -> Mode:
 def policy_of(mode: Mode) -> Policy:
     """Return the simulated policy that schedules as a mode does: the inverse of :func:`mode_of`.
 
-    Raises
-    ------
-    ConfigurationError
-        There is none: for nearest victims and for child first with a central queue.
+    There is none for nearest victims, and for child first with a central queue.
     """
     placement = next(name for name, own in _PLACEMENTS.items() if own == mode.placement)
     if mode.pools == "central" and mode.order == "parent_first":

@@ -15,128 +15,88 @@ Int32Array = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class PreparedGraph:
-    """A graph with what the runtime needs besides.
+    """A graph with what the runtime needs besides."""
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The graph.
-    function : ndarray of int32, shape (n_tasks,)
-        Class of each task as the program in C numbers it.
-    roots : ndarray of int32, shape (n_roots,)
-        Tasks that are ready at the start of an iteration.
-    args : ndarray of int64, shape (n_tasks, n_args)
-        Arguments of each task.
-    """
-
+    #: The graph.
     graph: TaskGraph
+    #: Class of each task as the program in C numbers it; shape (n_tasks,).
     function: Int32Array
+    #: Tasks that are ready at the start of an iteration; shape (n_roots,).
     roots: Int32Array
+    #: Arguments of each task; shape (n_tasks, n_args).
     args: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A run, checked and with all names resolved; see native/runtime.h.
+    """A run, checked and with all names resolved; see native/runtime.h."""
 
-    Parameters
-    ----------
-    program : str
-        Name of the program.
-    arrays : tuple of ndarray
-        Its data.
-    params, constants : ndarray of int64 and float64
-        Numbers for all tasks.
-    init, graph : PreparedGraph
-        Initialisation, if there is one, and iteration.
-    iterations : int
-        How often `graph` runs.
-    cpu : ndarray of int32, shape (n_workers,)
-        Core of each worker.
-    group_ptr, victim_ptr, victim : ndarray of int32
-        Victims of worker w: groups ``group_ptr[w]`` to ``group_ptr[w + 1] - 1`` of them, nearest
-        first, group g being ``victim[victim_ptr[g] : victim_ptr[g + 1]]``.
-    order, pools, own_take : int
-        Spawn order (0 child first, 1 parent first), kind of pools (0 deques, 1 central queue), end
-        at which owners take (0 newest, 1 oldest).
-    seed : int
-        Seed of the victims.
-    n_records, n_expected : int
-        Room for records per worker, and how many of them get memory before the run.
-    """
-
+    #: Name of the program.
     program: str
+    #: Its data.
     arrays: tuple[NDArray[Any], ...]
+    #: Numbers for all tasks.
     params: NDArray[np.int64]
     constants: NDArray[np.float64]
+    #: Initialisation, if there is one, and iteration.
     init: PreparedGraph | None
     graph: PreparedGraph
+    #: How often `graph` runs.
     iterations: int
+    #: Core of each worker; shape (n_workers,).
     cpu: Int32Array
+    #: Victims of worker w: groups ``group_ptr[w]`` to ``group_ptr[w + 1] - 1`` of them, nearest
+    #: first, group g being ``victim[victim_ptr[g] : victim_ptr[g + 1]]``.
     group_ptr: Int32Array
     victim_ptr: Int32Array
     victim: Int32Array
+    #: Spawn order (0 child first, 1 parent first), kind of pools (0 deques, 1 central queue), end
+    #: at which owners take (0 newest, 1 oldest).
     order: int
     pools: int
     own_take: int
+    #: Seed of the victims.
     seed: int
+    #: Room for records per worker, and how many of them get memory before the run.
     n_records: int
     n_expected: int
 
 
 @dataclass(frozen=True, eq=False)
 class WorkerOutcome:
-    """What one worker has recorded and counted.
+    """What one worker has recorded and counted."""
 
-    Parameters
-    ----------
-    records : structured ndarray, shape (n_records,)
-        See native/records.h.
-    lost_records : int
-        Records that did not fit.
-    tasks, steals, empty_probes, lost_races, idle_ticks : int
-        Tasks ended, successful steals, probes of empty deques, steals that another worker won,
-        and ticks between finding nothing and finding a task.
-    cpu_ns, present_ns : int
-        How long the thread was on a core, and how long it was there at all, in nanoseconds. Idle
-        workers keep searching, so that the host took the core away in between, unless the thread
-        slept on the lock of a central queue.
-    events : dict of str to int
-        Events that the processor has counted, those that it could count.
-    events_error : str
-        Why some could not be counted, empty if all were.
-    """
-
+    #: See native/records.h; shape (n_records,).
     records: NDArray[np.void]
+    #: Records that did not fit.
     lost_records: int
+    #: Tasks ended, successful steals, probes of empty deques, steals that another worker won, and
+    #: ticks between finding nothing and finding a task.
     tasks: int
     steals: int
     empty_probes: int
     lost_races: int
     idle_ticks: int
+    #: How long the thread was on a core, and how long it was there at all, in nanoseconds. Idle
+    #: workers keep searching, so that the host took the core away in between, unless the thread
+    #: slept on the lock of a central queue.
     cpu_ns: int
     present_ns: int
+    #: Events that the processor has counted, those that it could count.
     events: dict[str, int]
+    #: Why some could not be counted, empty if all were.
     events_error: str
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run has recorded and counted.
+    """What a run has recorded and counted."""
 
-    Parameters
-    ----------
-    iteration_ticks : ndarray of int64, shape (n_iterations, 2)
-        Begin and end of each iteration, the initialisation included.
-    ps_per_tick : float
-        Length of a tick.
-    is_tsc : bool
-        Whether ticks are those of the processor's counter, or of CLOCK_MONOTONIC.
-    workers : tuple of WorkerOutcome
-        One per worker.
-    """
-
+    #: Begin and end of each iteration, the initialisation included; shape (n_iterations, 2).
     iteration_ticks: NDArray[np.int64]
+    #: Length of a tick.
     ps_per_tick: float
+    #: Whether ticks are those of the processor's counter, or of CLOCK_MONOTONIC.
     is_tsc: bool
+    #: One per worker.
     workers: tuple[WorkerOutcome, ...]

@@ -16,21 +16,9 @@ PAIRS = 32
 def tracing_overhead(workers: int, *, pairs: int = PAIRS) -> dict[str, Any]:
     """Return by which share tracing lengthens a run of tasks of 20 us.
 
-    Parameters
-    ----------
-    workers : int
-        Number of workers.
-    pairs : int
-        How many runs with and without trace are compared.
+    An `overhead` of 0.01 is 1 %; `median_of_pairs` is the median of the ratios of runs that
+    followed each other, less 1.
 
-    Returns
-    -------
-    dict
-        `task_us`, `overhead` (0.01 is 1 %), `pairs`, `workers`, `tasks`, and `median_of_pairs`, the
-        median of the ratios of runs that followed each other, less 1.
-
-    Notes
-    -----
     The overhead is that of the shortest run of each kind: what else happens on the host only adds
     to a time, and among many runs of some milliseconds a few are left alone. The median needs a
     host that is quiet most of the time. Runs with and without trace alternate, and which is first.

@@ -16,17 +16,6 @@ from simsched.policy.parts.placement import range_starts
 def block_nodes(placement: str, n_blocks: int, nodes: Sequence[int]) -> NDArray[np.int32] | None:
     """Return the node that each block is put on, None when its first toucher decides.
 
-    Parameters
-    ----------
-    placement : {"first_touch", "interleave", "bind"}
-        As for :class:`~simsched.hardware.mode.Mode`.
-    n_blocks : int
-        Number of blocks.
-    nodes : sequence of int
-        Nodes that have memory.
-
-    Notes
-    -----
     ``interleave`` and ``bind`` are the simulator's placements ``interleave`` and, blocks taken in
     order of their index, ``even``.
     """
@@ -46,24 +35,6 @@ def place_blocks(
 ) -> dict[str, Any]:
     """Put the blocks of a program where a placement says; return what was done, for the record.
 
-    Parameters
-    ----------
-    program : Program
-        What will run.
-    placement : str
-        As for :func:`block_nodes`.
-    nodes : sequence of int
-        Nodes that have memory.
-    binding : module
-        The compiled runtime.
-
-    Raises
-    ------
-    HardwareError
-        The system refuses.
-
-    Notes
-    -----
     Memory is placed by the page. A page belongs to the block in which it begins; blocks in which
     none begins are where their neighbours are. Interleaved blocks may go elsewhere when their node
     is full, bound ones may not.

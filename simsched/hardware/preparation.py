@@ -18,19 +18,7 @@ def prepare(
 ) -> tuple[PreparedGraph | None, PreparedGraph]:
     """Check a program and return its initialisation and its graph for the runtime.
 
-    Parameters
-    ----------
-    program : Program
-        The program.
-    classes : dict of str to tuple of str
-        The classes of each program that was compiled in.
-
-    Raises
-    ------
-    GraphError
-        A graph is malformed.
-    HardwareError
-        Something does not fit together.
+    `classes` are those of each program that was compiled in.
     """
     workload = program.workload
     workload.validate()

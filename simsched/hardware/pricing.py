@@ -21,17 +21,7 @@ def price(workload: Workload, machine: Machine) -> Workload:
     the size of the program's data.
     Groups of other speed keep their relative speed. Tasks get the exposure of their class.
 
-    Parameters
-    ----------
-    workload : Workload
-        Of a :class:`~simsched.hardware.program.Program`, or of the recording of one.
-    machine : Machine
-        A machine with `kernels`.
-
-    Raises
-    ------
-    ConfigurationError
-        The machine has no kernel of a class that has operations.
+    The machine must have a kernel of every class that has operations.
     """
     init = workload.init
     data_bytes = int(workload.graph.block_bytes.sum())

@@ -11,50 +11,27 @@ from simsched.hardware.topology import allowed_cores
 
 @dataclass(frozen=True)
 class Primitives:
-    """Mean times of the steps of scheduling, in seconds, of the best of some rounds.
+    """Mean times of the steps of scheduling, in seconds, of the best of some rounds."""
 
-    Parameters
-    ----------
-    push_s, take_s : float
-        Own deque: adding a task, taking the newest.
-    steal_s, probe_s : float
-        Deque of another core, which has just written it: taking the oldest, finding nothing.
-        Infinity when the threads never met as they had to, as on a core that they share.
-    lock_push_s, lock_take_s : float
-        Central queue, without contention.
-    stamp_s : float
-        One time stamp of the trace.
-    """
-
+    #: Own deque: adding a task, taking the newest.
     push_s: float
     take_s: float
+    #: Deque of another core, which has just written it: taking the oldest, finding nothing.
+    #: Infinity when the threads never met as they had to, as on a core that they share.
     steal_s: float
     probe_s: float
+    #: Central queue, without contention.
     lock_push_s: float
     lock_take_s: float
+    #: One time stamp of the trace.
     stamp_s: float
 
 
 def measure_primitives(owner: int, thief: int, *, rounds: int = 200) -> Primitives:
     """Measure the steps of scheduling between two cores.
 
-    Parameters
-    ----------
-    owner, thief : int
-        Hardware threads of the owner of the deques and of the thief.
-    rounds : int
-        How often each measurement is repeated; the best one counts, because whatever else runs on
-        the host only adds to the time.
+    The best of `rounds` counts, because whatever else runs on the host only adds to the time.
 
-    Raises
-    ------
-    ConfigurationError
-        A core is not one that this process may use, or there are no rounds.
-    HardwareError
-        The system refuses to pin or start a thread.
-
-    Notes
-    -----
     The costs of spawning, of a task's life as a whole and of the barrier are those of runs of the
     program ``empty``, without trace: ``iteration_s`` by the number of tasks.
     """

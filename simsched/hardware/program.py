@@ -1,8 +1,9 @@
 """Programs that run on hardware: a task graph with real data and a check of the result.
 
 The same :class:`~simsched.workload.graph.Workload` is executed by the task runtime and replayed by
-the simulator. A program is one module in `simsched.hardware.programs` and the C file of the same
-name, whose functions compute what the task classes stand for.
+the simulator. A program is a function in `simsched.hardware.programs`, or a row of a table there,
+and a line ``..._PROGRAM(NAME, ...)`` in a C file, whose functions compute what the task classes
+stand for.
 """
 
 from __future__ import annotations
@@ -21,57 +22,36 @@ from simsched.workload.graph import Workload
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A program that is ready to be run once.
+    """A program that is ready to be run once."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the program, also of its functions in C.
-    workload : Workload
-        Graphs, costs, accesses and blocks. `ops` of a task count what its class calls an operation
-        (an element updated, an edge visited, ...); calibration measures how long each takes.
-    args, init_args : ndarray of int64, shape (n_tasks, n_args)
-        Arguments of each task of the graph, and of the initialisation.
-    arrays : tuple of ndarray
-        The data, C-contiguous. Freshly made ones are not touched before the run, so that pages are
-        placed by the tasks that initialise them.
-    block_array, block_offset_bytes : ndarray of int32 and int64, shape (n_blocks,)
-        Where each block of the workload lies: index into `arrays`, offset in it.
-    check : callable
-        Returns the error of the result after the run, as a share of `tolerance`: at most 1 when the
-        result is right. It computes the result in another way (NumPy, SciPy, NetworkX).
-    params : tuple of int
-        Integers for all tasks.
-    constants : tuple of float
-        Doubles for all tasks.
-    """
-
+    #: Name of the program, also of its functions in C.
     name: str
+    #: Graphs, costs, accesses and blocks. `ops` of a task count what its class calls an operation
+    #: (an element updated, an edge visited, ...); calibration measures how long each takes.
     workload: Workload
+    #: Arguments of each task of the graph, and of the initialisation; shape (n_tasks, n_args).
     args: NDArray[np.int64]
     init_args: NDArray[np.int64]
+    #: The data, C-contiguous. Freshly made ones are not touched before the run, so that pages are
+    #: placed by the tasks that initialise them.
     arrays: tuple[NDArray[Any], ...]
+    #: Where each block of the workload lies: index into `arrays`, offset in it; shape (n_blocks,).
     block_array: NDArray[np.int32]
     block_offset_bytes: NDArray[np.int64]
+    #: Returns the error of the result after the run, as a share of `tolerance`: at most 1 when the
+    #: result is right. It computes the result in another way (NumPy, SciPy, NetworkX).
     check: Callable[[], float]
+    #: Integers for all tasks.
     params: tuple[int, ...] = ()
+    #: Doubles for all tasks.
     constants: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class ProgramBuilder(Entry[Callable[..., Program]]):
-    """A registered program.
+    """A registered program."""
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    function : callable
-        Makes the program from keyword arguments.
-    small : dict
-        Arguments for a run of some milliseconds, for tests.
-    """
-
+    #: Arguments for a run of some milliseconds, for tests.
     small: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -81,17 +61,7 @@ _programs: Registry[ProgramBuilder] = Registry("program", "simsched.hardware.pro
 def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., Program]], Any]:
     """Register a function that builds a program.
 
-    Parameters
-    ----------
-    name : str
-        Name in experiments and of the C file.
-    small : mapping
-        Arguments for a run of some milliseconds.
-
-    Raises
-    ------
-    ValueError
-        The name is taken.
+    `small` has arguments for a run of some milliseconds.
     """
 
     def register(build: Callable[..., Program]) -> Callable[..., Program]:
@@ -112,13 +82,7 @@ def program_names() -> list[str]:
 
 
 def make_program(name: str, params: Mapping[str, Any]) -> Program:
-    """Return a program by name.
-
-    Raises
-    ------
-    ConfigurationError
-        The name or an argument is unknown or not accepted.
-    """
+    """Return a program by name."""
     build = _programs.find(name).function
     try:
         return build(**params)

@@ -27,20 +27,13 @@ TRANSFER = "transfer"
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What is simulated in place of a recorded run.
+    """What is simulated in place of a recorded run."""
 
-    Parameters
-    ----------
-    workload : Workload
-        The graph in operations of the machine; transfers are tasks after those of the recording.
-    slots : tuple of int
-        Worker of each transfer, from 0, beyond those of the recording.
-    used : list of str
-        What the operations come from, as sentences.
-    """
-
+    #: The graph in operations of the machine; transfers are tasks after those of the recording.
     workload: Workload
+    #: Worker of each transfer, from 0, beyond those of the recording.
     slots: tuple[int, ...] = ()
+    #: What the operations come from, as sentences.
     used: list[str] = field(default_factory=list)
 
     @property
@@ -61,26 +54,8 @@ def prepare(
 ) -> Prepared:
     """Return the recorded graph in operations of a machine.
 
-    Parameters
-    ----------
-    recording : Recording
-        The run.
-    workload : Workload
-        Its graph.
-    timeline : Timeline
-        When its tasks ran.
-    machine : Machine
-        On which the graph is to run.
-    own : bool
-        Whether every task will run on the worker that ran it in the record.
+    `own` says whether every task will run on the worker that ran it in the record.
 
-    Raises
-    ------
-    ConfigurationError
-        Nothing says how long the operations of the graph take.
-
-    Notes
-    -----
     How long tasks take comes, in this order, from the events (every task has a start and an end and
     spawns nothing; `own`, or the graph states no speed), from the speed that the graph states
     (``reference_speed``, or the clock of a file that counts cycles), from the machine's kernels.
@@ -131,17 +106,8 @@ def stated_speed(recording: Recording, workload: Workload) -> float | None:
 def schedule(timeline: Timeline, slots: tuple[int, ...], *, overtake: bool) -> Recorded:
     """Return the policy that repeats who ran what after what.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        Of the recording; every task is placed.
-    slots : tuple of int
-        Workers of the transfers that follow the tasks, from 0.
-    overtake : bool
-        See :class:`~simsched.policy.algorithms.static.recorded.Recorded`.
+    `slots` are the workers of the transfers that follow the tasks, from 0.
 
-    Notes
-    -----
     A task has to wait for the last one on its worker that had ended when it started; both are told
     by the order of the events, so that tasks of no length keep theirs. Transfers wait for nothing
     but the tasks before them and a free slot.

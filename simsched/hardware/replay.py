@@ -37,62 +37,45 @@ class Replay:
 
     Errors are relative: simulated minus measured, divided by measured. Where the starts of tasks
     were inferred, not measured, everything that is called measured follows from the inference.
-
-    Parameters
-    ----------
-    name, machine, policy : str
-        The recording, the machine and the policy that were simulated.
-    tasks, placed, workers : int
-        Tasks (of all iterations), those of which the recording has start and end, workers.
-    measured_makespan_s, simulated_makespan_s : float
-        From the first start to the last end. Only tasks that the recording places count for the
-        first start. Of several runs the one with the median makespan stands for all, here and
-        below.
-    makespan_error : float
-        Error of the makespan.
-    run_makespans_s : tuple of float
-        Makespans of the runs with seed 0, 1, ...
-    worker_names : tuple of str
-        Workers.
-    measured_busy_s, simulated_busy_s : ndarray of float64, shape (n_workers,)
-        Time that each worker was inside tasks, creation of their children included.
-    busy_total_error : float
-        Error of the sum over workers.
-    busy_distance : float
-        Mean difference of the two distributions of busy times, both sorted (their first Wasserstein
-        distance), divided by the measured mean. It ignores which worker is which.
-    busy_worker_error : float or None
-        Largest error of a worker, without sign; None where the policy does not keep tasks on their
-        recorded workers.
-    order_tau : float
-        Kendall's rank correlation (tau-b) of the starts of tasks.
-    used : tuple of str
-        What the simulation was made from, as sentences.
-    inferred : bool
-        Whether starts are inferred: the trace does not say when tasks ran.
-    warnings : tuple of str
-        What the importer of the trace wants readers to know, such as tasks that were set aside.
     """
 
+    #: The recording, the machine and the policy that were simulated.
     name: str
     machine: str
     policy: str
+    #: Tasks (of all iterations), those of which the recording has start and end, workers.
     tasks: int
     placed: int
     workers: int
+    #: From the first start to the last end. Only tasks that the recording places count for the
+    #: first start. Of several runs the one with the median makespan stands for all, here and below.
     measured_makespan_s: float
     simulated_makespan_s: float
+    #: Error of the makespan.
     makespan_error: float
+    #: Makespans of the runs with seed 0, 1, ...
     run_makespans_s: tuple[float, ...]
+    #: Workers.
     worker_names: tuple[str, ...]
+    #: Time that each worker was inside tasks, creation of their children included; shape
+    #: (n_workers,).
     measured_busy_s: FloatArray
     simulated_busy_s: FloatArray
+    #: Error of the sum over workers.
     busy_total_error: float
+    #: Mean difference of the two distributions of busy times, both sorted (their first Wasserstein
+    #: distance), divided by the measured mean. It ignores which worker is which.
     busy_distance: float
+    #: Largest error of a worker, without sign; None where the policy does not keep tasks on their
+    #: recorded workers.
     busy_worker_error: float | None
+    #: Kendall's rank correlation (tau-b) of the starts of tasks.
     order_tau: float
+    #: What the simulation was made from, as sentences.
     used: tuple[str, ...]
+    #: Whether starts are inferred: the trace does not say when tasks ran.
     inferred: bool = False
+    #: What the importer of the trace wants readers to know, such as tasks that were set aside.
     warnings: tuple[str, ...] = ()
 
     @property

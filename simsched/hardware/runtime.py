@@ -42,39 +42,11 @@ def execute(
 ) -> Recording:
     """Run a program once on this host.
 
-    Parameters
-    ----------
-    program : Program
-        What is run; its arrays are changed by it.
-    mode : Mode, optional
-        How it is scheduled; child first with random stealing by default.
-    workers : int, optional
-        Number of workers, one thread each; by default one for each core of `cores`.
-    cores : sequence of int, optional
-        Hardware threads for the workers, which are pinned to them in turn; by default all that this
-        process may use.
-    seed : int
-        Seed of the victims that workers draw.
-    trace : bool
-        Whether every event is recorded, or only the iterations and counters.
+    By default child first with random stealing, on all hardware threads that this process may use,
+    and with a worker for each of `cores`, to which workers are pinned in turn. Without `trace` only
+    iterations and counters are recorded. `details` of the recording say how the run was made.
 
-    Returns
-    -------
-    Recording
-        Its `details` say how the run was made and hold the counters of the workers.
-
-    Raises
-    ------
-    ConfigurationError
-        The number of workers, a core or the seed is not accepted.
-    GraphError
-        A graph of the workload is malformed.
-    HardwareError
-        The program does not fit together or to its functions in C, or the host refuses to run it.
-
-    Notes
-    -----
-    The graph is executed as the simulator does (``docs/semantics.md``, life of a task), except that
+    The graph is executed as the simulator does (``docs/semantics.md``, rules L), except that
     `arrival_ps` and `creation_ops` are ignored: roots are created at the start of the iteration,
     and creating a task costs what it costs here. Trace events that the runtime cannot measure
     (ACCESS, FLOW_END, FIRST_TOUCH) are not made up; the accesses are in the recording's graph.

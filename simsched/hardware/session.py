@@ -13,9 +13,10 @@ import numpy as np
 from simsched.files.atomic import check_writable, write_text
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import Document
-from simsched.hardware.calibrate import Calibration, calibrate_machine
+from simsched.hardware.calibrate import calibrate_machine
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_report import measured_rows
+from simsched.hardware.calibration import Calibration
 from simsched.hardware.kernels import CalibrationRun, Kernel, calibrate_kernels, calibration_runs
 from simsched.hardware.measure import measure as measure_matrix
 from simsched.hardware.measure_schema import Matrix, load_matrix, read_matrix
@@ -227,17 +228,7 @@ def calibrate(
 def check_machine_file(path: Path, where: str) -> None:
     """Refuse a file that could not be written after the measurements, which take a while.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    where : str
-        What messages say who has named it.
-
-    Raises
-    ------
-    ConfigurationError
-        Another ending than that of YAML, or a place that nothing can be written to.
+    `where` is what messages say who has named it.
     """
     if path.suffix not in SUFFIXES:
         accepted = f"a name that ends in {' or '.join(SUFFIXES)}"
@@ -248,12 +239,7 @@ def check_machine_file(path: Path, where: str) -> None:
 def kernels_on(found: Calibration, runs: Sequence[CalibrationRun]) -> list[Kernel]:
     """Return the compute times of programs on a calibrated host.
 
-    Parameters
-    ----------
-    found : Calibration
-        The host.
-    runs : sequence of CalibrationRun
-        Measured runs on one core; none give no kernels.
+    No runs give no kernels.
     """
     if not runs:
         return []

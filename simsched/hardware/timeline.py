@@ -23,28 +23,22 @@ class Timeline:
 
     Tasks of several iterations count separately: task t of the i-th iteration is
     ``i * n_tasks + t``. The initialisation is left out.
-
-    Parameters
-    ----------
-    start_ps, end_ps : ndarray of int64, shape (n_iterations * n_tasks,)
-        First start and end of each task, -1 for a task without events.
-    start_event, end_event : ndarray of int64, shape (n_iterations * n_tasks,)
-        Rows of the trace in which this stands, -1 for none; they order what happened in one
-        instant.
-    worker : ndarray of int32, shape (n_iterations * n_tasks,)
-        Worker on which each task started, -1 for none.
-    busy_ps : ndarray of int64, shape (n_workers,)
-        Time that each worker was inside tasks, creation of their children included.
-    finish_ps : int
-        End of the last task, or of the run where the trace states a later one.
     """
 
+    #: First start and end of each task, -1 for a task without events; shape (n_iterations *
+    #: n_tasks,).
     start_ps: Int64Array
     end_ps: Int64Array
+    #: Rows of the trace in which this stands, -1 for none; they order what happened in one instant;
+    #: shape (n_iterations * n_tasks,).
     start_event: Int64Array
     end_event: Int64Array
+    #: Worker on which each task started, -1 for none; shape (n_iterations * n_tasks,).
     worker: Int32Array
+    #: Time that each worker was inside tasks, creation of their children included; shape
+    #: (n_workers,).
     busy_ps: Int64Array
+    #: End of the last task, or of the run where the trace states a later one.
     finish_ps: int
 
     @property
@@ -56,25 +50,9 @@ class Timeline:
 def read_timeline(trace: Trace, workload: Workload, n_workers: int, name: str) -> Timeline:
     """Return when and where the tasks of a trace ran.
 
-    Parameters
-    ----------
-    trace : Trace
-        Events of a run.
-    workload : Workload
-        What ran.
-    n_workers : int
-        Number of workers.
-    name : str
-        The recording, for messages.
+    Refused are tasks that start but do not end, twice, or while their worker is inside another one
+    that they are no child of.
 
-    Raises
-    ------
-    ConfigurationError
-        A task starts but does not end, twice, or while its worker is inside another one that it is
-        no child of; a task, worker or iteration that does not exist; no task at all.
-
-    Notes
-    -----
     A worker is inside a task from a start or resumption to its next event of that kind, or to the
     task's suspension, preemption or end, or until it parks. A worker that starts a child of the
     task that it is in has left that one for others to go on with (child-first spawning); it pays

@@ -20,15 +20,10 @@ SHARED = ("core", "l2", "l3", "node", "socket")
 
 @dataclass(frozen=True)
 class Site:
-    """Where a hardware thread is: numbers of what it belongs to, equal for threads that share it.
+    """What a hardware thread belongs to, by numbers that are equal for threads that share it."""
 
-    Parameters
-    ----------
-    core, l2, l3, node, socket : int
-        Core, caches of the second and third level (the core, if there is none), memory node and
-        socket.
-    """
-
+    #: Core, caches of the second and third level (the core, if there is none), memory node and
+    #: socket.
     core: int
     l2: int
     l3: int
@@ -42,20 +37,13 @@ class Site:
 
 @dataclass(frozen=True)
 class Topology:
-    """Hardware threads and memory nodes of a host.
+    """Hardware threads and memory nodes of a host."""
 
-    Parameters
-    ----------
-    sites : dict of int to Site
-        The hardware threads that are on line, by the number that the system gives them.
-    nodes : tuple of int
-        Nodes that have memory, ascending.
-    node_distance : dict of (int, int) to int
-        Distance between nodes as the firmware states it, 10 being the node itself.
-    """
-
+    #: The hardware threads that are on line, by the number that the system gives them.
     sites: dict[int, Site]
+    #: Nodes that have memory, ascending.
     nodes: tuple[int, ...]
+    #: Distance between nodes as the firmware states it, 10 being the node itself.
     node_distance: dict[tuple[int, int], int]
 
     def distance(self, thread: int, other: int) -> int:
@@ -92,18 +80,8 @@ def processor_name() -> str:
 def read_topology(system: Path = SYSTEM) -> Topology:
     """Return the topology of this host.
 
-    Parameters
-    ----------
-    system : Path
-        The folder with `cpu` and `node`.
+    `system` is the folder with `cpu` and `node`.
 
-    Raises
-    ------
-    HardwareError
-        A file has another content than Linux documents.
-
-    Notes
-    -----
     What is not described, as in many containers, is taken to be different for every thread (cores,
     caches) or the same for all (sockets, nodes).
     """
@@ -126,17 +104,8 @@ def victim_groups(
 ) -> list[list[list[int]]]:
     """Return for each worker the groups of workers from which it tries to steal, in order.
 
-    Parameters
-    ----------
-    topology : Topology
-        The host.
-    cores : sequence of int
-        Hardware thread of each worker.
-    nearest : bool
-        Those that share most come first; otherwise all are in one group.
+    With `nearest` those that share most come first; otherwise all are in one group.
 
-    Notes
-    -----
     Nearness is the number of things shared (core, caches, node, socket), which gives the same order
     whether nodes are parts of sockets or consist of several. Workers on one hardware thread are the
     nearest of all.
@@ -164,13 +133,6 @@ def distance_classes(topology: Topology, cores: Sequence[int]) -> NDArray[np.int
 def parse_list(text: str) -> list[int]:
     """Return the numbers of a list as the kernel writes it.
 
-    Raises
-    ------
-    ValueError
-        Something else, or a range that does not ascend or is longer than any machine has threads.
-
-    Examples
-    --------
     >>> parse_list("0-2,8")
     [0, 1, 2, 8]
     >>> parse_list("")

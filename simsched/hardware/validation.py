@@ -32,72 +32,50 @@ _DECILES = np.linspace(0.05, 0.95, 10)
 
 @dataclass(frozen=True)
 class Figures:
-    """What is compared of one run, measured or simulated; times in seconds.
+    """What is compared of one run, measured or simulated; times in seconds."""
 
-    Parameters
-    ----------
-    makespan_s : float
-        From the start of iteration 1 to the end of the last one.
-    iteration_s : ndarray of float64, shape (n_iterations,)
-        Length of iterations 1, 2, ...
-    class_s : ndarray of float64, shape (n_classes,)
-        Total time in tasks of each class.
-    class_deciles_s : ndarray of float64, shape (n_classes, 10)
-        Quantiles 5 %, 15 %, ..., 95 % of the times of single tasks; NaN for classes without work.
-    busy_share : ndarray of float64, shape (n_workers,)
-        Time in tasks by makespan, workers from the busiest to the least busy one.
-    steals : float
-        Successful steals from iteration 1 on.
-    """
-
+    #: From the start of iteration 1 to the end of the last one.
     makespan_s: float
+    #: Length of iterations 1, 2, ; shape (n_iterations,).
     iteration_s: NDArray[np.float64]
+    #: Total time in tasks of each class; shape (n_classes,).
     class_s: NDArray[np.float64]
+    #: Quantiles 5 %, 15 %, ..., 95 % of the times of single tasks; NaN for classes without work;
+    #: shape (n_classes, 10).
     class_deciles_s: NDArray[np.float64]
+    #: Time in tasks by makespan, workers from the busiest to the least busy one; shape
+    #: (n_workers,).
     busy_share: NDArray[np.float64]
+    #: Successful steals from iteration 1 on.
     steals: float
 
 
 @dataclass(frozen=True)
 class Case:
-    """Measured and simulated figures of one program, policy and number of workers.
+    """Measured and simulated figures of one program, policy and number of workers."""
 
-    Parameters
-    ----------
-    label, policy, workers : str, str, int
-        Which runs these are.
-    tasks : int
-        Tasks from iteration 1 on.
-    repetitions : int
-        Measured and simulated runs; all figures are medians over them.
-    measured_s, simulated_s : float
-        Makespans.
-    measured_spread : float
-        Largest minus smallest measured makespan, divided by the median.
-    iteration_error : float
-        Median over the iterations of the relative error of their lengths, without sign.
-    class_error : dict of str to float
-        Relative error of the total time in tasks of each class.
-    class_distribution_error : dict of str to float
-        Mean distance of the deciles of task times, relative to the mean of the measured deciles.
-    busy_share_error : float
-        Mean distance of the workers' busy shares, busiest with busiest; 0.01 is a percentage point.
-    measured_steals, simulated_steals : float
-        Successful steals.
-    """
-
+    #: Which runs these are.
     label: str
     policy: str
     workers: int
+    #: Tasks from iteration 1 on.
     tasks: int
+    #: Measured and simulated runs; all figures are medians over them.
     repetitions: int
+    #: Makespans.
     measured_s: float
     simulated_s: float
+    #: Largest minus smallest measured makespan, divided by the median.
     measured_spread: float
+    #: Median over the iterations of the relative error of their lengths, without sign.
     iteration_error: float
+    #: Relative error of the total time in tasks of each class.
     class_error: dict[str, float]
+    #: Mean distance of the deciles of task times, relative to the mean of the measured deciles.
     class_distribution_error: dict[str, float]
+    #: Mean distance of the workers' busy shares, busiest with busiest; 0.01 is a percentage point.
     busy_share_error: float
+    #: Successful steals.
     measured_steals: float
     simulated_steals: float
 
@@ -109,27 +87,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Validation:
-    """All cases of a set of measurements on a machine.
+    """All cases of a set of measurements on a machine."""
 
-    Parameters
-    ----------
-    machine, measurements : str
-        What was compared.
-    cases : tuple of Case
-        One per program, policy and number of workers.
-    calibrated_on : str
-        Runs that the machine's kernels come from; none of them is among the cases.
-    warnings : tuple of str
-        Of the measurements.
-    about : dict
-        Host and other facts of the measurements.
-    """
-
+    #: What was compared.
     machine: str
     measurements: str
+    #: One per program, policy and number of workers.
     cases: tuple[Case, ...]
+    #: Runs that the machine's kernels come from; none of them is among the cases.
     calibrated_on: str
+    #: Of the measurements.
     warnings: tuple[str, ...] = ()
+    #: Host and other facts of the measurements.
     about: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -227,18 +196,7 @@ def rank_correlation(cases: Sequence[Case]) -> float | None:
 def validate_measurements(measured: MeasurementSet, machine: Machine) -> Validation:
     """Simulate every measured run and compare.
 
-    Parameters
-    ----------
-    measured : MeasurementSet
-        Runs to compare with.
-    machine : Machine
-        A calibrated machine; see ``simsched calibrate``.
-
-    Raises
-    ------
-    ConfigurationError
-        The set is empty, or has runs that the machine was calibrated on; the machine has too few
-        threads, or no kernels for a program.
+    Runs that the machine was calibrated on are refused.
     """
     if not measured.runs:
         raise ConfigurationError(f"{measured.directory}: found no runs, accepted: at least one")
@@ -300,17 +258,7 @@ def _simulate(workload: Workload, run: Measurement, machine: Machine) -> Figures
 
 
 def figures(trace: Trace, workload: Workload, n_workers: int) -> Figures:
-    """Return what is compared of a run.
-
-    Parameters
-    ----------
-    trace : Trace
-        Events of the run.
-    workload : Workload
-        Its graphs.
-    n_workers : int
-        Number of workers.
-    """
+    """Return what is compared of a run."""
     spans = [span for number, span in iteration_times(trace).items() if number > 0]
     times = work_times(trace)
     times = times.of_iterations(times.iteration > 0)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError, unknown_name
 from simsched.machine.caches import CacheLevel, MemorySideCache
+from simsched.names.shown import Shown
 
 IntArray = NDArray[np.int32]
 
@@ -193,13 +194,7 @@ class RuntimeCosts:
     Costs "by distance" are indexed by :meth:`Machine.thread_distance`: 0 the same core, 1 the same
     domain, 1 + h another domain h hops away; the last value holds beyond the end.
 
-    `page_migration_ps` is the time of copying one page of a node. When pages follow accesses,
-    `page_fault_ps` is what handling one fault costs, and `page_move_ps` what each page that is
-    moved costs besides copying its bytes. `kernel_launch_ps` is what starting a kernel on a device
-    and waiting for its end cost; policies that port programs to devices read it. Where data are
-    copied, `driver_look_ps` is what the driver of a device takes to look at what is wanted,
-    `copy_hand_over_ps` what it spends on each copy that it hands over, and `device_allocation_ps`
-    what allocating `device_chunk_bytes` on a device takes; without a chunk nothing is allocated.
+    What each of them is for, `simsched.machine.schema.Costs` says.
     """
 
     spawn_child_first_ps: int = 0
@@ -248,7 +243,7 @@ class Change:
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class Machine(Shown):
     """A resolved machine.
 
     Parameters
@@ -326,12 +321,6 @@ class Machine:
 
     def __repr__(self) -> str:
         return f"<Machine {self.name}: {self.description}>"
-
-    def _repr_html_(self) -> str:
-        """Return sizes and a drawing for Jupyter."""
-        from simsched.machine.show import machine_html
-
-        return machine_html(self)
 
     @property
     def n_threads(self) -> int:

@@ -53,10 +53,10 @@ def parameter_texts(thing: type | Callable[..., object]) -> dict[str, str]:
     >>> parameter_texts(section)["title"]
     'For instance ``"Parameters"``.'
     """
-    found: dict[str, str] = {}
+    found: dict[str, tuple[str, str]] = {}
     for part in reversed(thing.__mro__) if isinstance(thing, type) else (thing,):
-        found |= _parameters(part.__doc__ or "")
-    return found
+        found |= described_parameters(part.__doc__ or "")
+    return {name: text for name, (_, text) in found.items()}
 
 
 def summary(thing: type | Callable[..., object]) -> str:
@@ -64,15 +64,17 @@ def summary(thing: type | Callable[..., object]) -> str:
     return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
 
 
-def _parameters(docstring: str) -> dict[str, str]:
-    """Return the texts of a docstring's section Parameters by name."""
+def described_parameters(docstring: str) -> dict[str, tuple[str, str]]:
+    """Return type and text of each parameter in a docstring, in its order."""
+    kinds: dict[str, str] = {}
     texts: dict[str, list[str]] = {}
     names: list[str] = []
     for line in section(docstring, "Parameters"):
         entry = _ENTRY.match(line)
         if entry:
             names = [name.lstrip("*") for name in entry[1].split(", ")]
+            kinds |= dict.fromkeys(names, entry[2] or "")
             texts |= {name: [] for name in names}
         for name in names if not entry else ():
             texts[name].append(line.strip())
-    return {name: " ".join(" ".join(lines).split()) for name, lines in texts.items()}
+    return {name: (kinds[name], " ".join(" ".join(lines).split())) for name, lines in texts.items()}

@@ -8,15 +8,18 @@ Policies, workloads and programs are written so on the command line, in YAML fil
 Other text ends at the next comma or bracket. In quotes everything is text, ``'8'`` too; a quote
 inside quotes of its own kind is written twice. A parameter may be one of several values of one
 name, as the costs of a task for several kinds of processors are: ``cost.gpu=ms``.
+
+In YAML files parameters may also stand beside the name: ``{name: bats, sample_pages: 8}``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import FieldError, shown
 
 _NAME = re.compile(r"[^\[\]]+")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_.-]*)?")
@@ -115,6 +118,62 @@ def split_outside(text: str, separator: str, most: int = -1) -> list[str]:
         else:
             parts[-1] += character
     return parts
+
+
+def gather(data: object, own: tuple[str, ...], what: str) -> dict[str, Any]:
+    """Move the keys of a mapping that are not its own into `parameters`.
+
+    Parameters
+    ----------
+    data : object
+        What the file holds.
+    own : tuple of str
+        Keys that stay.
+    what : str
+        The key that a mapping must have, for the message.
+    """
+    if not isinstance(data, Mapping):
+        accepted = f"a name, or a mapping with the key {what}"
+        raise ValueError(f"found {shown(data)}, accepted: {accepted}")
+    if "parameters" in data:
+        message = "unknown key 'parameters'; parameters stand beside the name"
+        raise FieldError(("parameters",), message)
+    kept = {key: value for key, value in data.items() if key in own}
+    rest = {key: value for key, value in data.items() if key not in own}
+    for key in rest:
+        if not isinstance(key, str):
+            raise FieldError((key,), f"found the key {key!r}, accepted: the name of a parameter")
+    return {**kept, "parameters": rest}
+
+
+def from_spec(
+    what: str, gathered: dict[str, Any], parse: Callable[[str], Spec] | None = None
+) -> dict[str, Any]:
+    """Return an entry whose name may be a spec, with the parameters of the spec beside the others.
+
+    Parameters
+    ----------
+    what : str
+        Kind of thing. Workloads get the spec as their label: tables have to say which of several
+        sizes of a program is meant.
+    gathered : dict
+        What :func:`gather` has returned.
+    parse : callable, optional
+        What reads the name; :func:`parse_spec` by default.
+    """
+    name = gathered.get("name")
+    if not isinstance(name, str) or not {"[", "]"} & set(name):
+        return gathered
+    try:
+        spec = parse_spec(what, name) if parse is None else parse(name)
+    except ConfigurationError as error:
+        raise FieldError((), str(error)) from error
+    twice = spec.params.keys() & gathered["parameters"].keys()
+    if twice:
+        raise ValueError(f"parameter {min(twice)}: found in the name and beside it")
+    if what == "workload" and spec.params:
+        gathered = {"label": format_spec(*spec), **gathered}
+    return {**gathered, "name": spec.name, "parameters": spec.params | gathered["parameters"]}
 
 
 class _Reader:

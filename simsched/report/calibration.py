@@ -8,8 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_report import measured_rows, time_text
+from simsched.hardware.calibration import Calibration
 from simsched.hardware.kernels import Kernel
 
 

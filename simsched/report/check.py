@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simsched.experiment.cells import plan_experiment
 from simsched.experiment.rehearsal import check_runs
+from simsched.experiment.study import Study
 from simsched.files.bounded import is_directory
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import Document, read_document
@@ -59,9 +59,9 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     document = read_document(path)
     kind = kind_of(document)
     if kind == "experiment":
-        planned = plan_experiment(document)
-        check_runs(planned)
-        return [f"{path}: experiment with {len(planned.cells)} runs: correct"], []
+        study = Study.from_yaml(document)
+        check_runs(study)
+        return [f"{path}: experiment with {len(study.cells)} runs: correct"], []
     if kind == "claims":
         family = load_family(document)
         left = sum(item.claim.not_evaluable is not None for item in family.claims)

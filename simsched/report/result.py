@@ -1,17 +1,14 @@
-"""The results of an experiment: tidy frames, single runs event by event, plots."""
+"""The results of an experiment as notebooks have them: tidy frames, plots, a report."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import simsched
-from simsched.experiment.cells import Cell
-from simsched.experiment.compare import chosen_cells
 from simsched.experiment.frames import (
     iterations_frame,
     jobs_frame,
@@ -20,46 +17,26 @@ from simsched.experiment.frames import (
     with_units,
     workers_frame,
 )
-from simsched.experiment.runner import Outcome
-from simsched.experiment.schema import Experiment
-from simsched.experiment.single_run import events_frame, simulate_cell, tasks_frame
-from simsched.experiment.summary import Line, compare
-from simsched.files.errors import ConfigurationError
+from simsched.experiment.single_run import events_frame, tasks_frame
+from simsched.experiment.summary import Line
 from simsched.names.markup import UNBROKEN, facts, table
+from simsched.report.result_data import ResultData
 from simsched.report.result_plots import Plots
-from simsched.reproduction.judge import Verdict
-from simsched.trace.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Longer comparisons are cut in notebooks.
 MAX_LINES = 60
-#: Runs whose events are kept in memory.
-KEPT_RUNS = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
+class Result(ResultData):
     """The results of an experiment.
 
     ``result["bats"]`` or ``result["policy=bats,seed=0"]`` are the results of some of the runs;
     :attr:`plot` draws.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Rows and where they are stored.
-    lines : list of Line
-        The comparison, one line per machine, workload, sweep point and policy.
-    claims : list of Verdict
-        Published claims about a shipped experiment that was run as it is.
-    pictures : list of Path
-        PNG files that were written.
-    summary : Path or None
-        The machine-readable summary (JSON), where results are stored.
-    others : list of dict
-        Rows of the runs that were left out, among them perhaps the baseline's.
+    See :class:`~simsched.report.result_data.ResultData` for its fields.
 
     Examples
     --------
@@ -68,39 +45,6 @@ class Result:
     >>> result.table()  # doctest: +SKIP
     >>> result["bats"].plot.gantt()  # doctest: +SKIP
     """
-
-    outcome: Outcome
-    lines: list[Line]
-    claims: list[Verdict]
-    pictures: list[Path]
-    summary: Path | None
-    others: list[dict[str, Any]] = field(default_factory=list, repr=False)
-    _kept: dict[Any, Run] = field(default_factory=dict, repr=False)
-
-    @property
-    def experiment(self) -> Experiment:
-        """The experiment."""
-        return self.outcome.experiment
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per run, as plain data; lists of one value per iteration or worker included."""
-        return self.outcome.rows
-
-    @property
-    def cells(self) -> list[Cell]:
-        """What was simulated, one per row: machine, workload, policy and seed as objects."""
-        return self.outcome.cells
-
-    @property
-    def policies(self) -> list[str]:
-        """Labels of the policies, each once."""
-        return list(dict.fromkeys(cell.policy for cell in self.cells))
-
-    @property
-    def baseline(self) -> str:
-        """Label of the policy that others are compared with."""
-        return self.lines[0].baseline if self.lines else ""
 
     @property
     def runs(self) -> pd.DataFrame:
@@ -158,70 +102,11 @@ class Result:
 
         return with_units(pd.DataFrame([flat(line) for line in self.lines]))
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, which: str) -> Result:
-        """Return the results of some of the runs.
-
-        Parameters
-        ----------
-        which : str
-            ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload,
-            policy, seed and what is swept.
-
-        Raises
-        ------
-        ConfigurationError
-            A key or value is unknown.
-        """
-        chosen = {id(cell) for cell in chosen_cells(self.cells, which)}
-        pairs = list(zip(self.cells, self.rows, strict=True))
-        rows = [row for cell, row in pairs if id(cell) in chosen]
-        others = [row for cell, row in pairs if id(cell) not in chosen] + self.others
-        cells = [cell for cell in self.cells if id(cell) in chosen]
-        outcome = replace(self.outcome, rows=rows, cells=cells)
-        lines = compare(rows, self.experiment, others)
-        return replace(self, outcome=outcome, lines=lines, claims=[], others=others)
-
     def _ipython_key_completions_(self) -> list[str]:
         """Return what completes ``result["``."""
         keys = ("machine", "workload", "policy", "seed")
         pairs = [f"{key}={getattr(cell, key)}" for key in keys for cell in self.cells]
         return list(dict.fromkeys([*self.policies, *pairs]))
-
-    def simulate(self, which: str = "", *, iterations: int | tuple[int, int] | None = None) -> Run:
-        """Simulate one of the runs again, with its events; the last two are kept in memory.
-
-        Parameters
-        ----------
-        which : str
-            As for ``result[which]``; the first of these runs.
-        iterations : int or tuple of int, optional
-            Keep only the events of this iteration, or of those from the first to the second.
-
-        Returns
-        -------
-        Run
-            With `trace`; see :mod:`simsched.trace.schema`.
-
-        Raises
-        ------
-        ConfigurationError
-            A key or value is unknown, or there would be more events than memory should hold.
-        """
-        cells = chosen_cells(self.cells, which)
-        if not cells:
-            raise ConfigurationError("result: found no runs, accepted at least one")
-        cell = cells[0]
-        row = next(r for c, r in zip(self.cells, self.rows, strict=True) if c is cell)
-        key = cell.key, iterations
-        if key not in self._kept:
-            run = simulate_cell(cell, row, iterations)
-            while len(self._kept) >= KEPT_RUNS:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = run
-        return self._kept[key]
 
     def tasks(
         self, which: str = "", *, iterations: int | tuple[int, int] | None = None

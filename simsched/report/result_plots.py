@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 from simsched.experiment.compare import Difference, chosen_cells, measure_side, select_cells
 from simsched.files.errors import ConfigurationError
+from simsched.report.result_data import ResultData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from simsched.report.result import Result
 
 
 class Plots:
@@ -25,11 +24,11 @@ class Plots:
 
     Parameters
     ----------
-    result : Result
+    result : ResultData
         What is drawn.
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: ResultData) -> None:
         self._result = result
 
     def __repr__(self) -> str:
@@ -177,7 +176,7 @@ class Plots:
 
         return makespan(self._result.lines, ax)
 
-    def waterfall(self, other: Result | str, *, ax: Axes | None = None) -> Axes:
+    def waterfall(self, other: ResultData | str, *, ax: Axes | None = None) -> Axes:
         """Draw what makes the difference between the makespans of two policies, part by part.
 
         A is this result, or its baseline when it has several policies. All seeds are simulated
@@ -186,7 +185,7 @@ class Plots:
 
         Parameters
         ----------
-        other : Result or str
+        other : ResultData or str
             B: a result of runs that differ in nothing but their seed, or what chooses such runs of
             this result.
         ax : Axes, optional
@@ -201,12 +200,12 @@ class Plots:
 
         return waterfall(self.difference(other), ax)
 
-    def difference(self, other: Result | str) -> Difference:
+    def difference(self, other: ResultData | str) -> Difference:
         """Return what :meth:`waterfall` draws, in seconds of the mean worker.
 
         Parameters
         ----------
-        other : Result or str
+        other : ResultData or str
             See :meth:`waterfall`.
         """
         result = self._result

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 from jinja2 import Environment, StrictUndefined
@@ -21,19 +21,17 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from ruamel.yaml import YAML
 
-from simsched.experiment.cells import plan_experiment
+from simsched.experiment.study import Study
 from simsched.files.atomic import write_text
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import Document
-from simsched.machine.show import describe_machine, machine_html
-from simsched.policy.contract.show import policy_html
 from simsched.report.claims import plain_claim
 from simsched.report.plots import plot_bandwidth, plot_comparison
+from simsched.report.result_data import ResultData
+from simsched.report.show.machine import describe_machine, machine_html
+from simsched.report.show.policy import policy_html
+from simsched.report.show.workload import workload_html
 from simsched.report.tables import comparison_cells
-from simsched.workload.show import workload_html
-
-if TYPE_CHECKING:
-    from simsched.report.result import Result
 
 #: A longer comparison is cut in the table, and not drawn.
 MAX_LINES = 400
@@ -76,12 +74,12 @@ class Picture:
     width: int
 
 
-def write_report(result: Result, path: Path, command: Sequence[str] = ()) -> None:
+def write_report(result: ResultData, path: Path, command: Sequence[str] = ()) -> None:
     """Write the report of a result, completely or not at all.
 
     Parameters
     ----------
-    result : Result
+    result : ResultData
         What an experiment has given.
     path : Path
         The file, ending in ``.html``.
@@ -103,7 +101,7 @@ def write_report(result: Result, path: Path, command: Sequence[str] = ()) -> Non
     write_text(path, report_html(result, command))
 
 
-def report_html(result: Result, command: Sequence[str] = ()) -> str:
+def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
     """Return the text of a report; see :func:`write_report`."""
     # What is inserted as it is comes from simsched's own HTML, which escapes all text.
     environment = Environment(
@@ -149,16 +147,16 @@ def _different(cells: Sequence[Any], key: Callable[[Any], str | tuple[str, ...]]
     return list({key(cell): cell for cell in reversed(cells)}.values())[::-1]
 
 
-def _yaml(result: Result) -> str:
+def _yaml(result: ResultData) -> str:
     """Return the experiment as the text of a file that gives the same runs; empty if none does."""
     data = result.experiment.model_dump(mode="json", exclude_defaults=True)
     for entry in (*data["workloads"], *data["policies"]):
         entry |= entry.pop("parameters", {})  # which a file has beside the name
     try:
-        planned = plan_experiment(Document(None, data))
+        study = Study.from_yaml(Document(None, data))
     except SimschedError:
         return ""  # it has objects that only exist in the program which has run it
-    if {cell.key for cell in planned.cells} != {cell.key for cell in result.cells}:
+    if {cell.key for cell in study.cells} != {cell.key for cell in result.cells}:
         return ""
     yaml = YAML()
     yaml.width = 100
@@ -168,7 +166,7 @@ def _yaml(result: Result) -> str:
     return text.getvalue()
 
 
-def _pictures(result: Result) -> Iterator[Picture]:
+def _pictures(result: ResultData) -> Iterator[Picture]:
     """Return the pictures of a result."""
     name = result.experiment.name
     if len(result.lines) <= MAX_BARS:

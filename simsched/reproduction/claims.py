@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import located
+from simsched.experiment.options import RunOptions
 from simsched.experiment.pool import Listener
-from simsched.experiment.runner import Outcome, run_experiment
+from simsched.experiment.runner import Outcome, run_study
+from simsched.experiment.study import Study
 from simsched.experiment.summary import swept
 from simsched.files.errors import ConfigurationError, nearest
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, read_document, read_named, validate_document
 from simsched.reproduction.judge import Verdict, judge
 from simsched.reproduction.plan import Planner
-from simsched.reproduction.points import PlannedClaim, Point, Study, sweep_key
+from simsched.reproduction.points import Examined, PlannedClaim, Point, sweep_key
 from simsched.reproduction.schema import ClaimsFile
 
 #: Makes a listener, given the name of the experiment and the number of runs.
@@ -39,14 +41,14 @@ class Family:
         Its content.
     claims : list of PlannedClaim
         The claims, in the order of the file.
-    studies : dict of str to Study
+    studies : dict of str to Examined
         The experiments that they name, by name or, for files, by path.
     """
 
     name: str
     file: ClaimsFile
     claims: list[PlannedClaim]
-    studies: dict[str, Study]
+    studies: dict[str, Examined]
 
     def needed(self) -> list[str]:
         """Return the experiments that have to be run, in the order of first use."""
@@ -84,7 +86,7 @@ def load_family(name_or_path: str | Path | Document, ids: Iterable[str] | None =
         document = read_named("claims family", name_or_path, claims_dir())
     file = validate_document(document, ClaimsFile)
     base = document.path.parent if document.path is not None else Path()
-    studies: dict[str, Study] = {}
+    studies: dict[str, Examined] = {}
     planner = Planner(document, partial(_study, studies, base))
     wanted = None if ids is None else set(ids)
     claims = [
@@ -141,7 +143,7 @@ def ids_of(name: str | Path) -> list[str]:
     return [claim.id for claim in file.claims]
 
 
-def _study(studies: dict[str, Study], base: Path, name: str) -> Study:
+def _study(studies: dict[str, Examined], base: Path, name: str) -> Examined:
     """Return an experiment by the name that a claim has for it; each is read once."""
     if name not in studies:
         if name.endswith((".yaml", ".yml")):
@@ -149,7 +151,7 @@ def _study(studies: dict[str, Study], base: Path, name: str) -> Study:
             document, full = read_document(path), str(path)
         else:
             document, full = read_named("experiment", name, data_dir("experiments")), name
-        studies[name] = studies[full] = Study(full, document, plan_experiment(document))
+        studies[name] = studies[full] = Examined(full, Study.from_yaml(document))
     return studies[name]
 
 
@@ -181,12 +183,7 @@ class Reproduction:
 
 
 def reproduce(
-    chosen: Sequence[Family],
-    *,
-    output: Path | None = None,
-    jobs: int | None = None,
-    recompute: bool = False,
-    listener: MakeListener | None = None,
+    chosen: Sequence[Family], options: RunOptions, listener: MakeListener | None = None
 ) -> Reproduction:
     """Run the experiments of claims as far as their results are not stored, and judge the claims.
 
@@ -194,12 +191,9 @@ def reproduce(
     ----------
     chosen : sequence of Family
         The claims.
-    output : Path, optional
-        Directory with one directory of results per experiment; by default each experiment's own.
-    jobs : int, optional
-        Number of processes; by default one per core that may be used.
-    recompute : bool
-        Whether to ignore stored rows.
+    options : RunOptions
+        How to run them; `output` is a directory with one directory of results per experiment, by
+        default each experiment's own.
     listener : callable, optional
         Makes a listener of progress, given the experiment and the number of its runs.
 
@@ -213,17 +207,12 @@ def reproduce(
     begin_s = perf_counter()
     studies = {name: family.studies[name] for family in chosen for name in family.needed()}
     needed = {point for family in chosen for item in family.claims for point in item.points()}
-    directories = _directories(studies.values(), output)
+    directories = _directories(studies, options.output)
     outcomes: dict[str, Outcome] = {}
-    for name, study in studies.items():
-        outcomes[name] = run_experiment(
-            study.document,
-            chosen=partial(_is_needed, needed, name),
-            jobs=jobs,
-            output=directories[study],
-            recompute=recompute,
-            listener=partial(listener, name) if listener else None,
-        )
+    for name, examined in studies.items():
+        progress = partial(listener, name) if listener else None
+        own = replace(options, output=directories[name], progress=progress)
+        outcomes[name] = run_study(examined.study, own, partial(_is_needed, needed, name))
     verdicts = {}
     for family in chosen:
         rows = {
@@ -236,19 +225,19 @@ def reproduce(
     return Reproduction(list(chosen), verdicts, list(outcomes.values()), elapsed_s)
 
 
-def _directories(studies: Iterable[Study], output: Path | None) -> dict[Study, Path]:
+def _directories(studies: Mapping[str, Examined], output: Path | None) -> dict[str, Path]:
     """Return where the results of experiments go, each to a directory of its own."""
-    found: dict[Study, Path] = {}
+    found: dict[str, Path] = {}
     users: dict[Path, Study] = {}
-    for study in studies:
-        experiment = study.planned.experiment
-        found[study] = experiment.directory() if output is None else output / experiment.name
-        other = users.setdefault(found[study].resolve(), study)
+    for name, examined in studies.items():
+        study, experiment = examined.study, examined.study.experiment
+        found[name] = experiment.directory() if output is None else output / experiment.name
+        other = users.setdefault(found[name].resolve(), study)
         if other.document.path != study.document.path:
             raise ConfigurationError(
                 f"{study.document.where(('name',))}: name: found {experiment.name!r}, accepted: "
                 f"another name than in {other.document.where(('name',))}, as the results of both "
-                f"would be in {found[study]}"
+                f"would be in {found[name]}"
             )
     return found
 

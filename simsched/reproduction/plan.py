@@ -10,6 +10,7 @@ from simsched.files.yaml_reader import Document, KeyPath
 from simsched.reproduction.points import (
     LABELS,
     Constant,
+    Examined,
     Measure,
     OrderCase,
     PlannedClaim,
@@ -17,7 +18,6 @@ from simsched.reproduction.points import (
     Quantity,
     Reading,
     Series,
-    Study,
 )
 from simsched.reproduction.probes import Answer, ask
 from simsched.reproduction.schema import (
@@ -42,7 +42,7 @@ class Planner:
         Returns the experiment of a name; raises SimschedError.
     """
 
-    def __init__(self, document: Document, study: Callable[[str], Study]) -> None:
+    def __init__(self, document: Document, study: Callable[[str], Examined]) -> None:
         self.document = document
         self._study = study
 
@@ -236,7 +236,7 @@ class Planner:
             self.document.fail((*loc, "x"), message)
         return Series(series.where, series.items, [float(value) for value in values])
 
-    def study(self, spec: Spec, loc: KeyPath) -> Study:
+    def study(self, spec: Spec, loc: KeyPath) -> Examined:
         """Return the experiment of a selection."""
         name = spec.get("experiment")
         if name is None:
@@ -282,7 +282,7 @@ class Planner:
             self.document.fail(loc, f"found no run of {study.name}, accepted: another selection")
         return points
 
-    def _check_swept(self, study: Study, key: str, values: list[Any], loc: KeyPath) -> None:
+    def _check_swept(self, study: Examined, key: str, values: list[Any], loc: KeyPath) -> None:
         if key not in study.keys:
             message = unknown_name("swept key", key, study.keys)
             self.document.fail((*loc, "at", key), f"{message} (experiment {study.name})")

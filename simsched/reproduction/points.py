@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simsched.analysis.metrics import SERIES, memory_kinds, metric_names
-from simsched.experiment.cells import MEASURED, PlannedExperiment
-from simsched.files.yaml_reader import Document
+from simsched.experiment.cells import MEASURED
+from simsched.experiment.study import Study
 from simsched.machine.model import Machine
 from simsched.reproduction.probes import Answer
 from simsched.reproduction.schema import Claim
@@ -143,36 +143,34 @@ class PlannedClaim:
         return list(dict.fromkeys(point.experiment for point in self.points()))
 
 
-class Study:
-    """An experiment that claims are about.
+class Examined:
+    """A study that claims are about, and what they can name in it.
 
     Parameters
     ----------
     name : str
         Its name if it ships, otherwise the path of its file.
-    document : Document
-        Its file.
-    planned : PlannedExperiment
-        Its cells.
+    study : Study
+        Its parts and cells.
     """
 
-    def __init__(self, name: str, document: Document, planned: PlannedExperiment) -> None:
-        self.name, self.document, self.planned = name, document, planned
+    def __init__(self, name: str, study: Study) -> None:
+        self.name, self.study = name, study
         self.known: dict[str, list[str]] = {
-            what: list(dict.fromkeys(getattr(cell, what) for cell in planned.cells))
+            what: list(dict.fromkeys(getattr(cell, what) for cell in study.cells))
             for what in LABELS
         }
-        models = {cell.machine: cell.machine_model for cell in planned.cells}
+        models = {cell.machine: cell.machine_model for cell in study.cells}
         self.single = {label: scalar_metrics(machine) for label, machine in models.items()}
         self.lists = {label: list_metrics(machine) for label, machine in models.items()}
         self.sweeps: dict[Sweep, dict[str, Any]] = {}
-        for cell in planned.cells:
+        for cell in study.cells:
             self.sweeps.setdefault(sweep_key(cell.sweep), cell.sweep)
         self.keys = list(next(iter(self.sweeps.values())))
 
     def in_step(self, key: str) -> set[str]:
         """Return a key and the swept keys that change in step with it."""
-        sweep = self.planned.experiment.sweep
+        sweep = self.study.experiment.sweep
         return {key} | (set(sweep.zip) if sweep is not None and key in sweep.zip else set())
 
     def values(self, key: str) -> list[Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from simsched.files.units import PER_PS
 from simsched.machine.model import IntArray, Machine
-from simsched.machine.paths import PER_PS
 from simsched.policy.contract.base import Policy
 from simsched.trace.schema import Summary, Trace
 from simsched.workload.graph import Workload

@@ -56,26 +56,17 @@ DEVIATION = {"copy": 0.032, "library": 0.062, "critical": 0.058, "batch": 0.072}
 
 @dataclass(frozen=True)
 class Program:
-    """One program.
+    """One program."""
 
-    Parameters
-    ----------
-    name : str
-        As in the source.
-    kernels : int
-        Kernels of a query, or of a step of a batch job.
-    kernel_s : float
-        Mean duration of a kernel that has the device to itself, in seconds.
-    occupancy : int
-        Share of the device that a kernel takes up, in thousandths.
-    copy_in_bytes, copy_out_bytes : int
-        Copies before and after the kernels.
-    """
-
+    #: As in the source.
     name: str
+    #: Kernels of a query, or of a step of a batch job.
     kernels: int
+    #: Mean duration of a kernel that has the device to itself, in seconds.
     kernel_s: float
+    #: Share of the device that a kernel takes up, in thousandths.
     occupancy: int
+    #: Copies before and after the kernels.
     copy_in_bytes: int
     copy_out_bytes: int
 
@@ -133,13 +124,7 @@ def programs(seed: int = 0) -> dict[str, Program]:
 
 
 def find_programs(text: str, accepted: Sequence[str], seed: int) -> list[Program]:
-    """Return the programs that a text names, with blanks between the names.
-
-    Raises
-    ------
-    ConfigurationError
-        For an unknown name.
-    """
+    """Return the programs that a text names, with blanks between the names."""
     known = programs(seed)
     for name in text.split():
         if name not in accepted:
@@ -171,17 +156,11 @@ def with_deviation(rng: np.random.Generator, seconds: FloatArray, kind: str) -> 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Measured invocations of one class of tasks, as an offline profiler collects them.
+    """Measured invocations of one class of tasks, as an offline profiler collects them."""
 
-    Parameters
-    ----------
-    features : ndarray of float64, shape (n_samples, 3)
-        Size; 1 for copies out of the device; 1 for copies of pinned memory.
-    seconds : ndarray of float64, shape (n_samples,)
-        Durations.
-    """
-
+    #: Size; 1 for copies out of the device; 1 for copies of pinned memory; shape (n_samples, 3).
     features: FloatArray
+    #: Durations; shape (n_samples,).
     seconds: FloatArray
 
 

@@ -10,35 +10,24 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Applications:
-    """Applications that share a device, their queries, and what is known of tasks beforehand.
+    """Applications that share a device, their queries, and what is known of tasks beforehand."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        One per application; instances of a program have names of their own.
-    critical : ndarray of bool, shape (n_applications,)
-        Latency-critical services; the others are batch jobs.
-    target_s : float
-        Latency that a query of a critical application must not exceed, in seconds.
-    of_task : ndarray of int32, shape (n_tasks,)
-        Application of each task.
-    query : ndarray of int32, shape (n_tasks,)
-        Query that each task belongs to, numbered over all critical applications; -1 for batch.
-    feature_names : tuple of str
-        What a runtime sees of a kernel or copy when it is submitted.
-    features : ndarray of float64, shape (n_tasks, n_features)
-        Their values.
-    pinned : ndarray of bool, shape (n_blocks,)
-        Buffers that the application has allocated as pinned memory.
-    """
-
+    #: One per application; instances of a program have names of their own.
     names: tuple[str, ...]
+    #: Latency-critical services; the others are batch jobs; shape (n_applications,).
     critical: NDArray[np.bool_]
+    #: Latency that a query of a critical application must not exceed, in seconds.
     target_s: float
+    #: Application of each task; shape (n_tasks,).
     of_task: NDArray[np.int32]
+    #: Query that each task belongs to, numbered over all critical applications; -1 for batch; shape
+    #: (n_tasks,).
     query: NDArray[np.int32]
+    #: What a runtime sees of a kernel or copy when it is submitted.
     feature_names: tuple[str, ...]
+    #: Their values; shape (n_tasks, n_features).
     features: NDArray[np.float64]
+    #: Buffers that the application has allocated as pinned memory; shape (n_blocks,).
     pinned: NDArray[np.bool_]
 
     @property

@@ -22,37 +22,22 @@ _States = NDArray[np.uint64]
 
 
 class BenchFlows(NamedTuple):
-    """Flows in the order in which they are issued.
+    """Flows in the order in which they are issued."""
 
-    Parameters
-    ----------
-    size_bytes : ndarray of float64, shape (n_tasks,)
-        Bytes of each flow.
-    controller : ndarray of int32, shape (n_tasks,)
-        Memory controller of each flow; `OWN_CONTROLLER` for that of the worker it is issued to,
-        worker number modulo 8.
-    """
-
+    #: Bytes of each flow; shape (n_tasks,).
     size_bytes: FloatArray
+    #: Memory controller of each flow; `OWN_CONTROLLER` for that of the worker it is issued to,
+    #: worker number modulo 8; shape (n_tasks,).
     controller: Int32Array
 
 
 def bench_rng(count: int) -> FloatArray:
     """Return the first numbers of the benchmark generator, uniform in [0, 1).
 
-    Parameters
-    ----------
-    count : int
-        How many.
-
-    Notes
-    -----
     ``x ^= x << 13; x ^= x >> 7; x ^= x << 17`` on 64 bits from `START`; each number is ``(x >> 11)
     / 2**53``. The step is linear over the field of two elements: blocks of numbers start at states
     found with powers of its matrix and advance together.
 
-    References
-    ----------
     Marsaglia, *Xorshift RNGs*, Journal of Statistical Software 8(14), 2003.
     """
     if count == 0:
@@ -67,28 +52,15 @@ def bench_rng(count: int) -> FloatArray:
 
 
 def bench_costs(count: int) -> FloatArray:
-    """Return costs of ``(0.5 + rnd()) * 1e6`` operations, one number each.
-
-    Parameters
-    ----------
-    count : int
-        Number of tasks.
-    """
+    """Return costs of ``(0.5 + rnd()) * 1e6`` operations, one number each."""
     return (0.5 + bench_rng(count)) * 1e6
 
 
 def bench_flows(n_tasks: int, *, remote: bool) -> BenchFlows:
     """Return the flows of the benchmarks of memory controllers in the order of issue.
 
-    Parameters
-    ----------
-    n_tasks : int
-        Number of flows, one per task.
-    remote : bool
-        Whether some flows go to other controllers than the worker's own.
+    With `remote` some flows go to other controllers than the worker's own.
 
-    Notes
-    -----
     Local flows draw one number each: ``(0.5 + rnd()) * 1e6`` bytes. Remote ones draw ``u = rnd()``;
     if u < 0.3 the controller is ``floor(rnd() * 8)``, otherwise the worker's own; then ``floor((0.5
     + rnd()) * 1e6)`` bytes. How many workers there are has no influence.

@@ -25,60 +25,38 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Adjacency(NamedTuple):
-    """Targets of each source in compressed sparse row form.
+    """Targets of each source in compressed sparse row form."""
 
-    Parameters
-    ----------
-    ptr : ndarray of int64, shape (n + 1,)
-        Targets of source i are ``target[ptr[i]:ptr[i + 1]]``.
-    target : ndarray of int32
-        Targets, grouped by source.
-    """
-
+    #: Targets of source i are ``target[ptr[i]:ptr[i + 1]]``; shape (n + 1,).
     ptr: Int64Array
+    #: Targets, grouped by source.
     target: Int32Array
 
 
 class Accesses(NamedTuple):
-    """Accesses of every task, grouped by task, the body's before the join's.
+    """Accesses of every task, grouped by task, the body's before the join's."""
 
-    Parameters
-    ----------
-    ptr : ndarray of int64, shape (n_tasks + 1,)
-        Accesses of task t are entries ``ptr[t]`` to ``ptr[t + 1] - 1``.
-    join : ndarray of int64, shape (n_tasks,)
-        First access of the join; ``ptr[t + 1]`` when it has none.
-    block : ndarray of int32, shape (n_accesses,)
-        Block of each access.
-    read_bytes, written_bytes : ndarray of int64, shape (n_accesses,)
-        Bytes moved by each access.
-    """
-
+    #: Accesses of task t are entries ``ptr[t]`` to ``ptr[t + 1] - 1``; shape (n_tasks + 1,).
     ptr: Int64Array
+    #: First access of the join; ``ptr[t + 1]`` when it has none; shape (n_tasks,).
     join: Int64Array
+    #: Block of each access; shape (n_accesses,).
     block: Int32Array
+    #: Bytes moved by each access; shape (n_accesses,).
     read_bytes: Int64Array
     written_bytes: Int64Array
 
 
 class Overlaps(NamedTuple):
-    """Pieces of item ranges, one per part that a range touches.
+    """Pieces of item ranges, one per part that a range touches."""
 
-    Parameters
-    ----------
-    owner : ndarray of int64
-        Which range a piece comes from, ascending.
-    part : ndarray of int64
-        Which part it lies in, ascending for each owner.
-    first : ndarray of int64
-        Its first item.
-    items : ndarray of int64
-        Number of items in the piece, at least 1.
-    """
-
+    #: Which range a piece comes from, ascending.
     owner: Int64Array
+    #: Which part it lies in, ascending for each owner.
     part: Int64Array
+    #: Its first item.
     first: Int64Array
+    #: Number of items in the piece, at least 1.
     items: Int64Array
 
 
@@ -169,15 +147,7 @@ def merge_accesses(
     written_bytes: Int64Array,
     n_tasks: int,
 ) -> Accesses:
-    """Return accesses by ascending block with at most one per task and block, bytes added up.
-
-    Parameters
-    ----------
-    task, block, read_bytes, written_bytes : ndarray of int64, shape (n_accesses,)
-        As for :func:`accesses`.
-    n_tasks : int
-        Number of tasks.
-    """
+    """Return accesses by ascending block with at most one per task and block, bytes added up."""
     keys, where = np.unique((task << 32) | block, return_inverse=True)
     read = np.zeros(len(keys), dtype=np.int64)
     written = np.zeros(len(keys), dtype=np.int64)
@@ -189,15 +159,9 @@ def merge_accesses(
 def overlaps(first: Int64Array, last: Int64Array, bounds: Int64Array) -> Overlaps:
     """Return how half-open ranges of items are spread over consecutive parts.
 
-    Parameters
-    ----------
-    first, last : ndarray of int64, shape (n_ranges,)
-        Each range holds the items `first` to `last` - 1; empty ranges yield nothing.
-    bounds : ndarray of int64, shape (n_parts + 1,)
-        Part p holds the items ``bounds[p]`` to ``bounds[p + 1] - 1``; strictly ascending.
+    A range holds the items `first` to `last` - 1, none if it is empty; part p holds those from
+    ``bounds[p]`` to ``bounds[p + 1] - 1``, which ascend strictly.
 
-    Notes
-    -----
     The pieces of a range add up to ``last - first`` when the range lies within the bounds.
     """
     lowest = np.searchsorted(bounds, first, side="right") - 1
@@ -212,15 +176,8 @@ def overlaps(first: Int64Array, last: Int64Array, bounds: Int64Array) -> Overlap
 def entries(ptr: Int64Array, rows: NDArray[np.integer]) -> Int64Array:
     """Return where the lists of some rows stand in an array of all lists, one after the other.
 
-    Parameters
-    ----------
-    ptr : ndarray of int64, shape (n_rows + 1,)
-        List r is in the places ``ptr[r]`` to ``ptr[r + 1] - 1``.
-    rows : ndarray of int
-        Which lists.
+    List r is in the places ``ptr[r]`` to ``ptr[r + 1] - 1``.
 
-    Examples
-    --------
     >>> entries(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
     [2, 3, 4, 0, 1]
     """
@@ -231,13 +188,6 @@ def entries(ptr: Int64Array, rows: NDArray[np.integer]) -> Int64Array:
 def ranks(counts: Int64Array) -> Int64Array:
     """Return 0, 1, ..., count - 1 for each count, one after the other.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (n,)
-        How far to count.
-
-    Examples
-    --------
     >>> ranks(np.array([2, 0, 3])).tolist()
     [0, 1, 0, 1, 2]
     """
@@ -354,15 +304,7 @@ def build_graph(
 def last_writes(accessed: Accesses) -> BoolArray:
     """Return which accesses are the last ones, in the order of tasks, that write to their block.
 
-    Parameters
-    ----------
-    accessed : Accesses
-        Accesses of all tasks.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_accesses,)
-        One true entry for each block that is written.
+    There is one true entry for each block that is written.
     """
     writes = np.flatnonzero(accessed.written_bytes > 0)[::-1]
     _, place = np.unique(accessed.block[writes], return_index=True)
@@ -424,19 +366,7 @@ def check_size(workload: str, *, tasks: int = 0, edges: float = 0, data_bytes: f
 def check_arrival(workload: str, key: str, value: float, last_s: float) -> None:
     """Refuse a parameter with which tasks arrive after the end of simulated time.
 
-    Parameters
-    ----------
-    workload, key : str
-        Names for the message.
-    value : float
-        What the parameter is.
-    last_s : float
-        When the last task arrives, or at least, in seconds.
-
-    Raises
-    ------
-    ConfigurationError
-        That is later than `LAST_ARRIVAL_S`, or not a number.
+    Refused is what is later than `LAST_ARRIVAL_S`, or not a number.
     """
     if not last_s <= LAST_ARRIVAL_S:
         raise ConfigurationError(

@@ -18,13 +18,6 @@ from simsched.workload.graph import TaskGraph
 class CallTree:
     """A recursive program's calls, in the order of a serial run.
 
-    Parameters
-    ----------
-    class_names : tuple of str
-        Names of the task classes.
-
-    Examples
-    --------
     >>> tree = CallTree(("main", "work"))
     >>> main = tree.call(None, 0)
     >>> first = tree.call(main, 1, ops=5.0)
@@ -54,14 +47,7 @@ class CallTree:
     def call(self, caller: int | None, kind: int, ops: float = 0.0, join_ops: float = 0.0) -> int:
         """Add a call and return the number of its task.
 
-        Parameters
-        ----------
-        caller : int or None
-            Task that spawns it; None for a task without a parent.
-        kind : int
-            Its class, an index into `class_names`.
-        ops, join_ops : float
-            Operations of its body and of its join.
+        Without a caller it has no parent; `kind` is an index into `class_names`.
         """
         task = len(self._kind)
         self._kind.append(kind)
@@ -76,10 +62,7 @@ class CallTree:
     def sync(self, task: int) -> None:
         """Let the children that a task spawns from now on wait for those it has spawned.
 
-        Parameters
-        ----------
-        task : int
-            The task; without effect when it has spawned nothing since its last sync.
+        Without effect when it has spawned nothing since its last sync.
         """
         since = self._since.pop(task, None)
         if since is not None:
@@ -88,27 +71,11 @@ class CallTree:
     def access(
         self, task: int, block: int, read_bytes: int, written_bytes: int, *, in_join: bool = False
     ) -> None:
-        """Add an access of a task.
-
-        Parameters
-        ----------
-        task, block : int
-            Who accesses what.
-        read_bytes, written_bytes : int
-            Bytes moved.
-        in_join : bool
-            Whether its join does it, not its body.
-        """
+        """Add an access of a task."""
         self._accesses.append((task, block, read_bytes, written_bytes, int(in_join)))
 
     def graph(self, block_bytes: ArrayLike = ()) -> TaskGraph:
-        """Return the task graph.
-
-        Parameters
-        ----------
-        block_bytes : array_like of int, shape (n_blocks,)
-            Sizes of the blocks, none by default.
-        """
+        """Return the task graph."""
         n_tasks = self.n_tasks
         parent = np.array(self._parent, dtype=np.int64)
         spawned = np.flatnonzero(parent >= 0)

@@ -40,12 +40,8 @@ _GLOBAL_FIRST, _INPUT, _OUTPUT, _GLOBAL_LAST = range(4)
 class DataflowProgram:
     """A program under construction; its first task, the root, exists from the start.
 
-    Parameters
-    ----------
-    version : {"private", "shared"}
-        Buffers, or updates of global arrays in place.
-    control : {"parallel", "sequential"}
-        Who creates tasks.
+    Its version says whether there are buffers, or updates of global arrays in place; its control
+    who creates tasks.
     """
 
     def __init__(self, version: str, control: str) -> None:
@@ -65,14 +61,7 @@ class DataflowProgram:
     def tasks(self, name: str, count: int, ops: ArrayLike = 0.0) -> Int64Array:
         """Return the numbers of new tasks of a class.
 
-        Parameters
-        ----------
-        name : str
-            Name of the class.
-        count : int
-            How many.
-        ops : array_like of float, shape (count,)
-            Operations of each; one number for all is accepted.
+        `ops` are those of each, or one number for all.
         """
         if name not in self._classes:
             self._classes.append(name)
@@ -108,18 +97,8 @@ class DataflowProgram:
     def array(self, count: int, n_bytes: int, pieces: int) -> Int64Array:
         """Return the blocks of a global array.
 
-        Parameters
-        ----------
-        count : int
-            Parts of the array that tasks work on.
-        n_bytes : int
-            Size of a part.
-        pieces : int
-            Blocks of each part, of sizes that differ by at most one byte; at most `n_bytes`.
-
-        Returns
-        -------
-        ndarray of int64, shape (count, pieces)
+        Parts that tasks work on have `n_bytes` each, in `pieces` blocks of sizes that differ by at
+        most one byte; the result has the shape (count, pieces).
         """
         pieces = max(1, min(pieces, n_bytes))
         cuts = np.arange(pieces + 1, dtype=np.int64) * n_bytes // pieces
@@ -130,14 +109,7 @@ class DataflowProgram:
     ) -> None:
         """Let each task read or write a part of a global array, or update it in place.
 
-        Parameters
-        ----------
-        task : ndarray of int64, shape (n,)
-            The tasks.
-        blocks : ndarray of int64, shape (n, pieces)
-            The part that each uses.
-        read, written : bool
-            How; pure writes come after the task's buffers.
+        Pure writes come after the task's buffers.
         """
         sizes = np.concatenate(self._block_bytes)[blocks]
         none = np.zeros_like(sizes)
@@ -198,19 +170,7 @@ def group_creation(
 ) -> Int64Array | None:
     """Add a creation task for every group of neighbouring blocks; the root creates them.
 
-    Parameters
-    ----------
-    program : DataflowProgram
-        What they belong to.
-    grid : tuple of int
-        Blocks along each dimension.
-    per_dimension : int
-        Most blocks of a group along a dimension.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_blocks,), or None
-        Creation task of each block, in row-major order; None with sequential control.
+    Returned is the creation task of each block, in row-major order; None with sequential control.
     """
     if not program.is_parallel:
         return None
@@ -227,16 +187,8 @@ def create_in_stages(
 ) -> None:
     """Let creation tasks create the first two stages, and each task the one two stages later.
 
-    Parameters
-    ----------
-    program : DataflowProgram
-        What they belong to.
-    creators : ndarray of int64, shape (n_blocks,), or None
-        As :func:`group_creation` returns them; None changes nothing.
-    stages : ndarray of int64, shape (n_stages, n_blocks)
-        The tasks of each block, one after the other.
-    last : ndarray of int64
-        Tasks that the root creates besides.
+    `stages` has the tasks of each block, one after the other, in the shape (n_stages, n_blocks).
+    The root creates `last` besides; creators None change nothing.
     """
     if creators is None:
         return
@@ -246,13 +198,7 @@ def create_in_stages(
 
 
 def check_divisor(workload: str, parameter: str, found: int, of: str, whole: int) -> None:
-    """Check that blocks fill what is divided into them.
-
-    Raises
-    ------
-    ConfigurationError
-        They do not; the message names the workload and both parameters.
-    """
+    """Check that blocks fill what is divided into them."""
     if whole % found:
         raise ConfigurationError(
             f"workload {workload}: {parameter}: found {found}, accepted a divisor of {of} = {whole}"

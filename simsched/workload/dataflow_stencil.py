@@ -54,17 +54,11 @@ TOKEN_BYTES = 4
 
 @dataclass(frozen=True)
 class StencilGrid:
-    """Blocks of a matrix.
+    """Blocks of a matrix."""
 
-    Parameters
-    ----------
-    counts : tuple of int
-        Blocks along each dimension.
-    block : tuple of int
-        Elements of a block along each dimension.
-    """
-
+    #: Blocks along each dimension.
     counts: tuple[int, ...]
+    #: Elements of a block along each dimension.
     block: tuple[int, ...]
 
     @property
@@ -90,18 +84,8 @@ def stencil_grid(
 ) -> StencilGrid:
     """Return the grid of blocks.
 
-    Parameters
-    ----------
-    name : str
-        Workload, for messages.
-    sizes, blocks : tuple of int or None
-        Elements of the matrix and of a block along x, y, z; None from the first dimension on that
-        the matrix does not have.
-
-    Raises
-    ------
-    ConfigurationError
-        A dimension with only one of both, after a missing one, or that blocks do not fill.
+    Sizes and blocks are those along x, y and z, None from the first dimension on that the matrix
+    does not have.
     """
     given = [size is not None for size in sizes]
     for axis, size, block in zip("xyz", sizes, blocks, strict=True):

@@ -6,31 +6,21 @@ the program get. :func:`divided` returns the graph of one iteration.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import GraphError
+from simsched.workload.arrays import (
+    FloatArray,
+    GraphArrays,
+    Int32Array,
+    Int64Array,
+    make_read_only,
+)
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-    from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
-
-def make_read_only(columns: DataclassInstance) -> None:
-    """Make the arrays that are fields of an object, and what they are views of, read-only."""
-    for item in fields(columns):
-        value = getattr(columns, item.name)
-        while isinstance(value, np.ndarray):
-            value.flags.writeable = False
-            value = value.base
+Graph = TypeVar("Graph", bound=GraphArrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,28 +30,22 @@ class Division:
     With u units, a task of a part has ``fixed_ops + unit_ops * max(u, least_units)`` operations in
     its body, and an access ``floor(unit_bytes * u)`` bytes; with none it has no operations and no
     bytes. Tasks of no part cost what the graph says.
-
-    Parameters
-    ----------
-    units : int
-        Units of work in all.
-    part : ndarray of int32, shape (n_tasks,)
-        Part of each task, numbered from 0; -1 for tasks whose costs do not depend on the division.
-    fixed_ops, unit_ops : ndarray of float64, shape (n_kinds, n_tasks)
-        Operations that a task has whatever it gets, and per unit; a fixed infinity where the task
-        cannot run.
-    unit_read_bytes, unit_written_bytes : ndarray of float64, shape (n_accesses,)
-        Bytes per unit.
-    least_units : ndarray of float64, shape (n_kinds, n_tasks)
-        Fewer units take as long as these: what keeps a device busy as a whole.
     """
 
+    #: Units of work in all.
     units: int
+    #: Part of each task, numbered from 0; -1 for tasks whose costs do not depend on the division;
+    #: shape (n_tasks,).
     part: Int32Array
+    #: Operations that a task has whatever it gets, and per unit; a fixed infinity where the task
+    #: cannot run; shape (n_kinds, n_tasks).
     fixed_ops: FloatArray
     unit_ops: FloatArray
+    #: Bytes per unit; shape (n_accesses,).
     unit_read_bytes: FloatArray
     unit_written_bytes: FloatArray
+    #: Fewer units take as long as these: what keeps a device busy as a whole; shape (n_kinds,
+    #: n_tasks).
     least_units: FloatArray
 
     def __post_init__(self) -> None:
@@ -77,14 +61,8 @@ class Division:
         share, rest = divmod(self.units, self.n_parts)
         return share + (np.arange(self.n_parts, dtype=np.int64) < rest)
 
-    def validate(self, graph: TaskGraph) -> None:
-        """Check that the division fits a graph.
-
-        Raises
-        ------
-        GraphError
-            Wrong lengths, no units, an empty part, or costs that are negative or not numbers.
-        """
+    def validate(self, graph: GraphArrays) -> None:
+        """Check that the division fits a graph."""
         by_kind, accesses = graph.ops.shape, graph.access_block.shape
         for name, shape in (
             ("part", (graph.n_tasks,)),
@@ -107,20 +85,11 @@ class Division:
             raise GraphError("division: part: accepted -1 and all numbers from 0 on")
 
 
-def divided(graph: TaskGraph, division: Division, units: Int64Array) -> TaskGraph:
+def divided(graph: Graph, division: Division, units: Int64Array) -> Graph:
     """Return the graph of an iteration in which the parts get some units.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    division : Division
-        What its tasks cost.
-    units : ndarray of int64, shape (n_parts,)
-        Units of each part.
+    `units` has those of each part.
 
-    Examples
-    --------
     >>> from simsched.workload.registry import make_workload
     >>> loop = make_workload("divisible", {"units": 100, "cpu_ops": 3.0, "chunks": 2})
     >>> divided(loop.graph, loop.division, np.array([10, 0])).ops[0].tolist()

@@ -16,15 +16,8 @@ Distribution = Literal["constant", "uniform", "exponential", "lognormal"]
 def stream(seed: int, purpose: str, skipped: int = 0) -> np.random.Generator:
     """Return the random numbers of one purpose; other purposes do not shift them.
 
-    Parameters
-    ----------
-    seed : int
-        Seed of the workload.
-    purpose : str
-        What is drawn, for instance ``"edges"``.
-    skipped : int
-        Numbers in [0, 1) that are left out at the beginning, so that a part of a long row of them
-        can be drawn without the others.
+    `skipped` numbers in [0, 1) are left out at the beginning, so that a part of a long row of them
+    can be drawn without the others.
     """
     key = zlib.crc32(purpose.encode())
     bits = np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(key,)))
@@ -36,19 +29,8 @@ def draw_costs(
 ) -> FloatArray:
     """Return task costs with the given mean.
 
-    Parameters
-    ----------
-    random : numpy.random.Generator
-        Where they are drawn.
-    count : int
-        How many.
-    mean : float
-        Mean of the distribution, in operations.
-    distribution : {"constant", "uniform", "exponential", "lognormal"}
-        Shape.
-    spread : float
-        For ``uniform`` half the width relative to the mean, in [0, 1]; for ``lognormal`` the ratio
-        of standard deviation and mean; unused otherwise.
+    `spread` is half the width relative to the mean, in [0, 1], of ``uniform``, and the ratio of
+    standard deviation and mean of ``lognormal``.
     """
     if distribution == "uniform":
         return mean * (1.0 + spread * (2.0 * random.random(count) - 1.0))

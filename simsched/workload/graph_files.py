@@ -45,13 +45,6 @@ def graph_file_spec(text: str) -> Spec:
     Brackets may be part of the names of files and directories, too. An existing file of the whole
     name wins; otherwise the last ``[...]`` are the options.
 
-    Raises
-    ------
-    ConfigurationError
-        The options are not ``[OPTION=VALUE, ...]``.
-
-    Examples
-    --------
     >>> graph_file_spec("run[1]/my.dot[cost=size]")
     Spec(name='run[1]/my.dot', params={'cost': 'size'})
     """
@@ -62,13 +55,7 @@ def graph_file_spec(text: str) -> Spec:
 
 
 def workload_spec(text: str) -> Spec:
-    """Return name and parameters of a preset, a generator or a task graph file.
-
-    Raises
-    ------
-    ConfigurationError
-        The text has another form.
-    """
+    """Return name and parameters of a preset, a generator or a task graph file."""
     return graph_file_spec(text) if is_graph_file(text) else parse_spec("workload", text)
 
 
@@ -99,20 +86,8 @@ def _path_length(text: str) -> int:
 def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
     """Return the workload in a file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    options : mapping of str to object
-        Those of the format, and ``format`` and ``iterations``. What is given for several kinds of
-        processors is a mapping, or one option for each: ``cost.cpu``, ``cost.gpu``.
-
-    Raises
-    ------
-    ConfigurationError
-        An unknown format or option, or an option that is given twice.
-    GraphError
-        As :func:`simsched.workload.importers.import_workload`.
+    `options` are those of the format, and ``format`` and ``iterations``. What is given for several
+    kinds of processors is a mapping, or one option for each: ``cost.cpu``, ``cost.gpu``.
     """
     from simsched.workload.importers import import_workload
 

@@ -54,40 +54,27 @@ MOST_FILES = 1000  #: that a reduce task may have
 
 @dataclass(frozen=True)
 class JobShape:
-    """Sizes and costs of a job.
+    """Sizes and costs of a job."""
 
-    Parameters
-    ----------
-    splits, reduces : int
-        Number of map and reduce tasks.
-    split_bytes : int
-        Bytes that a map task reads.
-    map_output_ratio : float
-        Bytes of map output over bytes of input.
-    output_ratio : float
-        Bytes of the result over bytes of map output.
-    map_ops_per_byte, reduce_ops_per_byte : float
-        Operations per byte of input of a map task, and per copied byte of a reduce task.
-    task_noise : float
-        Standard deviation over mean of the operations of single tasks (lognormal).
-    skew : float
-        Standard deviation over mean of the parts that reduce tasks get (lognormal).
-    slowstart : float
-        Part of the map tasks that have ended when reduce tasks may start.
-    buffer_bytes : int
-        Copied bytes that a reduce task keeps in memory until it writes them to a file.
-    """
-
+    #: Number of map and reduce tasks.
     splits: int
     reduces: int
+    #: Bytes that a map task reads.
     split_bytes: int
+    #: Bytes of map output over bytes of input.
     map_output_ratio: float
+    #: Bytes of the result over bytes of map output.
     output_ratio: float
+    #: Operations per byte of input of a map task, and per copied byte of a reduce task.
     map_ops_per_byte: float
     reduce_ops_per_byte: float
+    #: Standard deviation over mean of the operations of single tasks (lognormal).
     task_noise: float
+    #: Standard deviation over mean of the parts that reduce tasks get (lognormal).
     skew: float
+    #: Part of the map tasks that have ended when reduce tasks may start.
     slowstart: float = 1.0
+    #: Copied bytes that a reduce task keeps in memory until it writes them to a file.
     buffer_bytes: int = BUFFER_BYTES
 
     @property
@@ -116,15 +103,7 @@ class _Part:
 
 
 def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
-    """Return the graph of several jobs, one after another in the numbering.
-
-    Parameters
-    ----------
-    jobs : sequence of Job
-        At least one.
-    random : numpy.random.Generator
-        For noise and skew.
-    """
+    """Return the graph of several jobs, one after another in the numbering."""
     parts = [_part(job.shape, random) for job in jobs]
     classes = list(
         dict.fromkeys(f"{j.user}/{j.application}.{k}" for j in jobs for k in ("map", "reduce"))
@@ -163,26 +142,10 @@ def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
 def files_of_reduce(copied: int, buffer_bytes: int) -> tuple[int, int]:
     """Return the bytes that a reduce task writes while it copies, and that its sort phase merges.
 
-    Parameters
-    ----------
-    copied : int
-        Bytes that it copies.
-    buffer_bytes : int
-        Bytes that become one file.
-
-    Raises
-    ------
-    ConfigurationError
-        If there would be more than `MOST_FILES` files.
-
-    Notes
-    -----
     Every full buffer becomes a file, the rest another one in the sort phase. As long as there are
     more than `MERGE_FACTOR` files, the smallest ones become one: in the first pass as many as leave
     `MERGE_FACTOR` files to every later pass. A pass reads and writes what it merges.
 
-    Examples
-    --------
     >>> files_of_reduce(250, 100)
     (200, 0)
     >>> files_of_reduce(1200, 100)  # twelve files: three of them are merged
@@ -341,15 +304,10 @@ def has_jobs(graph: TaskGraph) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class JobTasks:
-    """A task graph as a job tracker sees it.
+    """A task graph as a job tracker sees it."""
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph. Tasks that are not of a class of this module count as map tasks; tasks that
-        edges, spawning or waiting connect are one job.
-    """
-
+    #: Any graph. Tasks that are not of a class of this module count as map tasks; tasks that edges,
+    #: spawning or waiting connect are one job.
     graph: TaskGraph
 
     @cached_property
@@ -419,14 +377,8 @@ class JobTasks:
     def phase(self, task: int, access: int, fraction: float) -> tuple[int, float]:
         """Return the phase of a task and the part of it that is done.
 
-        Parameters
-        ----------
-        task : int
-            The task.
-        access : int
-            Its present access, counted from its first one.
-        fraction : float
-            Part of the access that is done.
+        `access` is its present one, counted from its first, and `fraction` the part of that which
+        is done.
         """
         ends = self.phase_ends[task]
         if ends[-1] == 0:

@@ -75,15 +75,7 @@ def list_presets() -> list[str]:
 def load_preset(preset: str | Path) -> Preset:
     """Return a preset.
 
-    Parameters
-    ----------
-    preset : str or Path
-        Name of a shipped preset, or the path of a YAML file.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown name, or a file that is not a preset.
+    A path of a YAML file will do instead of a name.
     """
     if isinstance(preset, Path):
         return read_yaml(preset, Preset)

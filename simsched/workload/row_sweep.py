@@ -1,6 +1,25 @@
 """Sweeps over the rows of a matrix by the leaves of a spawn tree, shared by grid workloads.
 
-The rows of a volume are its planes: everything that one value of the first coordinate holds.
+The rows of a volume are its planes: everything that one value of the first coordinate holds. With R
+rows, C elements in each, element size e, m copies and cut-off c (the smallest number of rows that
+is divided: `cutoff_rows`, or 1 + the largest number of rows in a leaf):
+
+* *Tasks.* The root covers all rows. A piece of c rows or more is divided, the others are the L
+  leaves. Division in halves gives 2 L - 1 tasks, with L = 2^k when R = 2^k n and n < c <= 2 n. The
+  irregular tree is :func:`~simsched.workload.spawn_tree.unbalanced`.
+* *Blocks.* The initialisation divides in the same way until a piece is no larger than a block; each
+  such piece is one block. A block holds its rows of all copies, ``rows * C * e * m`` bytes: the
+  copies swap roles after every sweep, so that a row's traffic meets the same block in every
+  iteration.
+* *Bytes.* A leaf with rows f to l - 1 reads rows f - h to l + h - 1, clipped to the matrix, of one
+  copy and writes its own rows of the other; each block is accessed once, in the order of rows. A
+  sweep writes ``R C e`` bytes and reads ``(R + H) C e``, plus ``R C e`` with `write_allocate` and
+  two copies. There are H = ``2 h (L - 1)`` halo rows if no leaf has fewer than h rows.
+* *Operations.* ``C * ops_per_element`` per row, in the leaves.
+* *Initialisation.* Leaves write all bytes of the blocks they cover.
+
+Leaves should not be smaller than blocks when caches are simulated: a cache remembers how much of a
+block it holds, not which rows.
 """
 
 from __future__ import annotations
@@ -32,40 +51,30 @@ from simsched.workload.spawn_tree import (
 Cutoff = Annotated[int, Bounds(2, MAX_INDEX)] | None
 Copies = Annotated[int, Bounds(1, 2)]
 HaloRows = Annotated[int, Bounds(0, MAX_INDEX)]
+Radius = Annotated[int, Bounds(0, 1000)]
+Colours = Annotated[int, Bounds(1, 2)]
 
 
 @dataclass(frozen=True)
 class RowSweep:
-    """What a sweep over a matrix reads, writes and computes.
+    """What a sweep over a matrix reads, writes and computes."""
 
-    Parameters
-    ----------
-    columns : int
-        Elements per row.
-    element_bytes : int
-        Bytes of one element.
-    copies : int
-        Copies of the matrix that a block holds.
-    halo_rows : int
-        Rows that a leaf reads above and below its own.
-    write_allocate : bool
-        Whether what is written is also read first; without effect on a single copy, which is read
-        anyway.
-    ops_per_element : float
-        Operations per element.
-    inner_ops : float
-        Operations of the body and of the join of a task that divides.
-    passes : int
-        How often a leaf goes over its rows.
-    """
-
+    #: Elements per row.
     columns: int
+    #: Bytes of one element.
     element_bytes: int
+    #: Copies of the matrix that a block holds.
     copies: int
+    #: Rows that a leaf reads above and below its own.
     halo_rows: int
+    #: Whether what is written is also read first; without effect on a single copy, which is read
+    #: anyway.
     write_allocate: bool
+    #: Operations per element.
     ops_per_element: float
+    #: Operations of the body and of the join of a task that divides.
     inner_ops: float
+    #: How often a leaf goes over its rows.
     passes: int = 1
 
     @property
@@ -76,12 +85,7 @@ class RowSweep:
     def graph(self, tree: SpawnTree, bounds: Int64Array) -> TaskGraph:
         """Return the task graph of one sweep.
 
-        Parameters
-        ----------
-        tree : SpawnTree
-            Division of the rows.
-        bounds : ndarray of int64, shape (n_blocks + 1,)
-            Block b holds the rows ``bounds[b]`` to ``bounds[b + 1] - 1``.
+        Block b holds the rows ``bounds[b]`` to ``bounds[b + 1] - 1``.
         """
         inner = np.where(tree.is_leaf, 0.0, self.inner_ops)
         work = (tree.last - tree.first) * (self.columns * self.ops_per_element * self.passes)
@@ -116,26 +120,17 @@ class RowSweep:
 
 @dataclass(frozen=True)
 class Rows:
-    """How rows are divided: for the sweep, into blocks and by the initialisation.
+    """How rows are divided: for the sweep, into blocks and by the initialisation."""
 
-    Parameters
-    ----------
-    rows : int
-        Number of rows.
-    division : Division
-        The rule for dividing.
-    cutoff : int
-        Pieces with fewer rows are leaves of the sweep.
-    block_cutoff : int
-        Pieces with fewer rows are blocks.
-    touch_cutoff : int
-        Pieces with fewer rows are leaves of the initialisation.
-    """
-
+    #: Number of rows.
     rows: int
+    #: The rule for dividing.
     division: Division
+    #: Pieces with fewer rows are leaves of the sweep.
     cutoff: int
+    #: Pieces with fewer rows are blocks.
     block_cutoff: int
+    #: Pieces with fewer rows are leaves of the initialisation.
     touch_cutoff: int
 
     def tree(self) -> SpawnTree:
@@ -149,17 +144,7 @@ class Rows:
     def first_touch(
         self, bounds: Int64Array, block_bytes: Int64Array, ops_per_row: float
     ) -> TaskGraph:
-        """Return the initialisation.
-
-        Parameters
-        ----------
-        bounds : ndarray of int64, shape (n_blocks + 1,)
-            Where blocks begin.
-        block_bytes : ndarray of int64, shape (n_blocks,)
-            Sizes of the blocks.
-        ops_per_row : float
-            Operations of a leaf per row.
-        """
+        """Return the initialisation."""
         tree = self.division.grow(self.rows, self.touch_cutoff)
         return first_touch_tree(tree, bounds, block_bytes, ops_per_row)
 
@@ -175,25 +160,8 @@ def divide_rows(
 ) -> Rows:
     """Return how rows are divided, from the parameters that grid workloads share.
 
-    Parameters
-    ----------
-    workload : str
-        Name for messages.
-    rows : int
-        Number of rows.
-    irregular : bool
-        Divide unevenly instead of in halves.
-    leaf_rows : int
-        Most rows of a leaf.
-    cutoff_rows : int, optional
-        Pieces with fewer rows are leaves, whatever `leaf_rows` says.
-    block_rows : int, optional
-        Most rows of a block; one block per leaf by default.
-
-    Raises
-    ------
-    ConfigurationError
-        Leaves of the irregular tree that would leave quarters empty.
+    Pieces with fewer than `cutoff_rows` are leaves, whatever `leaf_rows` says; by default there is
+    a block per leaf. Leaves of the irregular tree that would leave quarters empty are refused.
     """
     division = divide_unevenly if irregular else divide_in_halves
     cutoff = cutoff_above(workload, division, "leaf_rows", leaf_rows)
@@ -208,21 +176,7 @@ def divide_rows(
 def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
     """Return the cut-off of pieces with at most so many items.
 
-    Parameters
-    ----------
-    workload : str
-        Name for the message.
-    division : Division
-        The rule for dividing.
-    key : str
-        Name of the parameter for the message.
-    most : int
-        Most items of a piece that is not divided.
-
-    Raises
-    ------
-    ConfigurationError
-        Too small for an irregular division.
+    Messages call the parameter `key`.
     """
     if most < division.lowest_cutoff - 1:
         raise ConfigurationError(
@@ -233,22 +187,7 @@ def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
 
 
 def check_cutoff(workload: str, division: Division, cutoff_rows: int) -> int:
-    """Return the cut-off if the division accepts it.
-
-    Parameters
-    ----------
-    workload : str
-        Name for the message.
-    division : Division
-        The rule for dividing.
-    cutoff_rows : int
-        Pieces with fewer rows are leaves.
-
-    Raises
-    ------
-    ConfigurationError
-        Too small for an irregular division.
-    """
+    """Return the cut-off if the division accepts it."""
     if cutoff_rows < division.lowest_cutoff:
         raise ConfigurationError(
             f"workload {workload}: cutoff_rows: found {cutoff_rows}, "
@@ -262,18 +201,7 @@ def sweep_workload(
 ) -> Workload:
     """Return a workload that sweeps over all rows in every iteration.
 
-    Parameters
-    ----------
-    name : str
-        Name of the workload.
-    rows : Rows
-        How the rows are divided.
-    sweep : RowSweep
-        What a sweep does.
-    init_ops_per_element : float
-        Operations of the initialisation per element of all copies.
-    iterations : int
-        Number of sweeps.
+    Operations of the initialisation are per element of all copies.
     """
     traffic = rows.rows * sweep.row_bytes * sweep.passes
     check_size(name, data_bytes=3 * traffic)
@@ -288,28 +216,33 @@ def sweep_workload(
     )
 
 
-def volume_sweep(
+def row_sweep(
     name: str,
     seed: int,  # noqa: ARG001 - nothing is random here
     *,
-    rows: Count = 8096,
-    lines: Count = 64,
-    columns: Count = 64,
+    rows: Count = 1024,
+    lines: Count = 1,
+    columns: Count = 512,
     element_bytes: Size = 8,
     copies: Copies = 2,
     irregular: bool = False,
+    radius: Radius | None = None,
     leaf_rows: Count = 8,
+    leaf_bytes: Size | None = None,
     cutoff_rows: Cutoff = None,
     block_rows: Count | None = None,
+    block_bytes: Size | None = None,
+    init_leaf_bytes: Size | None = None,
     halo_rows: HaloRows = 1,
+    colours: Colours = 1,
     passes: Count = 1,
     write_allocate: bool = True,
-    ops_per_element: Cost = 6.0,
+    ops_per_element: Cost | None = None,
     init_ops_per_element: Cost = 2.0,
     inner_ops: Cost = 0.0,
     iterations: Count = 1,
 ) -> Workload:
-    """Return a stencil of a volume that is swept plane by plane, regular or irregular.
+    """Return a grid that is swept row by row; its leaves are limited in rows or in bytes.
 
     Parameters
     ----------
@@ -318,48 +251,77 @@ def volume_sweep(
     seed : int
         Unused: the workload is not random.
     rows, lines, columns : int
-        Size of the volume; a row is a plane of `lines` times `columns` elements.
+        Size of the matrix.
     element_bytes : int
         Bytes of one element.
     copies : {2, 1}
         Two copies of the grid, one read and one written, or one updated in place.
     irregular : bool
         Divide unevenly instead of in halves.
+    radius : int, optional
+        Rows and columns on either side that the filter covers; it has ``(2 radius + 1)^2`` taps.
     leaf_rows : int
         Most rows of a leaf; at least 3 when irregular.
+    leaf_bytes : int, optional
+        Largest leaf, in bytes of all copies.
     cutoff_rows : int, optional
         Pieces with fewer rows are leaves, whatever `leaf_rows` says.
     block_rows : int, optional
         Most rows of a block; a block per leaf by default.
+    block_bytes : int, optional
+        Largest block, in bytes of all copies.
+    init_leaf_bytes : int, optional
+        Largest leaf of the initialisation; one block each by default.
     halo_rows : int
-        Planes that a leaf reads on either side of its own.
+        Rows that a leaf reads above and below its own.
+    colours : {2, 1}
+        Half sweeps of an iteration, one for each colour; or one sweep in the order of rows.
     passes : int
         How often a leaf goes over its rows in one iteration.
     write_allocate : bool
         Whether stores to the second copy first read what they overwrite, as cached stores do.
-    ops_per_element, init_ops_per_element : float
-        Operations per element of a pass, and of the initialisation.
+    ops_per_element : float, optional
+        Operations per element; two per tap by default.
+    init_ops_per_element : float
+        Operations per element of the initialisation.
     inner_ops : float
         Operations of the body and of the join of a task that divides.
     iterations : int
         Number of sweeps.
     """
-    divided = divide_rows(
-        name,
-        rows,
-        irregular=irregular,
-        leaf_rows=leaf_rows,
-        cutoff_rows=cutoff_rows,
-        block_rows=block_rows,
-    )
+    if radius is not None:
+        halo_rows = radius
+    if ops_per_element is None:
+        ops_per_element = 2.0 * (2 * halo_rows + 1) ** 2
     sweep = RowSweep(
         lines * columns,
         element_bytes,
         copies,
         halo_rows,
         write_allocate,
-        ops_per_element,
+        ops_per_element / colours,
         inner_ops,
         passes,
     )
-    return sweep_workload(name, divided, sweep, init_ops_per_element, iterations)
+    division = divide_unevenly if irregular else divide_in_halves
+    if leaf_bytes is None:
+        divided = divide_rows(
+            name,
+            rows,
+            irregular=irregular,
+            leaf_rows=leaf_rows,
+            cutoff_rows=cutoff_rows,
+            block_rows=block_rows,
+        )
+    else:
+        if cutoff_rows is not None:
+            check_cutoff(name, division, cutoff_rows)
+        blocks = block_bytes or leaf_bytes
+        divided = Rows(
+            rows,
+            division,
+            cutoff_rows or division.cutoff(leaf_bytes, sweep.row_bytes),
+            division.cutoff(blocks, sweep.row_bytes),
+            division.cutoff(init_leaf_bytes or blocks, sweep.row_bytes),
+        )
+    return sweep_workload(name, divided, sweep, init_ops_per_element, colours * iterations)

@@ -14,39 +14,26 @@ GRAPH500 = (0.57, 0.19, 0.19, 0.05)  #: probabilities of the quadrants of an R-M
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Non-zeros of the rows of a square matrix.
+    """Non-zeros of the rows of a square matrix."""
 
-    Parameters
-    ----------
-    nonzeros, near : ndarray of int64, shape (n_rows,)
-        Non-zeros of each row, and those whose column is at most an eighth of the matrix's width
-        from the diagonal.
-    """
-
+    #: Non-zeros of each row, and those whose column is at most an eighth of the matrix's width from
+    #: the diagonal; shape (n_rows,).
     nonzeros: Int64Array
     near: Int64Array
 
 
 @dataclass(frozen=True)
 class RowCosts:
-    """What rows cost.
+    """What rows cost."""
 
-    Parameters
-    ----------
-    cpu_ops, gpu_ops : float
-        Operations per non-zero.
-    warp_rows : int
-        Rows that a GPU executes in lock step: each takes as long as the longest of them.
-    saturation_rows : float
-        Rows of average length whose time a GPU needs on top, whatever it gets.
-    nonzero_bytes, result_bytes : int
-        Bytes read for a non-zero and written for a row.
-    """
-
+    #: Operations per non-zero.
     cpu_ops: float = 4.0
     gpu_ops: float = 100.0
+    #: Rows that a GPU executes in lock step: each takes as long as the longest of them.
     warp_rows: int = 32
+    #: Rows of average length whose time a GPU needs on top, whatever it gets.
     saturation_rows: float = 256.0
+    #: Bytes read for a non-zero and written for a row.
     nonzero_bytes: int = 8
     result_bytes: int = 4
 
@@ -75,36 +62,21 @@ class RowCosts:
 
 @dataclass(frozen=True, eq=False)
 class MatrixWorkload(Workload):
-    """A program over the rows of a sparse matrix.
+    """A program over the rows of a sparse matrix."""
 
-    Parameters
-    ----------
-    rows : SparseRows
-        The matrix.
-    costs : RowCosts
-        What its rows cost.
-    """
-
+    #: The matrix.
     rows: SparseRows = field(
         default_factory=lambda: SparseRows(np.zeros(0, np.int64), np.zeros(0, np.int64))
     )
+    #: What its rows cost.
     costs: RowCosts = field(default_factory=RowCosts)
 
 
 def rmat_rows(rng: np.random.Generator, scale: int, edge_factor: int) -> SparseRows:
     """Return the rows of a random matrix with 2^scale rows, as Graph 500 generates its graphs.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of randomness.
-    scale : int
-        Logarithm of the number of rows.
-    edge_factor : int
-        Mean number of non-zeros of a row.
+    A row has `edge_factor` non-zeros in the mean.
 
-    Notes
-    -----
     Every non-zero chooses a quadrant `scale` times; rows and columns are numbered at random
     afterwards, with the same numbers. Non-zeros that fall together count separately.
     """
@@ -120,13 +92,6 @@ def rmat_rows(rng: np.random.Generator, scale: int, edge_factor: int) -> SparseR
 def band_rows(rng: np.random.Generator, scale: int, edge_factor: int) -> SparseRows:
     """Return the rows of a quasi-diagonal matrix with 2^scale rows.
 
-    Parameters
-    ----------
-    rng, scale, edge_factor
-        As for :func:`rmat_rows`.
-
-    Notes
-    -----
     Non-zeros of a row are lognormal, with 1 as the deviation of their logarithm, their columns
     normal around the diagonal with a deviation of 1/64 of the width, clipped to the matrix.
     """

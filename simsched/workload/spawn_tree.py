@@ -31,18 +31,12 @@ DIVIDE, LEAF = 0, 1
 
 @dataclass(frozen=True)
 class Pieces:
-    """Ranges of items, one per task, with the function each task runs.
+    """Ranges of items, one per task, with the function each task runs."""
 
-    Parameters
-    ----------
-    first, last : ndarray of int64, shape (n,)
-        A task covers the items `first` to `last` - 1.
-    rule : ndarray of int8, shape (n,)
-        Which of several mutually recursive functions the task runs; 0 at the root.
-    """
-
+    #: A task covers the items `first` to `last` - 1; shape (n,).
     first: Int64Array
     last: Int64Array
+    #: Which of several mutually recursive functions the task runs; 0 at the root; shape (n,).
     rule: NDArray[np.int8]
 
 
@@ -52,20 +46,13 @@ Split = Callable[[Pieces], tuple[Int64Array, Pieces]]
 
 @dataclass(frozen=True)
 class SpawnTree:
-    """A spawn tree whose tasks cover ranges of items; task 0 is the root.
+    """A spawn tree whose tasks cover ranges of items; task 0 is the root."""
 
-    Parameters
-    ----------
-    children : Adjacency
-        Children of each task in spawn order.
-    level : ndarray of int32, shape (n_tasks,)
-        Distance from the root, which has level 0.
-    first, last : ndarray of int64, shape (n_tasks,)
-        A task's subtree covers the items `first` to `last` - 1.
-    """
-
+    #: Children of each task in spawn order.
     children: Adjacency
+    #: Distance from the root, which has level 0; shape (n_tasks,).
     level: Int32Array
+    #: A task's subtree covers the items `first` to `last` - 1; shape (n_tasks,).
     first: Int64Array
     last: Int64Array
 
@@ -100,17 +87,7 @@ class SpawnTree:
 def grow(n_items: int, split: Split) -> SpawnTree:
     """Return the spawn tree that `split` makes of items 0 to `n_items` - 1.
 
-    Parameters
-    ----------
-    n_items : int
-        Items that the root covers.
-    split : Split
-        Called once per level of the tree with all its pieces.
-
-    Raises
-    ------
-    ConfigurationError
-        The tree has more tasks than `simsched.files.limits.TASKS`.
+    `split` is called once per level with all its pieces.
     """
     levels = [Pieces(np.zeros(1, np.int64), np.full(1, n_items, np.int64), np.zeros(1, np.int8))]
     degrees: list[Int64Array] = []
@@ -134,14 +111,9 @@ def grow(n_items: int, split: Split) -> SpawnTree:
 def number_levels(degrees: list[Int64Array]) -> tuple[list[Int64Array], Adjacency]:
     """Return the tasks of each level of a spawn tree, and the children of all tasks.
 
-    Parameters
-    ----------
-    degrees : list of ndarray of int64
-        Number of children of each task, level by level from the root; children of one level in the
-        order of their parents. The last level has none.
+    `degrees` are numbers of children, level by level from the root, those of one level in the order
+    of their parents; the last level has none.
 
-    Examples
-    --------
     >>> numbers, children = number_levels([np.array([2]), np.array([1, 0]), np.array([0])])
     >>> [level.tolist() for level in numbers]
     [[0], [1, 3], [2]]
@@ -159,13 +131,8 @@ def number_levels(degrees: list[Int64Array]) -> tuple[list[Int64Array], Adjacenc
 def equal_parts(degree: int, cutoff: int) -> Split:
     """Return the rule that divides a piece into equal parts.
 
-    Parameters
-    ----------
-    degree : int
-        Number of parts; part k of a piece of n items begins at item ``n * k // degree``; empty
-        parts are left out.
-    cutoff : int
-        Pieces with fewer items are leaves, at least 2.
+    Part k of a piece of n items begins at item ``n * k // degree``; empty parts are left out.
+    Pieces with fewer than `cutoff` items, at least 2, are leaves.
     """
 
     def split(pieces: Pieces) -> tuple[Int64Array, Pieces]:
@@ -185,20 +152,14 @@ def equal_parts(degree: int, cutoff: int) -> Split:
 def unbalanced(cutoff: int) -> Split:
     """Return the rule that alternates between two and four parts (irregular Heat).
 
-    Parameters
-    ----------
-    cutoff : int
-        Pieces with fewer items are leaves, at least 4 (with fewer, quarters would be empty).
+    Pieces with fewer than `cutoff` items, at least 4, are leaves; with fewer, quarters would be
+    empty.
 
-    Notes
-    -----
     Two functions call each other. The first divides a piece in halves and calls the second on the
     left half and itself on the right one. The second cuts a piece of n items into quarters of ``n
     // 4`` items, the last one with the remainder, and calls itself on the third and the first
     function on the others. The root runs the first function.
 
-    References
-    ----------
     Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
     Algorithm 3.
     """
@@ -225,44 +186,23 @@ def unbalanced(cutoff: int) -> Split:
 
 @dataclass(frozen=True)
 class Division:
-    """A rule for dividing, for any cut-off.
+    """A rule for dividing, for any cut-off."""
 
-    Parameters
-    ----------
-    split_below : callable
-        Returns the rule for a cut-off.
-    lowest_cutoff : int
-        Smallest cut-off that the rule accepts.
-    """
-
+    #: Returns the rule for a cut-off.
     split_below: Callable[[int], Split]
+    #: Smallest cut-off that the rule accepts.
     lowest_cutoff: int
 
     def cutoff(self, leaf_bytes: int, item_bytes: float) -> int:
         """Return the cut-off below which a piece has at most `leaf_bytes` bytes.
 
-        Parameters
-        ----------
-        leaf_bytes : int
-            Largest leaf in bytes.
-        item_bytes : float
-            Bytes of one item.
-
-        Examples
-        --------
         >>> divide_in_halves.cutoff(2 * 2**20, 64 * 2**10)
         33
         """
         return max(int(leaf_bytes // item_bytes) + 1, self.lowest_cutoff)
 
     def grow(self, n_items: int, cutoff: int) -> SpawnTree:
-        """Return the spawn tree over `n_items` items whose leaves have fewer items than `cutoff`.
-
-        Raises
-        ------
-        ConfigurationError
-            More tasks than can be numbered.
-        """
+        """Return the spawn tree over `n_items` items with fewer than `cutoff` per leaf."""
         least = n_items // max(cutoff - 1, 1)
         if least > MAX_TASKS:
             raise ConfigurationError(
@@ -281,19 +221,8 @@ def first_touch_tree(
 ) -> TaskGraph:
     """Return an initialisation whose leaves write every byte of the blocks they cover.
 
-    Parameters
-    ----------
-    tree : SpawnTree
-        The shape of the initialisation.
-    bounds : ndarray of int64, shape (n_blocks + 1,)
-        Block b holds the items ``bounds[b]`` to ``bounds[b + 1] - 1``.
-    block_bytes : ndarray of int64, shape (n_blocks,)
-        Sizes of the blocks.
-    ops_per_item : float
-        Operations of a leaf per item.
+    Block b holds the items ``bounds[b]`` to ``bounds[b + 1] - 1``.
 
-    Notes
-    -----
     A leaf that covers part of a block writes its share, rounded so that the shares add up to the
     block.
     """

@@ -8,27 +8,17 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
 from simsched.files.errors import GraphError
-from simsched.workload.graph import Int64Array, TaskGraph
+from simsched.workload.arrays import GraphArrays, Int64Array
 
 _SHOWN = 8
 _AT_ONCE = 2**15  #: tasks whose edges fit into a cache
 
 
-def validate_graph(graph: TaskGraph) -> None:
+def validate_graph(graph: GraphArrays) -> None:
     """Check that the arrays of a graph are consistent and that every task can end.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        What is checked; it is not changed.
+    The first thing that is wrong is named with the number of its task, edge, access or block.
 
-    Raises
-    ------
-    GraphError
-        The first thing that is wrong, with the number of the task, edge, access or block.
-
-    Notes
-    -----
     A deadlock is a cycle among the starts and ends of tasks: a task starts before it ends; a parent
     starts before its children start, and they end before it ends; the first task of an edge ends
     before the second starts. Edges from a task to its own descendants, or from them to it, are such
@@ -42,7 +32,7 @@ def validate_graph(graph: TaskGraph) -> None:
     _check_order(graph)
 
 
-def _check_shapes(graph: TaskGraph) -> None:
+def _check_shapes(graph: GraphArrays) -> None:
     """Check dimensions, lengths, types and names."""
     if graph.ops.ndim != 2 or graph.ops.shape[1] == 0:
         raise GraphError("no tasks: a graph has at least one")
@@ -93,7 +83,7 @@ def _check_shapes(graph: TaskGraph) -> None:
         raise GraphError(f"task {task}: task_names: found {names[task]!r}, accepted text")
 
 
-def _check_costs(graph: TaskGraph) -> None:
+def _check_costs(graph: GraphArrays) -> None:
     """Check costs, classes and arrival times."""
     for name, costs in (("ops", graph.ops), ("join_ops", graph.join_ops)):
         for kind, row in zip(graph.kinds, costs, strict=True):
@@ -135,7 +125,7 @@ def _check_costs(graph: TaskGraph) -> None:
         )
 
 
-def _check_links(graph: TaskGraph) -> None:
+def _check_links(graph: GraphArrays) -> None:
     """Check that spawn tree and dataflow edges point to tasks and that parents are unique."""
     _check_ptr("child_ptr", graph.child_ptr, len(graph.child))
     _check_ptr("succ_ptr", graph.succ_ptr, len(graph.succ))
@@ -162,7 +152,7 @@ def _check_links(graph: TaskGraph) -> None:
         )
 
 
-def _check_accesses(graph: TaskGraph) -> None:
+def _check_accesses(graph: GraphArrays) -> None:
     """Check blocks, bytes and the border between body and join."""
     _check_ptr("access_ptr", graph.access_ptr, graph.n_accesses)
     _check_range("access", graph.access_block, graph.n_blocks, "block", graph.access_ptr)
@@ -194,7 +184,7 @@ def _check_accesses(graph: TaskGraph) -> None:
             )
 
 
-def _check_awaited(graph: TaskGraph, after: NDArray[np.int32]) -> None:
+def _check_awaited(graph: GraphArrays, after: NDArray[np.int32]) -> None:
     """Check that accesses wait for other tasks than their own."""
     access = _first((after < -1) | (after >= graph.n_tasks))
     if access is not None:
@@ -209,7 +199,7 @@ def _check_awaited(graph: TaskGraph, after: NDArray[np.int32]) -> None:
         )
 
 
-def _check_shares(graph: TaskGraph, share: NDArray[np.float64]) -> None:
+def _check_shares(graph: GraphArrays, share: NDArray[np.float64]) -> None:
     """Check that the operations of every body and join with accesses are given out."""
     access = _first(~((share >= 0) & (share <= 1)))
     if access is not None:
@@ -228,7 +218,7 @@ def _check_shares(graph: TaskGraph, share: NDArray[np.float64]) -> None:
             )
 
 
-def _check_order(graph: TaskGraph) -> None:
+def _check_order(graph: GraphArrays) -> None:
     """Check that nothing has to wait for itself."""
     if graph.access_after is not None:
         _check_acyclic(graph)
@@ -240,7 +230,7 @@ def _check_order(graph: TaskGraph) -> None:
     _check_acyclic(graph)
 
 
-def _check_acyclic(graph: TaskGraph) -> None:
+def _check_acyclic(graph: GraphArrays) -> None:
     """Check that there is no cycle among starts and ends."""
     constraints = _constraints(graph, _sources(graph.succ_ptr), _sources(graph.child_ptr))
     count, component = connected_components(constraints, directed=True, connection="strong")
@@ -248,7 +238,7 @@ def _check_acyclic(graph: TaskGraph) -> None:
         raise GraphError(f"cycle: {_describe_cycle(graph, constraints, component)}")
 
 
-def _constraints(graph: TaskGraph, source: Int64Array, spawner: Int64Array) -> csr_matrix:
+def _constraints(graph: GraphArrays, source: Int64Array, spawner: Int64Array) -> csr_matrix:
     """Return which start (node 2 t) or end (node 2 t + 1) of a task must precede which other."""
     tasks = np.arange(graph.n_tasks, dtype=np.int32)
     parent, child = spawner.astype(np.int32), graph.child
@@ -263,7 +253,7 @@ def _constraints(graph: TaskGraph, source: Int64Array, spawner: Int64Array) -> c
     return csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
 
 
-def _awaited(graph: TaskGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _awaited(graph: GraphArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the tasks that accesses wait for, and the tasks of these accesses."""
     if graph.access_after is None:
         return np.zeros(0, np.int32), np.zeros(0, np.int32)
@@ -271,7 +261,9 @@ def _awaited(graph: TaskGraph) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return graph.access_after[waits], _sources(graph.access_ptr)[waits].astype(np.int32)
 
 
-def _describe_cycle(graph: TaskGraph, constraints: csr_matrix, component: NDArray[np.int32]) -> str:
+def _describe_cycle(
+    graph: GraphArrays, constraints: csr_matrix, component: NDArray[np.int32]
+) -> str:
     """Return the waiting tasks of a cycle in the smallest component that has one."""
     sizes = np.bincount(component)
     worst = int(np.argmin(np.where(sizes > 1, sizes, len(component) + 1)))
@@ -291,7 +283,7 @@ def _describe_cycle(graph: TaskGraph, constraints: csr_matrix, component: NDArra
     return ", ".join(steps[:_SHOWN]) + more
 
 
-def _describe_step(graph: TaskGraph, before: int, after: int) -> str:
+def _describe_step(graph: GraphArrays, before: int, after: int) -> str:
     """Return in words why one start or end has to come before another."""
     first, second = before // 2, after // 2
     if before % 2 == 0 and graph.parent[second] == first:
@@ -355,7 +347,7 @@ def _ascends(ptr: Int64Array, index: NDArray[np.int32]) -> bool:
     return True
 
 
-def _childless(graph: TaskGraph) -> NDArray[np.bool_]:
+def _childless(graph: GraphArrays) -> NDArray[np.bool_]:
     """Return which tasks spawn nothing."""
     childless: NDArray[np.bool_] = graph.child_ptr[1:] == graph.child_ptr[:-1]
     return childless

@@ -11,7 +11,7 @@ from simsched.analysis import bounds
 from simsched.analysis.bounds import lower_bounds
 from simsched.analysis.digest import content_digest
 from simsched.machine.synthetic import make_machine
-from simsched.policy.algorithms.dataflow import dataflow
+from simsched.workload import variants
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.registry import generated, make_workload
@@ -29,7 +29,7 @@ def made(monkeypatch):
         names.append(maker.name)
         return generated(maker, *rest)
 
-    monkeypatch.setattr(dataflow, "generated", make)
+    monkeypatch.setattr(variants, "generated", make)
     return names
 
 

@@ -369,7 +369,10 @@ def test_files_that_cannot_be_written(
             r"--seeds: found 'no', accepted: a whole number",
         ),
         (("validate", "x", "--runs", "0"), r"--runs: found 0, accepted: a whole number, 1 or more"),
-        (("run", "quickstart", "--backend", "simpi"), r"'simpi'; did you mean 'simpy'"),
+        (
+            ("run", "quickstart", "--backend", "simpi"),
+            r"--backend: found 'simpi', accepted: 'native' or 'simpy'; did you mean 'simpy'",
+        ),
         (("list", "machine"), r"unknown kind 'machine'; did you mean 'machines'"),
         (("show", "policy", "batz"), r"'batz'; did you mean 'bats'"),
         (("show", "workload", "heet"), r"'heet'; did you mean 'heat'"),

@@ -15,9 +15,8 @@ import typer.main
 
 from simsched.api import load_experiment
 from simsched.cli.app import app
-from simsched.experiment.cells import plan_experiment
-from simsched.experiment.choice import choose
-from simsched.experiment.overrides import apply_assignments
+from simsched.experiment.overrides import assignments
+from simsched.experiment.study import Study
 
 from .conftest import Command
 
@@ -79,7 +78,8 @@ def test_examples_name_what_ships(simsched: Command) -> None:
     document = load_experiment("quickstart")
     for what, name in named:
         plural = {"policy": "policies"}.get(what, f"{what}s")
-        assert choose(document, **{plural: [name.strip("'")]})
+        words = {"policies": ["cilk"], plural: [name.strip("'")]}
+        assert Study.from_words(document, **words).cells
 
 
 def test_examples_of_run_are_correct(simsched: Command) -> None:
@@ -90,9 +90,9 @@ def test_examples_of_run_are_correct(simsched: Command) -> None:
         values = dict(pairwise(words))
         document = load_experiment("quickstart")
         names = {"machines": [values.get("--machine")], "policies": [values.get("--policy")]}
-        chosen = choose(document, **{k: v for k, v in names.items() if v != [None]})
+        chosen = {k: v for k, v in names.items() if v != [None]}
         sets = [after for word, after in pairwise(words) if word == "--set"]
-        assert plan_experiment(apply_assignments(document, [*chosen, *sets])).cells
+        assert Study.from_words(document, assignments(sets), **chosen).cells
 
 
 def test_the_list_of_commands_is_not_cut_off(simsched: Command) -> None:

@@ -123,8 +123,8 @@ def test_an_unknown_command_names_the_known_ones(refused: Refused) -> None:
     assert "see simsched list --help" in refused("list")
 
 
-def test_every_command_of_the_readme_exists(simsched: Command) -> None:
-    text = (ROOT / "README.md").read_text()
+def test_every_command_of_the_guide_exists(simsched: Command) -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
     documented = set(re.findall(r"^\| `simsched (\w+)", text, re.MULTILINE))
     code, output, _ = simsched("--help")
     assert code == 0

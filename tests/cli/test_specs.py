@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simsched.experiment.compare import with_policy
-from simsched.experiment.overrides import apply_assignments, parse_assignment
+from simsched.experiment.overrides import assignments, checked, edited, parse_assignment
 from simsched.experiment.schema import Experiment, labels
 from simsched.files.yaml_reader import Document, validate
 from simsched.hardware.measure_schema import Matrix
@@ -26,8 +26,8 @@ DATA: dict[str, Any] = {
 }
 
 
-def changed(*assignments: str) -> Experiment:
-    return validate(apply_assignments(Document(None, DATA), list(assignments)).data, Experiment)
+def changed(*assigned: str) -> Experiment:
+    return checked(edited(Document(None, DATA), assignments(assigned)))
 
 
 def test_experiments_have_specs_of_workloads_and_policies() -> None:

@@ -66,3 +66,23 @@ def test_every_command_is_described(site: Path) -> None:
     text = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     for command in commands:
         assert f'id="simsched-{command}"' in text
+
+
+def test_every_page_has_one_title_which_is_its_own(site: Path) -> None:
+    pages = [*site.glob("*.html"), *site.glob("[!_]*/**/*.html")]
+    for page in pages:
+        titles = re.findall(r"<h1>(.*?)<a class", page.read_text(encoding="utf-8"))
+        assert len(titles) == 1 or page.name in ("search.html", "genindex.html"), page
+        assert not any("yaml-language-server" in title for title in titles)
+
+
+def test_notebooks_and_plots_are_shown_as_they_ran(site: Path) -> None:
+    names = [path.stem for path in (ROOT / "notebooks").glob("*.ipynb")]
+    assert len(names) > 6
+    for name in names:
+        text = (site / "reference" / "notebooks" / f"{name}.html").read_text(encoding="utf-8")
+        assert f"_images/{name}_1.png" in text
+        assert "<table" in text
+    gallery = (site / "reference" / "gallery.html").read_text(encoding="utf-8")
+    tool = (ROOT / "tools" / "executed_pages.py").read_text(encoding="utf-8")
+    assert gallery.count("_images/gallery_") == len(re.findall(r"\w\.plot\.\w+\(", tool))

@@ -217,15 +217,15 @@ def random_workload(seed: int) -> Workload:
 def random_victims(
     rng: np.random.Generator, step: AcquireStep, shape: tuple[int, int]
 ) -> AcquireStep:
-    """The step with ranks, weights, a batch or a least number of entries, now and then."""
+    """The step with ranks, weights or a least number of entries, now and then."""
     least = int(rng.choice([1, 1, 2, 4]))
     kind = int(rng.integers(4))
     if step.where == "own":
         return replace(step, least=least)
+    rng.integers(4)  # discarded: other choices stay those of recorded instances
     return replace(
         step,
         least=least,
-        batch=int(rng.choice([1, 1, 2, 50])),
         attempts=int(rng.choice([0, 0, 1, 2])),
         rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
         weight=rng.integers(0, 2**20, shape).astype(np.int32) if kind == 1 else None,
@@ -287,11 +287,11 @@ def random_order(
             str(rng.choice(["newest", "oldest"])),
             CONDITIONS_TRIED[int(rng.integers(len(CONDITIONS_TRIED)))],
         )
-        step = random_victims(rng, step, (workers, instances[group.scope]))
-        steps.append(replace(step, batch=1) if group.scope == "class" else step)
+        steps.append(random_victims(rng, step, (workers, instances[group.scope])))
     for group in groups:
-        batch = 1 if group.scope == "class" else int(rng.integers(1, 4))
-        last = AcquireStep(group.name, "anywhere", "oldest", batch=batch)
+        if group.scope != "class":
+            rng.integers(1, 4)  # discarded: other choices stay those of recorded instances
+        last = AcquireStep(group.name, "anywhere", "oldest")
         steps += [last] if group.scope == "class" else [AcquireStep(group.name), last]
     return tuple(steps)
 

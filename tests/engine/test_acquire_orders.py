@@ -180,7 +180,10 @@ def test_a_dear_exchange_delays_what_is_executed(backend: str, cost_us: int) -> 
         ),
         (Exchange(0, 1, 0.5), "found an exchange with a cost_ps of 0.5, accepted an integer"),
         (AcquireOrder((AcquireStep("class"),)), "pool group 'class'; did you mean 'classes'"),
-        (AcquireOrder((AcquireStep("classes"),)), "'own' and batch 1 for a group with scope"),
+        (
+            AcquireOrder((AcquireStep("classes"),)),
+            "'own' for a group with scope 'class', accepted 'anywhere'",
+        ),
         (AcquireOrder((ranked((0, 0), (0, 0)),)), r"found shape \(2, 2\), accepted \(2, 3\)"),
     ],
 )
@@ -188,9 +191,3 @@ def test_decisions_that_cannot_be_are_refused(backend: str, decision: Any, messa
     policy = ByClass(steps=(ranked((0, 0, 0), (0, 0, 0)),), at_us=((2, decision),))
     with pytest.raises(PolicyError, match=message):
         run(backend, policy, two_speeds(), [5000.0])
-
-
-def test_batches_from_the_pools_of_classes_are_refused(backend: str) -> None:
-    policy = ByClass(steps=(AcquireStep("classes", "anywhere", batch=2),))
-    with pytest.raises(PolicyError, match="accepted 'anywhere' and 1"):
-        run(backend, policy, machine_of(1), [1.0])

@@ -299,7 +299,9 @@ def test_an_idle_worker_cannot_kill(backend: str) -> None:
         def on_idle(self, view: View, state: Any, worker: int) -> Any:
             return Kill(0)
 
-    with pytest.raises(PolicyError, match=r"on_idle: .*accepted Preempt, Duplicate or Transfer"):
+    with pytest.raises(
+        PolicyError, match=r"on_idle: .*accepted Preempt, Duplicate, Transfer or Wake"
+    ):
         run(backend, uneven(1.0), build_graph([5000.0]), Asking(owner=(0,)))
 
 

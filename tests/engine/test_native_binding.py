@@ -15,9 +15,11 @@ import pytest
 
 from benchmarks.policies import CentralQueue
 from simsched.engine.backend import PREEMPT, TRANSFER, WAKE
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.native import NativeBackend, build_config, version
-from simsched.engine.plans import ResolvedPlan, resolve_plan
-from simsched.engine.problem import Problem, make_problem
+from simsched.engine.plans import resolve_plan
+from simsched.engine.problem import make_problem
 from simsched.engine.run import BACKENDS, simulate
 from simsched.files.errors import GraphError, ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
@@ -86,8 +88,10 @@ def test_build_is_described() -> None:
 def test_steps_of_another_type_are_refused_without_being_counted() -> None:
     graph = small_graph()
     problem, plan = prepare(graph)
-    steps = plan.victims.step_list.astype(np.complex128)
-    wrong = replace(plan, victims=replace(plan.victims, step_list=steps))
+    victims = replace(
+        plan.order.victims, step_list=plan.order.victims.step_list.astype(np.complex128)
+    )
+    wrong = replace(plan, order=replace(plan.order, victims=victims))
     with pytest.raises(ValueError, match="step_list: found type"):
         run(graph, problem, wrong)
 
@@ -178,10 +182,12 @@ def test_values_of_graphs_are_checked(name: str, bad: float) -> None:
 def test_values_of_plans_are_checked(name: str, bad: int) -> None:
     graph = small_graph()
     problem, plan = prepare(graph)
-    array = getattr(plan, name).copy()
+    part = plan.order if name.startswith("step_") else plan
+    array = getattr(part, name).copy()
     array[0] = bad
+    changed = replace(part, **{name: array})
     with pytest.raises(ValueError, match=name):
-        run(graph, problem, replace(plan, **{name: array}))
+        run(graph, problem, changed if part is plan else replace(plan, order=changed))
 
 
 def test_lengths_of_graph_and_plan_are_checked() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError

@@ -1,4 +1,4 @@
-"""Ranks, weights, batches and least numbers of entries; every figure follows from the law."""
+"""Ranks, weights and least numbers of entries; every figure follows from the law."""
 
 from __future__ import annotations
 
@@ -198,48 +198,7 @@ def test_victims_are_drawn_in_proportion_to_their_weights(backend: str, row: lis
 
 
 # -------------------------------------------------------------------------------------------
-# batch and least
-
-
-@pytest.mark.parametrize("locked", [False, True])
-def test_a_batch_settles_in_the_thiefs_pool(backend: str, locked: bool) -> None:
-    # Worker 0 is busy until 9 us, worker 1 for longer. Tasks 2 to 5 wait in the pool of worker 1.
-    # The thief takes three of them, the oldest first, executes task 2, then the newest of its own.
-    steps = (
-        AcquireStep("shared", "own", "newest"),
-        AcquireStep("shared", "anywhere", "oldest", rank=table([0, 0, 1, 1], NEVER), batch=3),
-    )
-    policy = Given(
-        steps=steps, group=(1, 1, 0, 0, 0, 0), instance=(0, 1, 1, 1, 1, 1), locked=locked
-    )
-    result = run(backend, policy, [9, 90, 5, 5, 5, 5], [0, 0, 1, 1, 1, 1])
-    began = starts(result)
-    first = 9 * US + 20 + 2 * (3 + 7 * locked)
-    wait = 7 * locked  # an owner's lock
-    assert [began[t] for t in (2, 4, 3)] == [
-        (0, first),
-        (0, first + 5 * US + wait),
-        (0, first + 10 * US + 2 * wait),
-    ]
-    # Nothing is left of the batch: the last one is stolen alone.
-    assert began[5] == (0, first + 15 * US + 2 * wait + 20)
-    assert result.summary.steals.tolist() == [0, 2]
-    assert result.trace is not None
-    events = result.trace.events
-    moved = (events["kind"] == EventKind.TASK_READY) & (events["worker"] == 0)
-    assert events["task"][moved].tolist() == [3, 4]
-    assert events["time_ps"][moved].tolist() == [9 * US] * 2
-
-
-def test_the_rest_of_a_batch_wakes_others(backend: str) -> None:
-    # Only worker 0 may steal from worker 1, only worker 2 from worker 0.
-    rank = np.full((4, 4), NEVER, np.int32)
-    rank[0, 1] = rank[2, 0] = 0
-    step = AcquireStep("shared", "anywhere", "oldest", rank=rank, batch=2)
-    policy = Given(steps=(step,), group=(1, 0, 0), instance=(0, 1, 1))
-    began = starts(run(backend, policy, [9, 5, 5], [0, 1, 1]))
-    assert began[1] == (0, 9 * US + 20 + 3)
-    assert began[2] == (2, 9 * US + 20)
+# least
 
 
 def test_too_few_entries_count_as_none(backend: str) -> None:
@@ -294,11 +253,7 @@ ANY = np.zeros((4, 4), np.int32)
     [
         (
             AcquireStep("shared", "own", rank=ANY),
-            "acquire step 1: rank, weight, batch and attempts are not for where 'own'",
-        ),
-        (
-            AcquireStep("shared", "own", batch=2),
-            "acquire step 1: rank, weight, batch and attempts are not for where 'own'",
+            "acquire step 1: rank, weight and attempts are not for where 'own'",
         ),
         (
             AcquireStep("shared", "anywhere", rank=ANY, weight=ANY),
@@ -325,10 +280,6 @@ ANY = np.zeros((4, 4), np.int32)
             "acquire step 1: weight: accepted an array of integers",
         ),
         (
-            AcquireStep("shared", "anywhere", batch=0),
-            "acquire step 1: batch: found 0, accepted an integer from 1 on",
-        ),
-        (
             AcquireStep("shared", least=0),
             "acquire step 1: least: found 0, accepted an integer from 1 on",
         ),
@@ -338,7 +289,7 @@ ANY = np.zeros((4, 4), np.int32)
         ),
         (
             AcquireStep("shared", attempts=1),
-            "acquire step 1: rank, weight, batch and attempts are not for where 'own'",
+            "acquire step 1: rank, weight and attempts are not for where 'own'",
         ),
         (
             AcquireStep("shared", when=("not_head",)),

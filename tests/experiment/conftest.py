@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simsched.experiment.cells import Cell
+from simsched.experiment.options import RunOptions
+from simsched.experiment.overrides import assignments
+from simsched.experiment.runner import Outcome, run_study
+from simsched.experiment.study import Study
 from simsched.files.yaml_reader import Document, read_document
 
 SMALL = """\
@@ -67,6 +72,14 @@ def plain(**changes: Any) -> dict[str, Any]:
         "backend": "simpy",
         **changes,
     }
+
+
+def run_document(
+    document: Document, assigned: Sequence[str] = (), chosen: Any = None, **options: Any
+) -> Outcome:
+    """Run an experiment with some values replaced."""
+    study = Study.from_yaml(document, assignments(assigned))
+    return run_study(study, RunOptions(**options), chosen)
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from simsched.api import load_experiment
-from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import check_fits, with_costs
 from simsched.experiment.rehearsal import check_runs
+from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError, ModelError, SimschedError
 from simsched.files.yaml_reader import Document
 from simsched.machine import load_machine
@@ -24,11 +25,11 @@ GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
 
 def cells(data: dict[str, Any], folder: Path | None = None) -> list[Cell]:
     path = None if folder is None else folder / "x.yaml"
-    return plan_experiment(Document(path, data)).cells
+    return Study.from_yaml(Document(path, data)).cells
 
 
 def check(data: dict[str, Any]) -> None:
-    check_runs(plan_experiment(Document(None, data)))
+    check_runs(Study.from_yaml(Document(None, data)))
 
 
 def test_cells_are_the_product_in_a_fixed_order(make_plain: Any) -> None:
@@ -81,7 +82,7 @@ def test_a_wrong_parameter_in_a_sweep_is_found_there(
     (tmp_path / "z.yaml").write_text("\n".join(lines))
     where = rf"z\.yaml:5: sweep\.product\.workloads\.c\.{key}: workloads\[0\]\.{key}: .*({message})"
     with pytest.raises(SimschedError, match=where):
-        check_runs(plan_experiment(load_experiment(tmp_path / "z.yaml")))
+        check_runs(Study.from_yaml(load_experiment(tmp_path / "z.yaml")))
 
 
 def test_sweeping_one_policy_leaves_the_others_keys_alone(make_plain: Any) -> None:
@@ -171,7 +172,7 @@ def test_only_workloads_of_runs_that_are_missing_are_built(
     large = 2**32
     too_large = {"name": "heat", "rows": 2**20, "columns": 2**17}
     too_large |= {"leaf_bytes": large, "block_bytes": large, "init_leaf_bytes": large}
-    planned = plan_experiment(Document(None, make_plain(workloads=["fork_join", too_large])))
+    planned = Study.from_yaml(Document(None, make_plain(workloads=["fork_join", too_large])))
     good = {cell.key for cell in planned.cells if cell.workload == "fork_join"}
     check_runs(planned, good)
     with pytest.raises(SimschedError, match=r"workloads\[1\]: .*bytes of data, accepted at most"):
@@ -263,5 +264,5 @@ def test_memory_that_a_machine_lacks_is_told_before_anything_runs(
     machines = ["knl_snc4_cache", "knl_snc4_flat"]
     experiment = {"name": "m", "machines": machines, "workloads": ["heat_small"]}
     with pytest.raises(ModelError, match=message):
-        plan_experiment(load_experiment({**experiment, "policies": ["cilk", policy]}))
-    plan_experiment(load_experiment({**experiment, "policies": ["cilk", "bats"]}))
+        Study.from_yaml(load_experiment({**experiment, "policies": ["cilk", policy]}))
+    Study.from_yaml(load_experiment({**experiment, "policies": ["cilk", "bats"]}))

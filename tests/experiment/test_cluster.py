@@ -20,18 +20,18 @@ import pytest
 from distributed import Client, LocalCluster
 
 from simsched.experiment import cluster as module
-from simsched.experiment.cells import plan_experiment
 from simsched.experiment.cluster import ClusterError, execute_on_cluster
 from simsched.experiment.parcel import _importable, modules_of, packed
 from simsched.experiment.pool import WorkerLostError
 from simsched.experiment.progress import Silent
-from simsched.experiment.runner import Interrupted, run_experiment
+from simsched.experiment.runner import Interrupted
 from simsched.experiment.store import Store
+from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.files.yaml_reader import Document
 from simsched.names.user_code import forget_modules
 
-from .conftest import Impatient, deterministic, drastic, plain
+from .conftest import Impatient, deterministic, drastic, plain, run_document
 
 GRAPH = 'digraph g { a [cost="1"]; b [cost="2"]; a -> b; }'
 AWAY = """
@@ -73,7 +73,7 @@ def cluster() -> Iterator[str]:
 
 def execute(data: dict[str, Any], folder: Path, address: str) -> list[dict[str, Any]]:
     """Run without the store of an experiment; rows in the order in which they come."""
-    cells = plan_experiment(Document(None, data)).cells
+    cells = Study.from_yaml(Document(None, data)).cells
     store = Store(folder)
     return [row for _, row in execute_on_cluster(cells, address, store, None, Silent())]
 
@@ -90,10 +90,10 @@ def test_a_cluster_gives_the_rows_and_traces_of_a_local_run(cluster: str, tmp_pa
     ]
     away = f"{tmp_path}/away.py"
     small = Document(None, plain(workloads=workloads, policies=["cilk_a", "bats", away]))
-    there = run_experiment(small, dask=cluster, output=tmp_path / "there", events=True)
+    there = run_document(small, dask=cluster, output=tmp_path / "there", events=True)
     assert (there.computed, there.reused) == (18, 0)
     (tmp_path / "home").unlink()
-    here = run_experiment(small, jobs=1, output=tmp_path / "here", events=True)
+    here = run_document(small, jobs=1, output=tmp_path / "here", events=True)
     assert deterministic(there.rows) == deterministic(here.rows)
     for row in here.rows:
         name = Path(row["events_file"]).name
@@ -160,9 +160,9 @@ def test_modules_that_files_import_are_sent_along(
         ]
         data = plain(policies=policies, workloads=[f"{files}/made.py", HEAT])
         experiment = Document(None, {**data, "backend": "native", "seeds": 1})
-        assert sorted(modules_of(plan_experiment(experiment).cells)) == sorted(HELPERS)
-        there = run_experiment(experiment, dask=cluster, output=here / "there")
-        local = run_experiment(experiment, jobs=1, output=here / "local")
+        assert sorted(modules_of(Study.from_yaml(experiment).cells)) == sorted(HELPERS)
+        there = run_document(experiment, dask=cluster, output=here / "there")
+        local = run_document(experiment, jobs=1, output=here / "local")
         assert there.computed == len(there.rows) == len(local.rows) == 6
         assert deterministic(there.rows) == deterministic(local.rows)
         makespans.append([row["makespan_s"] for row in there.rows if row["workload"] == "made"])
@@ -210,21 +210,21 @@ def test_a_module_that_cannot_be_sent_is_refused(
 
 
 def test_what_is_stored_needs_no_cluster(cluster: str, small: Document, tmp_path: Path) -> None:
-    run_experiment(small, jobs=1, output=tmp_path, assignments=["seeds=1"])
-    more = run_experiment(small, dask=cluster, output=tmp_path)
+    run_document(small, assigned=["seeds=1"], jobs=1, output=tmp_path)
+    more = run_document(small, dask=cluster, output=tmp_path)
     assert (more.computed, more.reused) == (2, 2)
-    again = run_experiment(small, dask="tcp://127.0.0.1:1", output=tmp_path)
+    again = run_document(small, dask="tcp://127.0.0.1:1", output=tmp_path)
     assert (again.computed, again.reused) == (0, 4)
 
 
 def test_a_cell_whose_worker_is_killed_runs_elsewhere(cluster: str, tmp_path: Path) -> None:
     (tmp_path / "marker").touch()
     policies = ["cilk_a", drastic(tmp_path, "once", label="once")]
-    outcome = run_experiment(
+    outcome = run_document(
         Document(None, plain(policies=policies)), dask=cluster, output=tmp_path / "out"
     )
     assert not (tmp_path / "marker").exists()
-    local = run_experiment(
+    local = run_document(
         Document(None, plain(policies=policies)), jobs=1, output=tmp_path / "local"
     )
     assert deterministic(outcome.rows) == deterministic(local.rows)
@@ -241,7 +241,7 @@ def test_a_fault_of_the_policy_names_its_file(cluster: str, tmp_path: Path) -> N
     (tmp_path / "marker").touch()
     data = plain(policies=["cilk_a", drastic(tmp_path, "crash", label="faulty")])
     with pytest.raises(PolicyError, match=r"faulty seed \d: .*drastic\.py:\d+: start: .*a fault"):
-        run_experiment(Document(None, data), dask=cluster, output=tmp_path / "out")
+        run_document(Document(None, data), dask=cluster, output=tmp_path / "out")
 
 
 def test_another_version_on_a_worker_is_an_error(
@@ -255,7 +255,7 @@ def test_another_version_on_a_worker_is_an_error(
 
 def test_another_policy_on_a_worker_is_an_error(cluster: str, tmp_path: Path) -> None:
     data = plain(policies=[drastic(tmp_path, "nothing", label="own")])
-    (cell, *_) = plan_experiment(Document(None, data)).cells
+    (cell, *_) = Study.from_yaml(Document(None, data)).cells
     cell = replace(cell, policy_content="another")
     running = execute_on_cluster([cell], cluster, Store(tmp_path), None, Silent())
     with pytest.raises(
@@ -267,10 +267,10 @@ def test_another_policy_on_a_worker_is_an_error(cluster: str, tmp_path: Path) ->
 def test_an_interruption_takes_back_what_has_not_begun(cluster: str, tmp_path: Path) -> None:
     data = Document(None, plain(seeds=20))
     with pytest.raises(Interrupted, match=r"interrupted; \d+ of 40 runs are stored"):
-        run_experiment(data, dask=cluster, output=tmp_path, listener=Impatient(2))
+        run_document(data, dask=cluster, output=tmp_path, progress=Impatient(2))
     stored = list((tmp_path / "cells").iterdir())
     assert all(path.suffix == ".json" for path in stored)
-    assert run_experiment(data, jobs=1, output=tmp_path).reused == len(stored) >= 2
+    assert run_document(data, jobs=1, output=tmp_path).reused == len(stored) >= 2
     with Client(cluster, set_as_default=False) as client:
         deadline = time.monotonic() + 30
         while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)):
@@ -299,20 +299,20 @@ def test_parcels_hold_no_places_of_this_computer(tmp_path: Path) -> None:
     (tmp_path / "g.dot").write_text(GRAPH)
     workload = {"file": f"{tmp_path}/g.dot", "cost": "cost", "cost_unit": "ops"}
     data = plain(workloads=[workload], policies=[drastic(tmp_path, "sleep", marker="m", label="x")])
-    (cell, *_) = plan_experiment(Document(None, data)).cells
+    (cell, *_) = Study.from_yaml(Document(None, data)).cells
     parcel, files = packed(cell, {}, events=False)
     assert (files.policy, files.workload) == (tmp_path / "drastic.py", tmp_path / "g.dot")
     assert tmp_path.name.encode() not in pickle.dumps(parcel)  # paths are pickled in pieces
     assert len(pickle.dumps(parcel)) < 100_000
     (tmp_path / "made.py").write_text(MADE)
     data = plain(workloads=[f"{tmp_path}/made.py"], policies=["cilk"])
-    parcel, files = packed(plan_experiment(Document(None, data)).cells[0], {}, False)
+    parcel, files = packed(Study.from_yaml(Document(None, data)).cells[0], {}, False)
     assert (files.policy, files.workload) == (None, tmp_path / "made.py")
     assert tmp_path.name.encode() not in pickle.dumps(parcel)
 
 
 def test_a_policy_without_a_file_is_refused(cluster: str, tmp_path: Path) -> None:
-    (cell, *_) = plan_experiment(Document(None, plain())).cells
+    (cell, *_) = Study.from_yaml(Document(None, plain())).cells
     own = type("Own", (type(cell.policy_model),), {"__module__": "__main__"})()
     running = execute_on_cluster(
         [replace(cell, policy_model=own)], cluster, Store(tmp_path), None, Silent()
@@ -336,7 +336,7 @@ def test_addresses_without_a_scheduler(
 ) -> None:
     monkeypatch.setattr(module, "CONNECT_S", 0.3)
     with pytest.raises(ConfigurationError, match=message):
-        run_experiment(Document(None, plain()), dask=address, output=tmp_path / "out")
+        run_document(Document(None, plain()), dask=address, output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from simsched.api import load_experiment
-from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.cells import Cell
 from simsched.experiment.compare import Difference, Side, measure_side, select_cells
+from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError
 from simsched.report.compare import difference_table
 
@@ -27,7 +28,7 @@ EXPERIMENT: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def cells() -> list[Cell]:
-    return plan_experiment(load_experiment(EXPERIMENT)).cells
+    return Study.from_yaml(load_experiment(EXPERIMENT)).cells
 
 
 def test_parts_add_up_to_the_difference(cells: list[Cell]) -> None:

@@ -171,11 +171,17 @@ class Undecorated(PlacedPolicy):
         ("cilk_a", {"workload": Path("no.json")}, "no.json: cannot be read"),
         ("cilk_a", {"seeds": 0}, "seeds: found 0"),
         ("cilk_a", {"workers": 99}, "workers: found 99"),
-        ("cilk_a", {"pinning": "tight"}, "unknown pinning 'tight'"),
+        ("cilk_a", {"pinning": "tight"}, "pinning: found 'tight', accepted: 'scatter' or"),
         ("cilk_a", {"backend": "nativ"}, "backend: unknown value 'nativ'|backend: found 'nativ'"),
         ("cilk_a", {"metrics": ["makespam_s"]}, "unknown metric 'makespam_s'; did you mean"),
         ("cilk_a", {"baseline": "cilk"}, "unknown policy label 'cilk'"),
-        ("cilk_a", {"set": {"seeds": 3}}, "run: set: accepted only with an experiment"),
+        (
+            Mine,
+            {"set": {"policies.Mine.take": "newest"}},
+            "found an object as policies.0, accepted",
+        ),
+        (Mine, {"set": ["policies=cilk_a"]}, "found an object as policies.0, accepted"),
+        ("cilk_a", {"set": {"seed": 3}}, "--set seed=3: unknown key 'seed'; did you mean 'seeds'"),
         ("cilk_a", {"events": True}, "run: events: accepted only with output"),
         (None, {}, "run: found no policy"),
     ],
@@ -185,9 +191,23 @@ def test_bad_input(policy: Any, more: dict[str, Any], message: str) -> None:
         run(policy, **more)
 
 
-def test_options_of_the_other_form_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="run: seeds: accepted only with machine"):
-        simsched.run("quickstart", seeds=3)  # type: ignore[call-overload]
+def test_files_and_objects_take_the_same_options(make_plain: Any, tmp_path: Path) -> None:
+    common = {"seeds": [3], "baseline": "work_sharing", "metrics": ["steals"], "workers": 2}
+    policies = ["cilk_a", "work_sharing"]
+    filed = simsched.run(make_plain(), **common, backend="native", name="a b", output=tmp_path)
+    passed = run(policies, **common, backend="native", name="a b")
+    assert [row["key"] for row in filed.rows] == [row["key"] for row in passed.rows]
+    assert filed.experiment.name == passed.experiment.name == "a_b"
+    assert filed.baseline == passed.baseline == "work_sharing"
+    assert list(filed.lines[0].metrics) == list(passed.lines[0].metrics) == ["makespan_s", "steals"]
+
+
+def test_names_that_are_passed_are_changed_and_swept_as_in_files() -> None:
+    swept = {"sweep.product.policies.cilk_a.steal_take": ["oldest", "newest"]}
+    result = run(["cilk_a", Mine], set={**swept, "workloads.0.depth": 2})
+    assert set(result.runs["tasks"]) == {7}
+    taken = result["cilk_a"].runs["sweep.policies.cilk_a.steal_take"]
+    assert taken.tolist() == ["oldest", "newest"]
 
 
 def test_a_graph_that_cannot_be_executed_and_data_that_do_not_fit() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import simsched
-from simsched.experiment.cells import Cell, plan_experiment
+from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import (
     _digest_of_rooms,
     content_key,
@@ -22,6 +22,7 @@ from simsched.experiment.fingerprint import (
 )
 from simsched.experiment.inputs import WorkloadSource
 from simsched.experiment.pool import is_portable
+from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, read_document
@@ -45,7 +46,7 @@ class Mine(RandomStealing):
 
 def cells(data: dict[str, Any], folder: Path | None = None) -> list[Cell]:
     path = None if folder is None else folder / "x.yaml"
-    return plan_experiment(Document(path, data)).cells
+    return Study.from_yaml(Document(path, data)).cells
 
 
 def keys(data: dict[str, Any]) -> list[str]:
@@ -143,7 +144,7 @@ def test_the_order_of_keys_in_a_file_does_not_matter(tmp_path: Path) -> None:
     for order in (lines, lines[::-1]):
         path = tmp_path / "x.yaml"
         path.write_text("\n".join(order))
-        found.append([cell.key for cell in plan_experiment(read_document(path)).cells])
+        found.append([cell.key for cell in Study.from_yaml(read_document(path)).cells])
         lines[2] = "workloads: [{phases: 2, depth: 3, name: fork_join}]"
     assert found[0] == found[1]
 

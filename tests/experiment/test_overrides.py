@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from simsched.experiment.overrides import apply_assignments, parse_assignment
+from simsched.experiment.overrides import assignments, checked, edited, parse_assignment
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import Document
 
 
-def changed(data: dict[str, Any], *assignments: str) -> dict[str, Any]:
-    result: dict[str, Any] = apply_assignments(Document(None, data), list(assignments)).data
+def changed(data: dict[str, Any], *assigned: str) -> dict[str, Any]:
+    document = edited(Document(None, data), assignments(assigned))
+    checked(document)
+    result: dict[str, Any] = document.data
     return result
 
 

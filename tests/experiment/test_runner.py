@@ -17,22 +17,22 @@ import pytest
 from simsched.api import load_experiment
 from simsched.experiment.blame import explained
 from simsched.experiment.cell_run import run_cell
-from simsched.experiment.cells import plan_experiment
 from simsched.experiment.pool import WorkerLostError, _Worker
 from simsched.experiment.rehearsal import check_runs
-from simsched.experiment.runner import Interrupted, Outcome, run_experiment
+from simsched.experiment.runner import Interrupted, Outcome
 from simsched.experiment.store import Store
+from simsched.experiment.study import Study
 from simsched.files.atomic import HOST
 from simsched.files.errors import ConfigurationError, ModelError, PolicyError
 from simsched.files.yaml_reader import Document
 from simsched.policy import make_policy
 from simsched.trace.parquet import read_events
 
-from .conftest import Impatient, deterministic, drastic
+from .conftest import Impatient, deterministic, drastic, run_document
 
 
 def run(document: Document, folder: Path, **options: Any) -> Outcome:
-    return run_experiment(document, output=folder / "out", **options)
+    return run_document(document, output=folder / "out", **options)
 
 
 def test_rows_say_everything(small: Document, tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_rows_say_what_the_policy_knew_of_durations(make_plain: Any, tmp_path: P
 
 
 def test_processes_give_the_rows_that_one_process_gives(small: Document, tmp_path: Path) -> None:
-    serial = run_experiment(small, output=tmp_path / "serial", jobs=1)
-    parallel = run_experiment(small, output=tmp_path / "parallel", jobs=2)
+    serial = run_document(small, output=tmp_path / "serial", jobs=1)
+    parallel = run_document(small, output=tmp_path / "parallel", jobs=2)
     assert deterministic(parallel.rows) == deterministic(serial.rows)
 
 
@@ -75,7 +75,7 @@ def test_a_second_run_computes_nothing(small: Document, tmp_path: Path) -> None:
 
 def test_only_what_is_new_is_computed(small: Document, tmp_path: Path) -> None:
     run(small, tmp_path, jobs=1)
-    more = run(small, tmp_path, jobs=1, assignments=["seeds=3"])
+    more = run(small, tmp_path, jobs=1, assigned=["seeds=3"])
     assert (more.computed, more.reused) == (2, 4)
     assert run(small, tmp_path, jobs=1, recompute=True).computed == 4
 
@@ -139,7 +139,7 @@ def test_a_fault_of_the_program_is_not_taken_for_wrong_input() -> None:
 
 
 def test_a_policy_that_refuses_is_named_as_it_was_asked_for(make_plain: Any) -> None:
-    planned = plan_experiment(Document(None, make_plain(policies=["heft[insertion=false]"])))
+    planned = Study.from_yaml(Document(None, make_plain(policies=["heft[insertion=false]"])))
     with pytest.raises(ModelError, match=r": policy heft\[insertion=false\]: found a spawn tree"):
         run_cell(planned.cells[0])
 
@@ -169,7 +169,7 @@ def test_code_from_outside_the_package_runs_in_worker_processes_only(
     data = make_plain(policies=["cilk_a", str(away)])
     assert len(run(Document(None, data), tmp_path, jobs=2).rows) == 4
     with pytest.raises(PolicyError, match=r"away\.py:7: start: AssertionError"):
-        check_runs(plan_experiment(Document(None, data)))
+        check_runs(Study.from_yaml(Document(None, data)))
 
 
 def test_what_a_policy_starts_in_a_worker_process_can_be_ended(
@@ -202,7 +202,7 @@ def test_a_directory_that_cannot_be_written_is_found_before_the_first_run(
 ) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match="file/out: cannot be written"):
-        run_experiment(small, output=tmp_path / "file" / "out", jobs=1)
+        run_document(small, output=tmp_path / "file" / "out", jobs=1)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -210,7 +210,7 @@ def test_an_interruption_keeps_what_has_finished(
     small: Document, tmp_path: Path, jobs: int
 ) -> None:
     with pytest.raises(Interrupted):
-        run(small, tmp_path, jobs=jobs, listener=Impatient(2))
+        run(small, tmp_path, jobs=jobs, progress=Impatient(2))
     stored = list((tmp_path / "out" / "cells").iterdir())
     assert len(stored) >= 2
     assert all(path.suffix == ".json" for path in stored)
@@ -263,7 +263,7 @@ def test_a_policy_file_that_changes_meanwhile_is_not_run(make_plain: Any, tmp_pa
         return Impatient(-1)
 
     with pytest.raises(ConfigurationError, match="policy own: found another content than when"):
-        run(Document(None, make_plain(policies=policies)), tmp_path, jobs=2, listener=edit)
+        run(Document(None, make_plain(policies=policies)), tmp_path, jobs=2, progress=edit)
     assert not (tmp_path / "out").exists()
 
 

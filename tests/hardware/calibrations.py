@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_host import Domain, Host, HostCache, HostNode
 from simsched.hardware.calibrate_memory import (
     STATED,
@@ -15,6 +14,7 @@ from simsched.hardware.calibrate_memory import (
     Stream,
 )
 from simsched.hardware.calibrate_probes import Measured
+from simsched.hardware.calibration import Calibration
 
 GB = 1e9
 #: Share that triad counts of the bytes that move: it reads 16 and writes 8, and fetches these 8.

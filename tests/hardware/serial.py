@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from simsched.hardware import programs
+from simsched.hardware.native import list_programs
 from simsched.hardware.program import Program
 from simsched.workload.graph import TaskGraph
 
-NATIVE = Path(programs.__file__).parent.parent / "native"
+NATIVE = Path(list_programs.__file__).parent
 FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{NATIVE}")
 
 Choice = Callable[[int], int]
@@ -72,7 +72,7 @@ def compiler() -> list[str]:
 
 def source(name: str) -> Path:
     """Return the C file of a program."""
-    return NATIVE / "programs" / f"{name}.c"
+    return list_programs.program_files()[name]
 
 
 @functools.cache

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from simsched.analysis.recordings import recording_of
 from simsched.engine.run import simulate
 from simsched.hardware.measurements import Measurement, MeasurementSet, write_measurements
 from simsched.hardware.pricing import price
@@ -13,7 +14,6 @@ from simsched.hardware.program import make_program
 from simsched.machine import load_machine
 from simsched.machine.model import KernelTime, Machine
 from simsched.policy.contract.registry import policy_from_spec
-from simsched.trace.exporters import recording_of
 from simsched.trace.recording import Recording, write_recording
 from simsched.trace.times import makespan_s
 from simsched.workload.graph import Workload

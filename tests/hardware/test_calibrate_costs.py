@@ -29,7 +29,7 @@ from simsched.hardware.calibrate_costs import (
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.mode import Mode, policy_of
-from simsched.hardware.programs.empty import empty
+from simsched.hardware.program import make_program
 from simsched.hardware.topology import allowed_cores
 from simsched.machine import Machine, load_machine
 
@@ -59,7 +59,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 def test_the_simulator_charges_so(
     machine: Machine, mode: Mode, shape: str, tasks: int, backend: str
 ) -> None:
-    workload = empty(shape=shape, tasks=tasks).workload
+    workload = make_program("empty", {"shape": shape, "tasks": tasks}).workload
     nothing = np.zeros_like(workload.graph.ops)
     workload = replace(workload, graph=replace(workload.graph, ops=nothing))
     run = simulate(machine, workload, policy_of(mode), workers=1, backend=backend)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.hardware.calibrate import Calibration
 from simsched.hardware.calibrate_document import ASSUMED_COSTS, machine_document, machine_yaml
 from simsched.hardware.calibrate_host import Domain, Host, HostCache, HostNode
 from simsched.hardware.calibrate_memory import Stream
 from simsched.hardware.calibrate_report import measured_rows
+from simsched.hardware.calibration import Calibration
 from simsched.hardware.kernels import Kernel
 from simsched.hardware.measurements import Measurement
 from simsched.machine import Machine, load_machine

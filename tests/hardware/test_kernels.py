@@ -23,7 +23,7 @@ from simsched.hardware.pricing import price
 from simsched.hardware.program import make_program
 from simsched.machine import load_machine
 from simsched.machine.model import KernelTime, Machine
-from simsched.machine.show import describe_machine
+from simsched.report.show.machine import describe_machine
 from simsched.trace.recording import write_recording
 from simsched.workload.graph import Workload
 

@@ -9,6 +9,7 @@ import pytest
 
 from simsched import load_machine, make_policy, simulate
 from simsched.files.errors import ConfigurationError
+from simsched.hardware.native.list_programs import program_files
 from simsched.hardware.program import Program, make_program, program_names, small_params
 from simsched.workload.graph import TaskGraph
 
@@ -223,5 +224,7 @@ def test_simulators_replay_the_same_graph(name: str) -> None:
     assert native.makespan_s == twin.makespan_s > 0
 
 
-def test_every_c_file_is_a_program() -> None:
-    assert {path.stem for path in (NATIVE / "programs").glob("*.c")} == set(NAMES)
+def test_every_c_file_defines_programs_and_every_program_is_in_one() -> None:
+    files = program_files()
+    assert set(files) == set(NAMES)
+    assert set(files.values()) == set((NATIVE / "programs").glob("*.c"))

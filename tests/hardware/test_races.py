@@ -26,8 +26,8 @@ RACE = ("static void sweep(const hw_call_t *call)\n{", "static int64_t n;\n{0}\n
 
 def build(folder: Path, programs: Path) -> Path:
     """Compile the binding with the runtime and programs, all of it instrumented."""
-    names = sorted(path.stem for path in programs.glob("*.c"))
-    lister = [sys.executable, str(NATIVE / "list_programs.py"), str(folder / "table.c"), *names]
+    sources = map(str, sorted(programs.glob("*.c")))
+    lister = [sys.executable, str(NATIVE / "list_programs.py"), str(folder / "table.c"), *sources]
     subprocess.run(lister, check=True)
     binding = "simsched/hardware/native/_runtime.pyx"
     cython = [sys.executable, "-m", "cython", "-3", "-I", ".", "-o", str(folder / "binding.c")]
@@ -76,11 +76,11 @@ def test_a_race_is_found(tmp_path: Path) -> None:
         (tmp_path / path.name).symlink_to(path)
     for path in sorted(NATIVE.joinpath("programs").iterdir()):
         text = path.read_text(encoding="utf-8")
-        if path.name == "heat.c":
+        if path.name == "sor.c":
             assert RACE[0] in text
             text = text.replace(RACE[0], RACE[1].replace("{0}", RACE[0]))
         (programs / path.name).write_text(text, encoding="utf-8")
     done = run(build(tmp_path, programs))
     assert done.returncode == 66
     assert "data race" in done.stderr
-    assert "heat.c" in done.stderr
+    assert "sor.c" in done.stderr

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import (
-    DUPLICATE,
-    EXCHANGE,
-    KILL,
-    NOBODY,
-    PACE,
-    PREEMPT,
-    TRANSFER,
-    WAKE,
-    WHOLE_PACE,
-    Decision,
-    ReadyAnswer,
-)
-from simsched.engine.plans import ResolvedPlan, resolve_plan
-from simsched.engine.problem import Problem, make_problem
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
+from simsched.engine.plans import resolve_plan
+from simsched.engine.problem import make_problem
 from simsched.files.errors import SimschedError
 from simsched.machine.caches import CacheInstance, MemorySideCache
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
@@ -30,9 +19,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import Placement
 from simsched.policy.contract.blocks import BlockPools, PageBalancing, size_classes
 from simsched.policy.contract.plan import (
-    CHILD_FIRST,
     CONDITIONS,
-    PARENT_FIRST,
     ROOTS,
     AcquireStep,
     Device,
@@ -42,11 +29,8 @@ from simsched.policy.contract.plan import (
 )
 from simsched.workload.graph import TaskGraph, Workload
 
-HOOKS = (
-    *("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start"),
-    "on_landing",
-)
-WAKING = "on_wake"  #: drawn apart, so that what has been drawn without it stays
+from .random_hooks import HOOKS, WAKING, RandomHooks
+
 COST_PS = (0, 0, 1, 7, 100, 1000)
 
 
@@ -67,152 +51,6 @@ class RandomCase:
             self.machine, self.workload, self.placement, self.worker_thread, seed=self.seed
         )
         return replace(made, timer_period_ps=self.timer_period_ps)
-
-
-@dataclass
-class RandomHooks:
-    """Hooks that decide at random from what they see; two instances with one seed decide alike."""
-
-    seed: int
-    wanted: frozenset[str]
-    n_workers: int
-    state: Any = None
-    seen: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._rng = np.random.default_rng(self.seed)
-        self._wake_rng = np.random.default_rng([self.seed, 9])
-        for name in (*HOOKS, WAKING):
-            setattr(self, f"wants_{name}", name in self.wanted)
-        self.group_sizes: list[int] = []
-        self.snatches = 50
-        self.transfers = 200
-        self.wakes = 200
-
-    def attach(self, state: Any) -> None:
-        self.state = state
-
-    def _look(self, name: str, *arguments: int) -> None:
-        workers = range(self.n_workers)
-        running = [self.state.running_task(w) for w in workers]
-        waiting = [self.state.is_waiting(w) for w in workers]
-        running += [number for w in workers for number in self.state.progress(w) or ()]
-        queues = [
-            self.state.queue_length(g, i) for g, n in enumerate(self.group_sizes) for i in range(n)
-        ]
-        self.seen.append((name, self.state.now_ps(), *arguments, *running, *waiting, *queues))
-
-    def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
-        self._look("spawn", parent, child, worker)
-        return (None, CHILD_FIRST, PARENT_FIRST)[int(self._rng.integers(3))]
-
-    def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
-        self._look("acquire", task, worker, group, instance)
-
-    def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
-        self._look("ready", task, worker)
-        if self._rng.random() < 0.5:
-            return None
-        decisions = self._transfers()
-        if self._rng.random() < 0.3:
-            return NOBODY, 0, decisions
-        group = int(self._rng.integers(len(self.group_sizes)))
-        return group, int(self._rng.integers(self.group_sizes[group])), decisions
-
-    def _transfers(self) -> list[Decision]:
-        """None, one or two transfers, of which some land at once, and now and then a pace."""
-        number = min(self.transfers, int(self._rng.choice([0, 0, 0, 1, 2])))
-        self.transfers -= number
-        chosen = [self._transfer(at_once=bool(self._rng.integers(2))) for _ in range(number)]
-        return chosen + self._paces() + self._wakes()
-
-    def _wakes(self) -> list[Decision]:
-        """None, or wakes at the present instant or later, several of them at one time."""
-        rng = self._wake_rng
-        if WAKING not in self.wanted or self.wakes <= 0 or rng.random() < 0.6:
-            return []
-        number = int(rng.integers(1, 4))
-        self.wakes -= number
-        at = self.state.now_ps() + rng.choice([0, 0, 1, 100, 5000, 90_000], number)
-        return [(WAKE, int(time), int(rng.integers(-1, 2)), int(rng.integers(5))) for time in at]
-
-    def _paces(self) -> list[Decision]:
-        """None, or the pace of any worker."""
-        if self._rng.random() < 0.7:
-            return []
-        billionths = int(self._rng.choice([WHOLE_PACE, WHOLE_PACE // 3, 700_000_000]))
-        return [(PACE, int(self._rng.integers(self.n_workers)), billionths)]
-
-    def _transfer(self, *, at_once: bool = False) -> Decision:
-        """Any pools, now and then one that does not exist."""
-        pools = []
-        for _ in range(2):
-            group = int(self._rng.integers(len(self.group_sizes)))
-            pools += [group, int(self._rng.integers(self.group_sizes[group]))]
-        if self._rng.random() < 0.002:
-            pools[3] += 1000
-        count, delay = int(self._rng.integers(1, 4)), int(self._rng.choice([1, 100, 5000, 90_000]))
-        take, entry = (int(self._rng.integers(n)) for n in (3, 40))
-        return TRANSFER, *pools, count, 0 if at_once else delay, take, entry
-
-    def on_idle(self, worker: int) -> Decision | None:
-        self._look("idle", worker)
-        if self.transfers > 0 and self._rng.random() < 0.4:
-            self.transfers -= 1
-            return self._transfer()
-        running = [w for w in range(self.n_workers) if self.state.running_task(w) >= 0]
-        if not running or self.snatches == 0 or self._rng.random() < 0.6:
-            return next(iter(self._wakes()), None)
-        self.snatches -= 1
-        return PREEMPT, int(self._rng.choice(running)), worker
-
-    def on_start(self, task: int, worker: int) -> list[Decision] | None:
-        self._look("start", task, worker)
-        return self._transfers() or None
-
-    def on_finish(self, task: int, worker: int) -> list[Decision] | None:
-        self._look("finish", task, worker)
-        return self._transfers() or None
-
-    def on_landing(self, group: int, instance: int) -> list[Decision] | None:
-        self._look("landing", group, instance)
-        return self._transfers() or None
-
-    def on_timer(self) -> list[Decision]:
-        self._look("timer")
-        return self._decisions_on_workers() + self._wakes()
-
-    def on_wake(self, tag: int) -> list[Decision]:
-        """What the timer decides, now and then, from numbers of its own."""
-        self._look("wake", tag)
-        self._rng, self._wake_rng = self._wake_rng, self._rng
-        decisions = [] if self._rng.random() < 0.6 else self._decisions_on_workers()
-        self._rng, self._wake_rng = self._wake_rng, self._rng
-        return decisions + self._wakes()
-
-    def _decisions_on_workers(self) -> list[Decision]:
-        workers = range(self.n_workers)
-        running = [w for w in workers if self.state.running_task(w) >= 0]
-        waiting = [w for w in workers if self.state.is_waiting(w)]
-        decisions: list[Decision] = []
-        if self._rng.random() < 0.2:
-            decisions.append(self._transfer())
-        decisions += self._paces()
-        if self.n_workers > 1 and self._rng.random() < 0.5:
-            pair = self._rng.choice(self.n_workers, 2, replace=False).tolist()
-            decisions.append((EXCHANGE, *pair, int(self._rng.choice([0, 0, 700]))))
-        while running and self._rng.random() < 0.4:
-            victim = running.pop(int(self._rng.integers(len(running))))
-            taker = -1
-            if waiting and self._rng.random() < 0.5:
-                taker = waiting.pop(int(self._rng.integers(len(waiting))))
-            kind = self._rng.choice([PREEMPT, PREEMPT, DUPLICATE, KILL])  # leaves or not
-            if kind == DUPLICATE and taker < 0:
-                continue
-            decisions.append((int(kind), victim, taker))
-            if taker < 0 or kind == KILL:
-                break  # its push may wake one of the waiting workers
-        return decisions
 
 
 def random_case(seed: int) -> RandomCase:
@@ -470,16 +308,16 @@ def _ptr(lists: list[Any]) -> np.ndarray:
 def random_victims(
     rng: np.random.Generator, step: AcquireStep, n_workers: int, n_instances: int
 ) -> AcquireStep:
-    """Return the step with ranks, weights, a batch or a least number of entries now and then."""
+    """Return the step with ranks, weights or a least number of entries now and then."""
     least = int(rng.choice([1, 1, 2, 3]))
     if step.where == "own":
         return replace(step, least=least)
     shape = (n_workers, n_instances)
     kind = int(rng.integers(4))
+    rng.integers(4)  # discarded: other choices stay those of recorded instances
     return replace(
         step,
         least=least,
-        batch=int(rng.choice([1, 1, 2, 100])),
         rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
         weight=rng.integers(0, 4, shape).astype(np.int32) if kind == 1 else None,
     )

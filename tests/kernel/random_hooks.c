@@ -147,7 +147,7 @@ static int decide_on_workers(random_hooks_t *state)
     state->decisions[1] = (ssk_decision_t){.kind = SSK_DECIDE_PREEMPT, .worker = victim, .other = taker};
     int32_t n = state->scenario->problem.n_workers, first = rng_below(&state->rng, n);
     int32_t second = (first + 1 + rng_below(&state->rng, n > 1 ? n - 1 : 1)) % n;
-    state->decisions[3] = (ssk_decision_t){.kind = SSK_DECIDE_ORDER, .plan = &state->scenario->plan};
+    state->decisions[3] = (ssk_decision_t){.kind = SSK_DECIDE_ORDER, .order = &state->scenario->plan.order};
     state->decisions[2] = (ssk_decision_t){.kind = SSK_DECIDE_EXCHANGE, .worker = first, .other = second};
     state->decisions[2].delay_ps = 300 * rng_below(&state->rng, 2);
     if (n == 1)

@@ -373,29 +373,30 @@ static void make_graph(scenario_t *s)
         detached[t] = parent[t] != SSK_NONE && rng_chance(&s->rng, 0.4);
 }
 
-/* Batches, ranks and weights for some of the steps that look elsewhere. */
+/* Ranks and weights for some of the steps that look elsewhere. */
 static void make_victims(scenario_t *s, rng_t *rng)
 {
     const ssk_problem_t *p = &s->problem;
     ssk_plan_t *plan = &s->plan;
     int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
-    int32_t entry = 0, steps = plan->n_steps;
+    int32_t entry = 0, steps = plan->order.n_steps;
     int32_t most = p->n_workers > p->n_domains ? p->n_workers : p->n_domains;
     most = p->n_classes > most ? p->n_classes : most;
-    int32_t *batch = INT32(steps), *least = INT32(steps), *choice = INT32(steps), *list = INT32(steps);
+    int32_t *least = INT32(steps), *choice = INT32(steps), *list = INT32(steps);
     int32_t *attempts = INT32(steps);
     int32_t *instance = INT32(steps * p->n_workers * most), *value = INT32(steps * p->n_workers * most);
     int64_t *ptr = INT64(steps * p->n_workers + 1);
     for (int32_t step = 0; step < steps; step++) {
-        bool is_own = plan->step_where[step] == SSK_OWN;
-        bool is_class = plan->group_scope[plan->step_group[step]] == SSK_SCOPE_CLASS;
-        batch[step] = is_own || is_class ? 1 : 1 + 2 * rng_below(rng, 2);
-        least[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 1 : 1 + rng_below(rng, 2);
-        attempts[step] = is_own || plan->step_where[step] == SSK_ANYWHERE ? 0 : rng_below(rng, 3);
+        bool is_own = plan->order.step_where[step] == SSK_OWN;
+        bool is_class = plan->group_scope[plan->order.step_group[step]] == SSK_SCOPE_CLASS;
+        if (!is_own && !is_class)
+            rng_below(rng, 2); /* discarded: the other choices stay what they are */
+        least[step] = is_own || plan->order.step_where[step] == SSK_ANYWHERE ? 1 : 1 + rng_below(rng, 2);
+        attempts[step] = is_own || plan->order.step_where[step] == SSK_ANYWHERE ? 0 : rng_below(rng, 3);
         choice[step] = is_own ? SSK_UNIFORM : rng_below(rng, 3);
-        list[step] = choice[step] == SSK_UNIFORM ? SSK_NONE : plan->n_lists++;
+        list[step] = choice[step] == SSK_UNIFORM ? SSK_NONE : plan->order.n_lists++;
         for (int32_t w = 0; choice[step] != SSK_UNIFORM && w < p->n_workers; w++) {
-            int32_t scope = plan->group_scope[plan->step_group[step]], domain = p->worker_domain[w];
+            int32_t scope = plan->group_scope[plan->order.step_group[step]], domain = p->worker_domain[w];
             int32_t own[] = {w, domain, p->domain_socket[domain], 0, SSK_NONE};
             for (int32_t i = 0, rank = 0; i < n_instances[scope]; i++) {
                 if (i == own[scope])
@@ -403,18 +404,17 @@ static void make_victims(scenario_t *s, rng_t *rng)
                 instance[entry] = i;
                 value[entry++] = choice[step] == SSK_RANKED ? (rank += rng_below(rng, 2)) : 1 + rng_below(rng, 9);
             }
-            ptr[(plan->n_lists - 1) * p->n_workers + w + 1] = entry;
+            ptr[(plan->order.n_lists - 1) * p->n_workers + w + 1] = entry;
         }
     }
-    plan->step_batch = batch;
-    plan->step_least = least;
-    plan->step_attempts = attempts;
-    plan->step_choice = choice;
-    plan->step_list = list;
-    plan->n_listed = entry;
-    plan->list_ptr = ptr;
-    plan->list_instance = instance;
-    plan->list_value = value;
+    plan->order.step_least = least;
+    plan->order.step_attempts = attempts;
+    plan->order.step_choice = choice;
+    plan->order.step_list = list;
+    plan->order.n_listed = entry;
+    plan->order.list_ptr = ptr;
+    plan->order.list_instance = instance;
+    plan->order.list_value = value;
 }
 
 /* Pools for some of the blocks, which are allocated and freed with tasks of the graph. */
@@ -498,10 +498,10 @@ static void make_plan(scenario_t *s)
     plan->n_devices = 2;
     plan->device_capacity = capacity;
     plan->group_device = device;
-    plan->n_steps = steps;
+    plan->order.n_steps = steps;
     plan->group_scope = scope;
-    plan->step_group = group;
-    plan->step_where = where;
+    plan->order.step_group = group;
+    plan->order.step_where = where;
     make_victims(s, &victims);
     for (int32_t t = 0; t < n; t++) {
         order[t] = (uint8_t)rng_below(&s->rng, 2);
@@ -519,8 +519,8 @@ static void make_plan(scenario_t *s)
     plan->n_counter_groups = 2;
     plan->group_locked = locked;
     plan->group_marks_active = marks;
-    plan->step_take = take;
-    plan->step_when = when;
+    plan->order.step_take = take;
+    plan->order.step_when = when;
     plan->spawn_order = order;
     plan->group_of = group_of;
     plan->instance_of = instance;
@@ -562,8 +562,8 @@ uint64_t trace_hash(scenario_t *s, ssk_sim_t *sim)
     int status = ssk_sim_flush_events(sim);
     bool refused = s->recording.refuse_at > 0 && s->recording.n_calls >= s->recording.refuse_at;
     CHECK(status == (refused ? SSK_ERR_HOOK : SSK_OK));
-    CHECK(refused || s->recording.n_events == ssk_sim_summary(sim).n_events);
-    return mix(s->recording.hash, (uint64_t)ssk_sim_summary(sim).n_events);
+    CHECK(refused || s->recording.n_events == ssk_sim_summary(sim).counters.n_events);
+    return mix(s->recording.hash, (uint64_t)ssk_sim_summary(sim).counters.n_events);
 }
 
 void scenario_init(scenario_t *s, uint64_t seed)
@@ -579,8 +579,8 @@ void scenario_init(scenario_t *s, uint64_t seed)
     make_graph(s);
     make_pooling(s);
     make_plan(s);
-    s->problem.victim = (ssk_random_t){&s->victim, rng_next};
-    s->problem.wake = (ssk_random_t){&s->wake, rng_next};
+    s->problem.victim_stream = (ssk_random_t){&s->victim, rng_next};
+    s->problem.wake_stream = (ssk_random_t){&s->wake, rng_next};
     s->problem.progress_limit_ps = SSK_NEVER;
     s->problem.timer_period_ps = rng_chance(&s->rng, 0.3) ? 50000 : 0;
     recording_t *r = &s->recording;

@@ -49,7 +49,7 @@ typedef struct {
     dropped_t dropped;
 } before_t;
 
-/* docs/semantics.md, "Segments", item 2, for one slice; returns what is missing. */
+/* docs/semantics.md, rules C2 to C4, for one slice; returns what is missing. */
 static int64_t look_up_slice(list_t *list, int64_t capacity, int32_t block, int64_t footprint, dropped_t *dropped)
 {
     int64_t resident = take_out(list, block), held = resident > footprint ? resident : footprint, sum = 0;
@@ -342,7 +342,7 @@ static int64_t held_by(const ssk_problem_t *p, list_t *lists, int32_t worker, in
     return held < p->block_bytes[block] ? held : p->block_bytes[block];
 }
 
-/* docs/semantics.md, "Segments", item 3: what has left the instances of its last writer is not dirty any more. */
+/* docs/semantics.md, rule B3: what has left the instances of its last writer is not dirty any more. */
 static void settle(const ssk_problem_t *p, list_t *lists, dirty_t *dirty)
 {
     for (int32_t block = 0; block < p->n_blocks; block++) {

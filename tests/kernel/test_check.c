@@ -13,7 +13,7 @@ static uint64_t rich_seed(void)
         scenario_init(&s, seed);
         bool rich = s.problem.n_workers > 1 && s.problem.n_levels > 0 && s.problem.node_slots[0] > 0 &&
                     s.problem.n_granules > 0 && s.problem.n_curve > 0 && s.graph.n_children > 1 &&
-                    s.graph.n_edges > 0 && s.graph.n_accesses > 0 && s.plan.n_groups > 1 && s.plan.n_listed > 0;
+                    s.graph.n_edges > 0 && s.graph.n_accesses > 0 && s.plan.n_groups > 1 && s.plan.order.n_listed > 0;
         scenario_free(&s);
         if (rich)
             return seed;
@@ -112,7 +112,7 @@ static void test_problem(uint64_t seed)
     expect(&s, "progress_limit_ps", -1);
     p->progress_limit_ps = SSK_NEVER;
     p->costs.pop_ps = -1;
-    expect(&s, "scalar_costs", 2);
+    expect(&s, "pop_ps", -1);
     p->costs.pop_ps = 0;
     p->n_workers = 0;
     expect(&s, "n_workers", -1);
@@ -150,18 +150,17 @@ static void test_graph_and_plan(uint64_t seed)
     REFUSED(*plan, group_scope, int32_t, 1, SSK_N_SCOPES);
     REFUSED(*plan, group_device, int32_t, 0, plan->n_devices);
     REFUSED(*plan, device_capacity, int32_t, 1, 0);
-    REFUSED(*plan, step_group, int32_t, 0, plan->n_groups);
-    REFUSED(*plan, step_where, int32_t, 0, 4);
-    REFUSED(*plan, step_take, int32_t, 0, -1);
-    REFUSED(*plan, step_when, int32_t, 0, 16);
-    REFUSED(*plan, step_batch, int32_t, 1, 0);
-    REFUSED(*plan, step_least, int32_t, 0, 0);
-    REFUSED(*plan, step_attempts, int32_t, 0, -1);
-    REFUSED(*plan, step_choice, int32_t, 1, 3);
-    REFUSED(*plan, step_list, int32_t, 1, plan->n_lists);
-    REFUSED(*plan, list_ptr, int64_t, 1, plan->n_listed + 1);
-    REFUSED(*plan, list_instance, int32_t, 0, 100000);
-    REFUSED(*plan, list_value, int32_t, 0, -1);
+    REFUSED(plan->order, step_group, int32_t, 0, plan->n_groups);
+    REFUSED(plan->order, step_where, int32_t, 0, 4);
+    REFUSED(plan->order, step_take, int32_t, 0, -1);
+    REFUSED(plan->order, step_when, int32_t, 0, 16);
+    REFUSED(plan->order, step_least, int32_t, 0, 0);
+    REFUSED(plan->order, step_attempts, int32_t, 0, -1);
+    REFUSED(plan->order, step_choice, int32_t, 1, 3);
+    REFUSED(plan->order, step_list, int32_t, 1, plan->order.n_lists);
+    REFUSED(plan->order, list_ptr, int64_t, 1, plan->order.n_listed + 1);
+    REFUSED(plan->order, list_instance, int32_t, 0, 100000);
+    REFUSED(plan->order, list_value, int32_t, 0, -1);
     REFUSED(*plan, spawn_order, uint8_t, 0, 2);
     REFUSED(*plan, group_of, int8_t, 0, -1);
     REFUSED(*plan, instance_of, int32_t, 0, 100000);

@@ -1,4 +1,4 @@
-/* Flows and their rates against a plain reading of docs/semantics.md, "Memory flows", bit by bit. */
+/* Flows and their rates against a plain reading of docs/semantics.md, rules F, bit by bit. */
 #include <math.h>
 
 #include "flows.h"

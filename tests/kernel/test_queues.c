@@ -141,7 +141,7 @@ static void test_pools_keep_the_order_of_pushes(void)
     ssk_pools_free(&pools, &allocator);
 }
 
-/* docs/semantics.md: the instances of the group other than the own one, of the worker's domain, of others, or all. */
+/* docs/semantics.md, rule A4: the instances of the group other than the own one, of the worker's domain, of others, or all. */
 static bool is_candidate(const ssk_routes_t *routes, const uint8_t *active, int32_t scope, int32_t where,
                          int32_t worker, int32_t instance)
 {

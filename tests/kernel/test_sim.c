@@ -79,7 +79,7 @@ static int record(uint64_t seed, size_t capacity, int64_t refuse_at, recording_t
     CHECK(ssk_sim_verify(sim) == SSK_OK);
     if (capacity > 0)
         s.recording.hash = trace_hash(&s, sim);
-    s.recording.n_events = ssk_sim_summary(sim).n_events;
+    s.recording.n_events = ssk_sim_summary(sim).counters.n_events;
     ssk_sim_free(sim);
     scenario_free(&s);
     *recording_ret = s.recording;

@@ -11,9 +11,9 @@ from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine import load_machine
 from simsched.machine.caches import CacheInstance
 from simsched.machine.draw import _legend, _levels
-from simsched.machine.show import describe_machine
 from simsched.machine.synthetic import make_machine
 from simsched.report.descriptions import machine_document
+from simsched.report.show.machine import describe_machine
 
 FILE = """\
 description: two sockets of two large and four small cores each

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from simsched.files.errors import ConfigurationError
 from simsched.machine import check_machine, load_machine
-from simsched.machine.show import describe_machine, draw_machine
+from simsched.report.show.machine import describe_machine, draw_machine
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-machine.md"
 

@@ -9,8 +9,8 @@ from simsched.machine import list_machines, load_machine
 from simsched.machine.caches import MemorySideCache
 from simsched.machine.draw import _link_ends, _ring
 from simsched.machine.model import RuntimeCosts
-from simsched.machine.show import describe_machine, draw_machine, ranges
 from simsched.machine.synthetic import make_machine
+from simsched.report.show.machine import describe_machine, draw_machine, ranges
 
 
 def _size(picture: Path) -> tuple[int, int]:

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from simsched.analysis.bounds import capability, traffic_bound_s
+from simsched.engine.paths import make_paths
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.model import Path as MemoryPath
-from simsched.machine.paths import make_paths
-from simsched.machine.show import describe_machine
 from simsched.policy.contract.base import AcquireStep, Placement, Plan, Policy, View
+from simsched.report.show.machine import describe_machine
 from simsched.reproduction.probes.machine import traversal_time_s
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload

@@ -21,7 +21,7 @@ import simsched
 from shapes import factory, shaped
 from simsched.experiment.inputs import workload_source
 from simsched.experiment.pool import is_portable
-from simsched.experiment.schema import workload_named
+from simsched.experiment.schema import WorkloadEntry
 from simsched.policy import preset
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.workload.builder import build_graph
@@ -53,7 +53,7 @@ ENDING = f"""
 for name, tasks in {EXPECTED!r}.items():
     found = simsched.run("opteron48", name, ["cilk_a", "oldest"], jobs=2, output="kept").rows
     assert [row["tasks"] for row in found] == [tasks, tasks], (name, found)
-    source = workload_source(workload_named(name), Path())
+    source = workload_source(WorkloadEntry(name=name), Path())
     assert not source.portable, name
     assert not source.in_files, name
 for tasks in (2, 3):  # the cell is executed again after a change
@@ -91,7 +91,7 @@ def test_typed_workloads_run_in_the_process_that_knows_them(tmp_path: Path, how:
 def test_a_program_in_a_file_is_not_typed_in(tmp_path: Path) -> None:
     (tmp_path / "shapes.py").write_text(SHAPES)
     ending = "".join(
-        f"source = workload_source(workload_named({name!r}), Path())\n"
+        f"source = workload_source(WorkloadEntry(name={name!r}), Path())\n"
         "assert source.in_files and not source.portable\n"
         for name in EXPECTED
     )

@@ -151,14 +151,14 @@ def test_every_shipped_experiment_is_correct(installed: dict[str, str], tmp_path
     program = """
         from pathlib import Path
         import simsched
-        from simsched.experiment.cells import plan_experiment
+        from simsched.experiment.study import Study
         from simsched.files.resources import data_dir
         from simsched.files.yaml_reader import read_document
 
         package = Path(simsched.__file__).parent
         assert data_dir("machines").is_relative_to(package), data_dir("machines")
         for name in simsched.list_experiments():
-            plan_experiment(read_document(data_dir("experiments") / f"{name}.yaml"))
+            Study.from_yaml(read_document(data_dir("experiments") / f"{name}.yaml"))
     """
     run_program(installed, tmp_path, program)
 

@@ -214,14 +214,14 @@ def test_a_long_kernel_raises_the_bound(backend: str, tasks: Any, expected: list
     assert times_ms(found) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("cost_s", [None, 3.0, 12.0])
-def test_many_replenishments_are_one_formula(cost_s: float | None) -> None:
-    for left_s in (-31.0, -10.0, 0.0, 3.0, 5.0):
-        found, n = left_s, 0
-        while not (found > 0.0 if cost_s is None else found >= cost_s):
-            found, n = replenished(found, 5.0, cost_s or 0.0), n + 1
-        assert periods_until(left_s, 5.0, cost_s) == n
-        assert n == 0 or replenished(left_s, 5.0, cost_s or 0.0, n) == found
+@pytest.mark.parametrize("cost_ps", [None, 3, 12])
+def test_many_replenishments_are_one_formula(cost_ps: int | None) -> None:
+    for left_ps in (-31, -10, 0, 3, 5):
+        found, n = left_ps, 0
+        while not (found > 0 if cost_ps is None else found >= cost_ps):
+            found, n = replenished(found, 5, cost_ps or 0), n + 1
+        assert periods_until(left_ps, 5, cost_ps) == n
+        assert n == 0 or replenished(left_ps, 5, cost_ps or 0, n) == found
 
 
 def test_small_budgets_take_many_periods(backend: str) -> None:
@@ -230,10 +230,9 @@ def test_small_budgets_take_many_periods(backend: str) -> None:
     given = {"period_s": 10e-3, "decision_s": 0.0}
     found = run(backend, "timegraph_pe", programs(tasks), capacity_s=7e-6, **given)
     assert times_ms(found) == pytest.approx([0, 8570], abs=1e-6)
-    # Six million periods of 10 ms, which used to be counted one by one, are more than an hour.
-    message = r"capacity_s and period_s: found 1e-09 and 0.01, .* sleeps 6e\+04 s .* at most 3990 s"
-    with pytest.raises(ConfigurationError, match=message):
-        run(backend, "timegraph_pe", programs(tasks), capacity_s=1e-9, **given)
+    # Six million periods of 10 ms are more than an hour.
+    found = run(backend, "timegraph_pe", programs(tasks), capacity_s=1e-9, **given)
+    assert times_ms(found) == pytest.approx([0, 6e7], abs=1e-6)
 
 
 @pytest.mark.parametrize("reservation", ["pe", "ae"])
@@ -475,38 +474,30 @@ def test_a_kernel_without_another_side_has_the_whole_device(backend: str) -> Non
 
 
 def test_shares_change_when_kernels_begin_and_end(backend: str) -> None:
-    # The batch kernel has all 15 multiprocessors until the critical one comes at 5: with a deadline
-    # of 20 ms that needs 15 * 500/1000 * 10/20 = 3.75, so 4; 11 stay. At 5 + 5 * 15/11 the batch
-    # kernel ends and the critical one has the 8 that it can use, which is full speed.
+    # The batch kernel has all 15 multiprocessors until the critical one comes at 5 and gets the 8
+    # that it can use, for 10 ms, in which the other does 10 * 7/15; then that has all of them.
     tasks = [
         {"kind": GPU, "ms": 10, "app": 1},
         {"kind": GPU, "ms": 10, "app": 0, "share": 500, "at": 5},
     ]
-    first = 5 + 5 * 15 / 11
-    second = first + 10 - (first - 5) * 4 / 7.5
-    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3), spare="batch")
-    assert times_ms(result) == [0, 5]
-    assert ends_ms(result) == pytest.approx([first, second])
-    # What nobody needs to the critical one: 8 of 15 for 10 ms, in which the other does 10 * 7/15.
     result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3))
+    assert times_ms(result) == [0, 5]
     assert ends_ms(result) == pytest.approx([15 + 5 - 10 * 7 / 15, 15])
-    # Without taking back it begins when the other has ended.
-    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3), takes_back=False)
-    assert (times_ms(result), ends_ms(result)) == ([0, 10], [10, 20])
 
 
 def test_an_urgent_batch_kernel_overtakes_critical_ones(backend: str) -> None:
-    # The first kernel fills the GPU until 10. T_margin of the other batch kernel is its submission
-    # at 1 plus T_resp less 3 ms; when it is past, or close, at 10, it goes before the critical one.
+    # A critical kernel fills the GPU until 10. T_margin of the batch kernel is its submission at 1
+    # plus T_resp less 3 ms. When it is past, or close, at 10, it goes before the next critical one,
+    # which takes one of its two multiprocessors; otherwise it waits until that has ended.
     tasks = [
-        {"kind": GPU, "ms": 10, "app": 1},
+        {"kind": GPU, "ms": 10, "app": 0},
         {"kind": GPU, "ms": 3, "app": 2, "at": 1},
         {"kind": GPU, "ms": 4, "app": 0, "at": 2},
     ]
-    one = {"multiprocessors": 2, "takes_back": False, "response_s": 1e-3, "urgent_s": 1e-9}
+    one = {"multiprocessors": 2, "response_s": 1e-3, "urgent_s": 1e-9}
     for response_ms, urgent_ms, expected in (
-        (11.0, 0.0, [0, 10, 13]),  # margin 9
-        (13.0, 2.5, [0, 10, 13]),  # margin 11, close
+        (11.0, 0.0, [0, 10, 10]),  # margin 9
+        (13.0, 2.5, [0, 10, 10]),  # margin 11, close
         (13.0, 0.5, [0, 14, 10]),  # margin 11, not close
     ):
         given = {**one, "batch_response_s": response_ms * 1e-3}

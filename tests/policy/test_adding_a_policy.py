@@ -42,7 +42,7 @@ def test_in_the_package_it_is_found_by_its_name(tmp_path: Path) -> None:
     shutil.copytree(
         Path(simsched.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__")
     )
-    (package / "policy" / "near_stealing.py").write_text(CODE[0])
+    (package / "policy" / "algorithms" / "numa" / "near_stealing.py").write_text(CODE[0])
     program = (
         "from simsched.policy import *; import simsched; print(simsched.__file__);"
         "print(policy_info('near_stealing').source, make_policy('near_stealing_h').placement)"
@@ -59,7 +59,7 @@ def test_in_the_package_it_is_found_by_its_name(tmp_path: Path) -> None:
         check=True,
     )
     assert str(tmp_path) in done.stdout
-    assert "simsched.policy.near_stealing membind_hbm" in done.stdout
+    assert "simsched.policy.algorithms.numa.near_stealing membind_hbm" in done.stdout
 
 
 def test_the_guide_names_every_placement() -> None:

@@ -11,8 +11,10 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.numa.cab import Cab, boundary_level, private_level, same_places
+from simsched.policy.algorithms.numa.cab import BiTierStealing
+from simsched.policy.algorithms.numa.cab_gto import private_level
 from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, View
+from simsched.policy.parts.cab_boundary import boundary_level, same_places
 from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, cut_by_level, estimated_footprint
 from simsched.policy.parts.subgraphs import levels
 from simsched.testing import rehearse
@@ -43,8 +45,10 @@ def view_of(machine: Machine, workload: Workload) -> View:
     )
 
 
-def tiers(workload: Workload, machine: Machine = OPTERON, **parameters: Any) -> Tiers | None:
-    return Cab(**parameters).tiers(view_of(machine, workload), workload.graph)
+def tiers(workload: Workload, policy: str = "cab_fto", **parameters: Any) -> Tiers | None:
+    made = make_policy(policy, parameters)
+    assert isinstance(made, BiTierStealing)
+    return made.tiers(view_of(OPTERON, workload), workload.graph)
 
 
 def run(workload: Workload, policy: str, machine: Machine = OPTERON, **parameters: Any) -> Run:
@@ -116,40 +120,38 @@ def test_the_input_of_the_worked_example_has_96_megabytes_and_eight_levels() -> 
 
 
 @pytest.mark.parametrize(("rows", "subtrees"), [(1024, 2), (2048, 4), (4096, 8), (8192, 16)])
-@pytest.mark.parametrize("boundary", ["estimate", "profile"])
-def test_subtrees_by_footprint(boundary: str, rows: int, subtrees: int) -> None:
+@pytest.mark.parametrize("policy", ["cab_gto_compile", "cab_gto_profile"])
+def test_subtrees_by_footprint(policy: str, rows: int, subtrees: int) -> None:
     workload = heat(rows, 512, cutoff_rows=9, block_bytes=65536)
-    found = tiers(workload, boundary=boundary, every_socket=False)
+    found = tiers(workload, policy, every_socket=False)
     assert found is not None
     assert len(found.roots) == subtrees
 
 
 @pytest.mark.parametrize(
-    ("parameters", "subtrees"),
+    ("policy", "parameters", "subtrees"),
     [
-        ({"every_socket": False}, 2),  # two halves of 4 MB and a row
-        ({}, 4),
-        ({"soid_scale": 3.0}, 8),
-        ({"soid_scale": 0.5}, None),
-        ({"boundary": "estimate", "input_bytes": 96 * MIB}, 16),
-        ({"boundary": "estimate", "input_bytes": 96 * MIB, "accept_equal": False}, 32),
-        ({"boundary": "estimate", "input_bytes": 6 * MIB, "small_root": "one_socket"}, 1),
-        ({"boundary": "estimate", "input_bytes": 6 * MIB}, None),
-        ({"boundary": "level", "boundary_level": 0}, None),
-        ({"boundary": "level", "boundary_level": 4}, 8),
-        ({"boundary": "level", "boundary_level": 4, "root_level": 0}, 16),
+        ("cab_gto_profile", {"every_socket": False}, 2),  # two halves of 4 MB and a row
+        ("cab_gto_profile", {}, 4),
+        ("cab_gto_compile", {"input_bytes": 96 * MIB}, 16),
+        ("cab_gto_compile", {"input_bytes": 6 * MIB}, None),
+        ("cab_fto", {"boundary_level": 0}, None),
+        ("cab_fto", {"boundary_level": 4}, 8),
+        ("cab_fto", {"boundary_level": 4, "root_level": 0}, 16),
     ],
 )
-def test_what_moves_the_boundary(parameters: dict[str, Any], subtrees: int | None) -> None:
+def test_what_moves_the_boundary(
+    policy: str, parameters: dict[str, Any], subtrees: int | None
+) -> None:
     workload = heat(1024, 512, cutoff_rows=9, block_bytes=65536)
-    found = tiers(workload, **({"boundary": "profile"} | parameters))
+    found = tiers(workload, policy, **parameters)
     assert (None if found is None else len(found.roots)) == subtrees
 
 
 def test_subtrees_for_every_socket_are_of_like_size() -> None:
     # Halves of 4 MB: the left one is divided into quarters, the right one in halves.
     workload = heat(1024, 512, cutoff_rows=8, block_bytes=56 * 1024, irregular=True)
-    found = tiers(workload, boundary="estimate")
+    found = tiers(workload, "cab_gto_compile")
     assert found is not None
     mib = estimated_footprint(workload.graph, 8.0)[found.roots]
     assert sorted(mib.tolist()) == [1, 1, 1, 1, 2, 2]
@@ -237,8 +239,7 @@ def test_profiling_comes_first_and_is_paid_for() -> None:
     ("parameters", "subtrees"),
     [
         ({"every_socket": False}, 2),
-        ({"every_socket": False, "soid_scale": 4.0}, 8),
-        ({"soid": "exact"}, 4),
+        ({}, 4),
         # Of each byte 10 / 16 operations: more than a byte is missed, but not ten.
         ({"cpu_bound_bytes_per_op": 1.0}, 4),
         ({"cpu_bound_bytes_per_op": 10.0}, 0),

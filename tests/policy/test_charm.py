@@ -13,8 +13,8 @@ from simsched.machine import load_machine
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.heterogeneous_memory.charm import make_team
 from simsched.policy.contract.base import View
+from simsched.policy.parts.chares import make_team
 from simsched.policy.parts.charm_moves import EVICT, FETCH, MovingWorkload
 from simsched.testing import check_policy
 from simsched.testing.battery import BACKENDS
@@ -112,7 +112,7 @@ def test_a_synchronous_visit_takes_copy_in_work_and_copy_out() -> None:
     graph = build_graph([ops], accessed=accesses([0], [0], size, 0, 1), block_bytes=[size])
     policy = make_policy(
         "charm_multi_noio",
-        {"allocation_s_per_page": 1e-6, "move_overhead_s": 5e-4, "queue_locks": False},
+        {"allocation_s_per_page": 1e-6, "move_overhead_s": 5e-4},
     )
     found = simulate(machine, Workload("one", graph), policy, workers=1).makespan_s
     compute = max(ops / machine.core_groups[0].ops_per_s, size / 10e9)
@@ -132,7 +132,7 @@ def test_moves_and_waiting_for_them_are_counted(
     )
     size, pages, iterations = 64 * MIB, 64 * MIB // machine.nodes[0].page_bytes, 3
     graph = build_graph([3e9], accessed=accesses([0], [0], size, 0, 1), block_bytes=[size])
-    costs = {"allocation_s_per_page": 1e-6, "move_overhead_s": 5e-4, "queue_locks": False}
+    costs = {"allocation_s_per_page": 1e-6, "move_overhead_s": 5e-4}
     found = simulate(
         machine,
         Workload("one", graph, iterations),
@@ -218,20 +218,6 @@ def test_who_moves_data() -> None:
         assert len(others) == 8
         assert len(fetching - others) == helpers
         assert not helpers or not fetching & others
-
-
-def test_blocks_that_were_only_read_need_not_be_copied_back() -> None:
-    workload = make_workload("matmul_charm", {"order": 512})
-    copied = [
-        int(
-            run("charm_multi_noio", workload, least_block_bytes=0, write_back=back)
-            .summary.node_bytes[1, :, 0]
-            .sum()
-        )
-        for back in ("all", "written")
-    ]
-    operands = 2 * 512 * 512 * 8
-    assert copied[0] - copied[1] == operands
 
 
 def test_a_machine_without_hbm_is_refused() -> None:

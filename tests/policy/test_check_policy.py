@@ -36,11 +36,6 @@ def test_registered_policies_keep_the_contract(name: str, backends: list[str]) -
     check_policy(make_policy(name), backends=backends)
 
 
-def test_two_counters_and_printed_bounds_keep_it_too(backends: list[str]) -> None:
-    params = {"two_counters": True, "literal_bounds": True, "exclusive": True, "cores": "virtual"}
-    check_policy(make_policy("bats_nh", params), backends=backends)
-
-
 def test_a_class_runs_every_program_and_every_setting() -> None:
     names = list(CASES)
     for start in range(CLASS_STEP):

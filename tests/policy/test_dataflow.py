@@ -16,22 +16,17 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.dataflow.dataflow import (
-    DEQUE,
-    Dataflow,
-    far_weights,
-    near_ranks,
-    variant,
-    write_read_ratio,
-)
+from simsched.policy.algorithms.dataflow.dataflow import DEQUE, Dataflow
 from simsched.policy.contract.base import Pool, View
 from simsched.policy.parts.dataflow_buffers import block_pools, find_buffers, largest_input
-from simsched.policy.parts.dataflow_pushing import Pushing, os_distances
+from simsched.policy.parts.dataflow_pushing import Pushing, os_distances, write_read_ratio
+from simsched.policy.parts.dataflow_stealing import far_weights, near_ranks
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.presets import resolve_workload
+from simsched.workload.variants import variant
 
 KIB = 1024
 BIG = 128 * KIB

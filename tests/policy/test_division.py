@@ -143,25 +143,18 @@ def test_split_follows_every_chunk() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "again", "kept"),
+    ("name", "later"),
     [
-        ("hats", [512, 1024, 2048, 61952], [65536]),
-        ("quick", [512, 65024], [65536]),
-        ("split", 64, 64),
+        ("hats", [512, 1024, 2048, 61952]),
+        ("quick", [512, 65024]),
+        ("split", [1024] * 64),
     ],
 )
-def test_later_invocations_are_profiled_again_or_keep_shares(
-    name: str, again: list[int] | int, kept: list[int] | int
-) -> None:
-    workload = loop(gpu_s=1e-7, iterations=2)
-    for every, later in ((True, again), (False, kept)):
-        found = run(name, workload, every_invocation=every).summary.part_units
-        first = len(steps(run(name, loop(gpu_s=1e-7))))
-        second = found[first:].sum(axis=1).tolist()
-        assert (second if isinstance(later, list) else len(second)) == later
-        share = found[first, 1] / found[first].sum()
-        before = found[first - 1, 1] / found[first - 1].sum()
-        assert share == pytest.approx(0.5 if every else before, abs=1e-3)
+def test_later_invocations_are_profiled_again(name: str, later: list[int]) -> None:
+    found = run(name, loop(gpu_s=1e-7, iterations=2)).summary.part_units
+    first = len(steps(run(name, loop(gpu_s=1e-7))))
+    assert found[first:].sum(axis=1).tolist() == later
+    assert found[first, 1] / found[first].sum() == pytest.approx(0.5, abs=1e-3)
 
 
 def test_costs_for_a_processor_that_takes_part_must_be_known() -> None:
@@ -222,8 +215,6 @@ def test_chunks_of_a_unit_go_to_one_side_after_the_other_first() -> None:
     twice = loop(40, iterations=2, **SLOW_CPU)
     found = run("split", twice, free(), chunk_units=1).summary.part_units.tolist()
     assert found == ([[0, 1], [1, 0]] + [[0, 1]] * 38) * 2
-    found = run("split", twice, free(), chunk_units=1, every_invocation=False).summary
-    assert found.part_units.tolist() == [[0, 1], [1, 0]] + [[0, 1]] * 78
 
 
 def test_units_to_measure_come_from_parts_that_can_spare_them() -> None:

@@ -113,8 +113,6 @@ def test_equality_fits_unless_it_is_said_to_be_strict() -> None:
         INNER,
         INNER,
     ]
-    strict = cut_by_footprint(small, exact_footprint(small), 6, accept_equal=False)
-    assert strict.of_task.tolist() == [UPPER, ROOT, ROOT]
 
 
 def test_leaves_that_do_not_fit_are_subtrees_of_their_own() -> None:

@@ -49,18 +49,6 @@ def test_all_kinds_of_memory_count() -> None:
     assert found.socket.tolist() == [0]
 
 
-def test_two_counters_first_find_the_kind_and_then_look_at_that_alone() -> None:
-    found = Localization(1, 2, two_counters=True)
-    found.record(np.array([[[9, 0], [0, 10]]]))  # mostly the second kind
-    assert found.socket.tolist() == [UNSETTLED]
-    assert found.targets().tolist() == [0]
-    found.record(np.array([[[90, 0], [4, 5]]]))  # remote, as far as the second kind is concerned
-    assert found.targets().tolist() == [1]
-    found.record(np.array([[[0, 90], [5, 5]]]))
-    assert found.socket.tolist() == [1]
-    assert found.is_high.all()
-
-
 def test_no_traffic_settles_at_once() -> None:
     found = Localization(3, 4)
     found.record(counters((0, 0), (0, 0), (0, 0)))

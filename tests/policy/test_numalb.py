@@ -8,7 +8,8 @@ from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.numa.numalb import balance, block_writer, messages, numa_factors
+from simsched.policy.algorithms.numa.numalb import balance
+from simsched.policy.parts.communication import block_writer, messages, numa_factors
 from simsched.testing import small_workloads
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind

@@ -346,28 +346,28 @@ def test_each_decision_of_dmda_minimises_the_fitness() -> None:
         """Compares each decision with all others, from the published formula."""
 
         def best_worker(
-            self, view: View, state: RuntimeState, task: int, now: float, released: set[int]
-        ) -> tuple[int, float]:
+            self, view: View, state: RuntimeState, task: int, now: int, released: set[int]
+        ) -> tuple[int, int]:
             chosen, cost = super().best_worker(view, state, task, now, released)
             model: Model = state.queues
             assert view.state is not None
-            assert now == now_ps(view) * 1e-12
+            assert now == now_ps(view)
             span = slice(state.graph.access_ptr[task], state.graph.access_ptr[task + 1])
             blocks = state.graph.access_block[span].tolist()
             ends, copies = {}, {}
             for worker in (DEVICE, CORE_0, CORE_1):
                 node = 1 if worker == DEVICE else 0
                 missing = [b for b in blocks if not view.state.expects(node, b)]
-                copies[worker] = sum(5e-6 + 2 * 10 * MB / 10e9 for _ in missing)
+                copies[worker] = len(missing) * (5e6 + 2 * 10 * MB / 10e9 * 1e12)
                 queue = model.workers[worker]
-                free = max(queue.start_s, now) + queue.length_s
+                free = max(queue.start_ps, now) + queue.length_ps
                 row, speed = (1, 4e9) if worker == DEVICE else (0, 1e9)
-                length = float(state.graph.ops[row, task]) / speed
+                length = float(state.graph.ops[row, task]) / speed * 1e12
                 ends[worker] = max(free, now + copies[worker]) + length
             best = min(ends.values())
             fitness = {w: 1.0 * (ends[w] - best) + 1.0 * copies[w] for w in ends}
-            assert fitness[chosen] == pytest.approx(min(fitness.values()), abs=1e-15)
-            assert cost == pytest.approx(copies[chosen], rel=1e-12)
+            assert fitness[chosen] == pytest.approx(min(fitness.values()), abs=4)  # rounded
+            assert cost == pytest.approx(copies[chosen], abs=2)
             checked.append(chosen)
             return chosen, cost
 

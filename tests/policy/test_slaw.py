@@ -104,13 +104,12 @@ def test_there_are_no_more_fresh_tasks_than_the_limit(limit: int) -> None:
     assert most_fresh(run(wide(40), ALONE, "pfws")) == 40
 
 
-def test_the_limit_of_fresh_tasks_can_be_one_for_all_workers() -> None:
+def test_the_limit_of_fresh_tasks_is_one_for_each_worker() -> None:
     tree = grow(256, equal_parts(2, 2))
     graph = build_graph(np.full(tree.n_tasks, 1e3), children=tree.children)
-    for scope, most in (("global", 5), ("worker", 4 * 5)):
-        done = run(graph, fresh_limit=5, fresh_scope=scope, interval_tasks=1000)
-        assert 5 <= most_fresh(done) <= most
-        assert all(most_fresh(done, worker) <= 5 for worker in range(4))
+    done = run(graph, fresh_limit=5, interval_tasks=1000)
+    assert 5 <= most_fresh(done) <= 4 * 5
+    assert all(most_fresh(done, worker) <= 5 for worker in range(4))
 
 
 def test_child_first_alone_makes_no_fresh_tasks() -> None:

@@ -10,7 +10,7 @@ from simsched.engine.run import simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.static.openmp import static_chunks
+from simsched.policy.parts.loop import static_chunks
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop

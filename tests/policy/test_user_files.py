@@ -15,10 +15,10 @@ from simsched.experiment.fingerprint import policy_digest
 from simsched.files.errors import ConfigurationError
 from simsched.names.loading import imports_watched
 from simsched.policy import list_policies, make_policy, spec_of
-from simsched.policy.algorithms.dataflow.dataflow import variant
 from simsched.policy.contract.placements import list_placements, placements
 from simsched.policy.contract.registry import policies
 from simsched.workload import list_workloads, make_workload
+from simsched.workload.variants import variant
 
 TASKS = """
 from simsched.workload.builder import build_graph

@@ -22,7 +22,7 @@ def verdicts(family: Family) -> list[Verdict]:
     rows = {
         point: found
         for name, study in family.studies.items()
-        for point, found in rows_by_point(name, [row(cell) for cell in study.planned.cells]).items()
+        for point, found in rows_by_point(name, [row(cell) for cell in study.study.cells]).items()
     }
     return [judge(planned, rows) for planned in family.claims]
 
@@ -443,7 +443,7 @@ def test_a_claim_is_not_compared_with_itself(load: Load) -> None:
 def test_a_missing_value_does_not_hold(load: Load) -> None:
     family = load({**AT_ONE, "policy": "cilk", "max": 1e9})
     study = next(iter(family.studies.values()))
-    rows = [{**row(cell), "makespan_s": None} for cell in study.planned.cells]
+    rows = [{**row(cell), "makespan_s": None} for cell in study.study.cells]
     verdict = judge(family.claims[0], rows_by_point(study.name, rows))
     assert verdict.holds is False
 

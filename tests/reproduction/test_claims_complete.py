@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simsched.api import load_experiment
-from simsched.experiment.cells import plan_experiment
+from simsched.experiment.study import Study
 from simsched.files.yaml_reader import read_document, validate_document
 from simsched.reproduction.claims import claims_dir, families, ids_of, load_family
 from simsched.reproduction.schema import Claim, ClaimsFile
@@ -90,13 +90,13 @@ def test_kmeans_makes_the_rounds_that_the_study_suggests() -> None:
     for name in ("fig5", "fig7", "fig8", "fig9", "fig9_sgi", "fig10", "fig10_sgi"):
         sources = {
             cell.workload: cell.workload_source
-            for cell in plan_experiment(load_experiment(f"dataflow_{name}")).cells
+            for cell in Study.from_yaml(load_experiment(f"dataflow_{name}")).cells
         }
         assert sources["kmeans"].parameters["rounds"] == 20
 
 
 def test_control_is_compared_over_the_published_sweeps() -> None:
     """Table 3 has 60; with 12, the start under one creator decided the claim."""
-    cells = plan_experiment(load_experiment("dataflow_control")).cells
+    cells = Study.from_yaml(load_experiment("dataflow_control")).cells
     assert {cell.workload for cell in cells} == {"jacobi_2d", "jacobi_3d"}
     assert {cell.workload_source.parameters["sweeps"] for cell in cells} == {60}

@@ -9,8 +9,7 @@ import pytest
 import simsched
 from simsched import api
 from simsched.reproduction import claims
-
-from .conftest import SMALL
+from tests.experiment.conftest import SMALL
 
 CLAIMS = """\
 sources: {Book: A book}

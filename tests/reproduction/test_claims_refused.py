@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from simsched.experiment.options import RunOptions
 from simsched.files.errors import ConfigurationError
 from simsched.reproduction.claims import load_families, reproduce
 
@@ -161,5 +162,5 @@ def test_families_and_experiments_do_not_replace_each_other(tmp_path: Path) -> N
         load_families(files[:2])
     same = r"two/sizes\.yaml:1: name: found 'sizes', accepted: another .*one/sizes\.yaml:1"
     with pytest.raises(ConfigurationError, match=same):
-        reproduce(load_families([files[0], files[2]]), output=tmp_path / "results")
+        reproduce(load_families([files[0], files[2]]), RunOptions(output=tmp_path / "results"))
     assert not (tmp_path / "results").exists()

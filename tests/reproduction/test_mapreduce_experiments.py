@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.experiment.cells import plan_experiment
+from simsched.experiment.study import Study
 from simsched.files.yaml_reader import read_document, validate_document
 from simsched.reproduction.claims import claims_dir
 from simsched.reproduction.schema import ClaimsFile
@@ -29,9 +29,10 @@ FIGURES = [
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_reduce_tasks_are_one_wave_on_the_cluster(name: str) -> None:
-    plan = plan_experiment(read_document(claims_dir().parent / f"{name}.yaml"))
+    plan = Study.from_yaml(read_document(claims_dir().parent / f"{name}.yaml"))
     found = {
-        (use.machine.name, use.entry.label or ""): use.source.build().graph for use in plan.uses
+        (use.machine.thing.name, use.workload.entry.label or ""): use.source.build().graph
+        for use in plan.uses
     }
     for (machine, workload), graph in found.items():
         assert (JobTasks(graph).kind == REDUCE).sum() == REDUCES[machine][workload]
@@ -45,5 +46,5 @@ def test_schedulers_are_compared_after_training(claim: str) -> None:
         c for c in validate_document(read_document(path), ClaimsFile).claims if c.id == claim
     )
     assert (found.metric, found.item) == (["iteration_s"], -1)
-    plan = plan_experiment(read_document(claims_dir().parent / f"{found.experiment}.yaml"))
+    plan = Study.from_yaml(read_document(claims_dir().parent / f"{found.experiment}.yaml"))
     assert all(use.source.build().iterations > 1 for use in plan.uses)

@@ -137,10 +137,10 @@ def read_machine(folder: Path) -> object:
 
 @document_reader("experiment")
 def read_experiment(folder: Path) -> object:
-    from simsched.experiment.cells import plan_experiment
+    from simsched.experiment.study import Study
     from simsched.files.yaml_reader import read_document
 
-    return plan_experiment(read_document(_only(folder)))
+    return Study.from_yaml(read_document(_only(folder)))
 
 
 @document_reader("claims")

@@ -19,10 +19,10 @@ EXTREMES = (0, 1, -1, -2, 5, 30, 31, 100, 2**31 - 1, -(2**31), 2**40, 2**62, 2**
 
 @cache
 def _small_recording() -> object:
+    from simsched.analysis.recordings import recording_of
     from simsched.engine.run import simulate
     from simsched.machine.synthetic import make_machine
     from simsched.policy import make_policy
-    from simsched.trace.exporters import recording_of
     from simsched.workload.registry import make_workload
 
     workload = make_workload("fork_join", {"depth": 2})

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
+from simsched.analysis.recordings import recording_of
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
-from simsched.trace.exporters import recording_of
 from simsched.trace.parquet import write_events
 from simsched.trace.recording import Recording, read_recording, write_recording
 from simsched.workload.registry import make_small_workload, make_workload

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.backend import Hooks, IterationCounters
-from simsched.engine.plans import ResolvedPlan
-from simsched.engine.problem import Problem
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph

@@ -11,7 +11,7 @@ from simsched.engine.room import no_room_message
 from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.files.errors import KernelError, ModelError, PolicyError, StalledError
 from simsched.policy.contract.executions import Progress
-from simsched.trace.schema import Summary
+from simsched.trace.schema import Summary, by_worker
 from simsched.trace.sink import KeptEvents, make_columns, make_sink
 
 cimport numpy as cnp
@@ -26,7 +26,7 @@ cnp.import_array()
 
 DEF CHUNK = 100_000  # events between two looks at pending signals
 DEF MAX_INT32 = 2**31 - 1
-DEF MAX_GROUPS = 2**20 # each costs memory, even if nothing belongs to it
+DEF MAX_INT64 = 2**63 - 1
 
 
 def version():
@@ -45,7 +45,7 @@ def build_config():
 
 
 include "_arguments.pxi"
-include "_pooling.pxi"
+include "_fills.pxi"
 
 
 cdef object _copy(const void *data, tuple shape, object dtype):
@@ -155,7 +155,7 @@ cdef int _hand_over(NativeBackend backend, object chosen, const ssk_decision_t *
     place = <ssk_decision_t *>answer.decisions
     for i in range(len(chosen)):
         if _is_order(chosen[i]):
-            place[i].kind, place[i].plan = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
+            place[i].kind, place[i].order = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
     decisions[0] = place
     return answer.n_decisions
 
@@ -201,13 +201,12 @@ cdef class NativeBackend:
     cdef object landing_decisions
     cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
-    cdef int32_t n_blocks, n_node_kinds
+    cdef ssk_problem_t c_problem
 
     def __cinit__(self):
         self.sim = NULL
 
     def __init__(self, problem, hooks, *, events):
-        cdef ssk_problem_t c_problem
         cdef ssk_hooks_t c_hooks
         cdef ssk_allocator_t allocator = ssk_default_allocator()
         cdef ssk_flaw_t flaw
@@ -217,11 +216,10 @@ cdef class NativeBackend:
         self.problem_arrays, self.iteration_arrays, self.move_arrays = [], [], []
         self.order_arrays, self.order_before = [], []
         self.sink = make_sink(events)
-        memset(&c_problem, 0, sizeof(c_problem))
-        _fill_problem(&c_problem, problem, self.problem_arrays)
+        memset(&self.c_problem, 0, sizeof(self.c_problem))
+        _fill_problem(&self.c_problem, problem, self.problem_arrays)
         if self.sink is not None:
-            self._fill_recorder(&c_problem.recorder)
-        self.n_blocks, self.n_node_kinds = c_problem.n_blocks, c_problem.n_node_kinds
+            self._fill_recorder(&self.c_problem.recorder)
         memset(&c_hooks, 0, sizeof(c_hooks))
         c_hooks.context = <void *>self
         if hooks.wants_on_spawn:
@@ -243,7 +241,7 @@ cdef class NativeBackend:
         if hooks.wants_on_wake:
             c_hooks.on_wake = _on_wake
         flaw.name, flaw.index = NULL, -1
-        status = ssk_sim_alloc(&self.sim, &c_problem, &c_hooks, &allocator, &flaw)
+        status = ssk_sim_alloc(&self.sim, &self.c_problem, &c_hooks, &allocator, &flaw)
         if status == SSK_ERR_ARGUMENT:
             raise ValueError(_describe_flaw("Problem", flaw))
         if status != SSK_OK:
@@ -259,15 +257,15 @@ cdef class NativeBackend:
         """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
         cdef ssk_graph_t c_graph
         cdef ssk_plan_t c_plan
-        cdef int32_t c_number = _count(number, "number")
+        cdef int32_t c_number = _whole(number, "number", 0, MAX_INT32)
         cdef int c_last = bool(last), status
         self._enter()
         try:
             arrays = []
             memset(&c_graph, 0, sizeof(c_graph))
             memset(&c_plan, 0, sizeof(c_plan))
-            _fill_graph(&c_graph, graph, arrays)
-            _fill_plan(&c_plan, plan, c_graph.n_tasks, self.problem.n_workers, self.n_blocks, arrays)
+            _fill_graph(&c_graph, graph, &self.c_problem, arrays)
+            _fill_plan(&c_plan, plan, &c_graph, &self.c_problem, arrays)
             previous, self.iteration_arrays = self.iteration_arrays, arrays  # freed after the kernel lets go
             c_graph.unchanged = graph is self.graph and graph.is_fixed
             self.graph = graph
@@ -280,7 +278,7 @@ cdef class NativeBackend:
 
     def migrate(self, overhead_ps, blocks, nodes, workers):
         """Wait for the policy's overhead, then carry out migrations."""
-        cdef int64_t c_overhead = _time(overhead_ps, "overhead_ps")
+        cdef int64_t c_overhead = _whole(overhead_ps, "overhead_ps", 0, 2**62 - 1)
         cdef int32_t c_workers = max(-1, min(int(workers), MAX_INT32))
         cdef int status
         self._enter()
@@ -290,7 +288,7 @@ cdef class NativeBackend:
                 raise ValueError(f"moves: found shapes {moves[0].shape} and {moves[1].shape}, accepted equal ones")
             self.move_arrays = moves
             status = ssk_sim_begin_migration(
-                self.sim, c_overhead, _count(len(moves[0]), "moves"),
+                self.sim, c_overhead, _whole(len(moves[0]), "moves", 0, MAX_INT32),
                 <const int32_t *>cnp.PyArray_DATA(<cnp.ndarray>moves[0]),
                 <const int32_t *>cnp.PyArray_DATA(<cnp.ndarray>moves[1]), c_workers,
             )
@@ -298,12 +296,12 @@ cdef class NativeBackend:
         finally:
             self.is_running = False
 
-    cdef const ssk_plan_t *_make_order(self, object plan) except NULL:
-        """Return a plan with the acquire order of a ResolvedPlan; it lives as long as it may be in force."""
-        store = np.zeros(sizeof(ssk_plan_t), np.uint8)
+    cdef const ssk_order_t *_make_order(self, object plan) except NULL:
+        """Return the acquire order of a ResolvedPlan; it lives as long as it may be in force."""
+        store = np.zeros(sizeof(ssk_order_t), np.uint8)
         self.order_arrays.append(store)
-        cdef ssk_plan_t *order = <ssk_plan_t *>cnp.PyArray_DATA(<cnp.ndarray>store)
-        _fill_order(order, plan, self.problem.n_workers, self.order_arrays)
+        cdef ssk_order_t *order = <ssk_order_t *>cnp.PyArray_DATA(<cnp.ndarray>store)
+        _fill_order(order, plan.order, NULL, &self.c_problem, self.order_arrays)
         return order
 
     cdef int _fill_recorder(self, ssk_recorder_t *r) except -1:
@@ -380,12 +378,12 @@ cdef class NativeBackend:
         return IterationCounters(
             start_ps=m.start_ps,
             end_ps=m.end_ps,
-            group_bytes=_copy(m.group_bytes, (m.n_counter_groups, self.n_node_kinds, 2), np.int64),
+            group_bytes=_copy(m.group_bytes, (m.n_counter_groups, self.c_problem.n_node_kinds, 2), np.int64),
             group_missing_bytes=_copy(
                 m.group_missing_bytes, (m.n_counter_groups, self.problem.n_levels), np.int64
             ),
-            samples=_copy(m.samples, (self.n_blocks, m.n_samples), np.int64),
-            block_home=_copy(m.block_home, (self.n_blocks,), np.int32),
+            samples=_copy(m.samples, (self.c_problem.n_blocks, m.n_samples), np.int64),
+            block_home=_copy(m.block_home, (self.c_problem.n_blocks,), np.int32),
             node_used_bytes=_copy(m.node_used_bytes, (self.problem.n_nodes,), np.int64),
             executed_by=_copy(m.executed_by, (m.n_tasks,), np.int32),
             executed_ps=_copy(m.executed_ps, (0 if m.executed_ps is NULL else m.n_tasks,), np.int64),
@@ -394,7 +392,6 @@ cdef class NativeBackend:
     def summary(self):
         """Return the counters of the whole run."""
         cdef ssk_summary_t s = ssk_sim_summary(self.sim)
-        cdef ssk_worker_counters_t w
         cdef int32_t i
         n_levels, n_distances = self.problem.n_levels, self.problem.n_distances
         # hits, misses, hit bytes, missing bytes
@@ -405,22 +402,14 @@ cdef class NativeBackend:
         ).reshape(-1, 3)
         overhead = np.zeros(len(spans), np.int64)
         overhead[: max(0, len(spans) - 1)] = spans[1:, 1] - spans[: max(0, len(spans) - 1), 2]
-        workers = []
-        for i in range(self.problem.n_workers):
-            w = ssk_sim_worker_counters(self.sim, i)
-            workers.append((w.busy_ps, w.spawn_ps, w.acquire_ps, w.migrate_ps, w.tasks))
-        by_worker = np.array(workers, np.int64).T.copy()
+        workers = [ssk_sim_worker_counters(self.sim, i) for i in range(self.problem.n_workers)]
         return Summary(
             makespan_ps=int(spans[len(spans) - 1, 2]) if len(spans) else 0,
             iteration=spans[:, 0].astype(np.int32),
             iteration_start_ps=spans[:, 1].copy(),
             iteration_end_ps=spans[:, 2].copy(),
             iteration_overhead_ps=overhead,
-            worker_busy_ps=by_worker[0],
-            worker_spawn_ps=by_worker[1],
-            worker_acquire_ps=by_worker[2],
-            worker_migrate_ps=by_worker[3],
-            tasks_per_worker=by_worker[4],
+            **by_worker(workers),
             node_bytes=_copy(
                 s.node_bytes, (s.n_iterations, self.problem.n_domains, self.problem.n_nodes), np.int64
             ),
@@ -428,28 +417,11 @@ cdef class NativeBackend:
             cache_misses=cached[..., 1].copy(),
             cache_hit_bytes=cached[..., 2].copy(),
             cache_missing_bytes=cached[..., 3].copy(),
-            memory_side_hit_bytes=s.memory_side_hit_bytes,
-            write_back_bytes=s.write_back_bytes,
-            requested_bytes=s.requested_bytes,
             steals=_copy(s.steals, (n_distances,), np.int64),
             failed_probes=_copy(s.failed_probes, (n_distances,), np.int64),
-            migrations=s.migrations,
-            migrated_bytes=s.migrated_bytes,
-            policy_ps=s.policy_ps,
             node_peak_bytes=_copy(s.node_peak_bytes, (self.problem.n_nodes,), np.int64),
-            peak_bytes=s.peak_bytes,
-            recycled_blocks=s.recycled_blocks,
-            page_faults=s.page_faults,
-            page_fault_ps=s.page_fault_ps,
-            duplicates=s.duplicates,
-            kills=s.kills,
-            wasted_ps=s.wasted_ps,
-            exchanges=s.exchanges,
-            transfers=s.transfers,
-            transferred_tasks=s.transferred_tasks,
+            **s.counters,
             managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
-            n_tasks=s.n_tasks,
-            n_events=s.n_events,
         )
 
     def trace(self):

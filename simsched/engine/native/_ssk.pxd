@@ -4,6 +4,27 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
 
 
 cdef extern from "ssk.h" nogil:
+    ctypedef struct ssk_random_t:
+        void *state
+        uint64_t (*next64)(void *state) noexcept nogil
+
+    ctypedef struct ssk_recorder_t:
+        int64_t *time_ps
+        int32_t *kind
+        int32_t *worker
+        int32_t *task
+        int32_t *iteration
+        int64_t *arg0
+        int64_t *arg1
+        size_t capacity
+        void *context
+        int (*take)(void *, size_t) noexcept nogil
+
+
+include "_structs.pxi"
+
+
+cdef extern from "ssk.h" nogil:
     int SSK_OK, SSK_MORE, SSK_AS_PLANNED
     int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
     int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT, SSK_ERR_TOO_LARGE
@@ -17,17 +38,11 @@ cdef extern from "ssk.h" nogil:
     ctypedef struct ssk_allocator_t:
         pass
 
-    ctypedef struct ssk_random_t:
-        void *state
-        uint64_t (*next64)(void *state) noexcept nogil
-
-    ctypedef struct ssk_plan_t
-
     ctypedef struct ssk_decision_t:
         int32_t kind, worker, other, group, instance, to_group, to_instance, count, take, entry
         int64_t delay_ps
         int64_t at_ps, rank, tag
-        const ssk_plan_t *plan
+        const ssk_order_t *order
 
     ctypedef struct ssk_answer_t:
         int32_t group, instance, n_decisions
@@ -45,163 +60,6 @@ cdef extern from "ssk.h" nogil:
         int (*on_timer)(void *, const ssk_decision_t **) noexcept nogil
         int (*on_wake)(void *, int64_t, const ssk_decision_t **) noexcept nogil
 
-    ctypedef struct ssk_costs_t:
-        int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps
-        int64_t lock_hold_ps, barrier_ps, context_switch_ps, page_fault_ps, page_move_ps
-        int64_t driver_look_ps, copy_hand_over_ps, device_allocation_ps, device_chunk_bytes
-        const int64_t *steal_probe_ps
-        const int64_t *steal_ps
-        int32_t n_steal_probe, n_steal
-
-    ctypedef struct ssk_recorder_t:
-        int64_t *time_ps
-        int32_t *kind
-        int32_t *worker
-        int32_t *task
-        int32_t *iteration
-        int64_t *arg0
-        int64_t *arg1
-        size_t capacity
-        void *context
-        int (*take)(void *, size_t) noexcept nogil
-
-    ctypedef struct ssk_pooling_t:
-        int32_t n_tasks
-        const int32_t *size_class
-        const int32_t *allocate_near
-        const uint8_t *is_fresh
-        const uint8_t *is_untracked
-        const int64_t *allocate_ptr
-        const int64_t *release_ptr
-        const int32_t *allocate
-        const int32_t *release
-        int64_t n_allocate, n_release
-
-    ctypedef struct ssk_problem_t:
-        int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths
-        int32_t n_resources, n_levels, n_allowed, n_smt, n_distances, n_classes
-        int64_t n_granules, n_crossings, n_curve
-        const int32_t *worker_core
-        const int32_t *worker_domain
-        const int32_t *worker_kind
-        const double *worker_rate
-        const int32_t *domain_hops
-        const int32_t *domain_socket
-        const int64_t *path_latency_ps
-        const double *path_share
-        const double *path_cap
-        const int32_t *path_resource_ptr
-        const int32_t *path_resource
-        const double *path_weight
-        const int32_t *path_access
-        const int32_t *path_hit
-        const int32_t *path_write
-        const int32_t *path_copy
-        const double *resource_capacity
-        const int32_t *curve_ptr
-        const double *curve
-        const int64_t *node_capacity_bytes
-        const int32_t *node_domain
-        const int32_t *node_kind
-        int32_t n_caches
-        int32_t n_cache_slices
-        const int32_t *cache_slices
-        const int64_t *cache_slice_bytes
-        const int64_t *cache_latency_ps
-        const double *cache_rate
-        const double *cache_wait
-        const uint8_t *cache_is_victim
-        const int32_t *cache_instance
-        const int32_t *n_cache_instances
-        int32_t transfer_level
-        int64_t transfer_latency_ps
-        double transfer_rate
-        double displacement_rate
-        double upgrade_rate
-        const int64_t *granule_ptr
-        const int64_t *granule_frame
-        const int64_t *node_slots
-        const int64_t *block_bytes
-        const int64_t *taken_bytes
-        const uint8_t *follows
-        ssk_pooling_t pooling
-        const int32_t *home
-        const int32_t *touch_order
-        int32_t n_replicas
-        const int32_t *replica
-        const int32_t *node_rank
-        int32_t copies_data
-        const int32_t *worker_node
-        const uint8_t *node_is_device
-        ssk_costs_t costs
-        int64_t timer_period_ps
-        int64_t progress_limit_ps
-        int32_t n_changes
-        const int64_t *change_ps
-        const uint8_t *change_core
-        const double *change_speed
-        ssk_random_t victim, wake
-        ssk_recorder_t recorder
-
-    ctypedef struct ssk_graph_t:
-        int32_t n_tasks, n_kinds
-        int64_t n_children, n_edges, n_accesses
-        const double *ops
-        const double *join_ops
-        const int64_t *child_ptr
-        const int32_t *child
-        const int64_t *succ_ptr
-        const int32_t *succ
-        const int64_t *access_ptr
-        const int64_t *join_access
-        const int32_t *access_block
-        const int64_t *read_bytes
-        const int64_t *written_bytes
-        const double *creation_ops
-        const int64_t *arrival_ps
-        const uint8_t *detached
-        const int32_t *occupancy
-        const double *exposure
-        const double *access_share
-        const int32_t *access_after
-        const uint8_t *access_final
-        const int32_t *priority
-        int32_t unchanged
-
-    ctypedef struct ssk_plan_t:
-        int32_t n_groups, n_steps, n_counter_groups, n_samples
-        const int32_t *group_scope
-        const uint8_t *group_locked
-        const uint8_t *group_marks_active
-        const uint8_t *group_prefetches
-        int32_t n_devices
-        const int32_t *group_device
-        const int32_t *device_capacity
-        const int32_t *step_group
-        const int32_t *step_where
-        const int32_t *step_take
-        const int32_t *step_when
-        const int32_t *step_batch
-        const int32_t *step_least
-        const int32_t *step_attempts
-        const int32_t *step_choice
-        const int32_t *step_list
-        int32_t n_lists
-        int64_t n_listed
-        const int64_t *list_ptr
-        const int32_t *list_instance
-        const int32_t *list_value
-        const uint8_t *spawn_order
-        const int8_t *group_of
-        const int32_t *instance_of
-        const int32_t *counter_group
-        const uint8_t *active
-        int32_t roots
-        int64_t monitor_period_ps
-        const int64_t *sample_offset_bytes
-        int64_t balance_period_ps, balance_page_bytes
-        int32_t balance_faults, balance_group, times_tasks
-
     ctypedef struct ssk_flaw_t:
         const char *name
         int64_t index
@@ -216,9 +74,6 @@ cdef extern from "ssk.h" nogil:
         int32_t number
         int64_t start_ps, end_ps
 
-    ctypedef struct ssk_worker_counters_t:
-        int64_t busy_ps, spawn_ps, acquire_ps, migrate_ps, tasks
-
     ctypedef struct ssk_summary_t:
         int32_t n_iterations
         const ssk_iteration_t *iterations
@@ -227,11 +82,8 @@ cdef extern from "ssk.h" nogil:
         const int64_t *steals
         const int64_t *failed_probes
         const int64_t *node_peak_bytes
-        int64_t peak_bytes, recycled_blocks, page_faults, page_fault_ps
         int64_t managed_bytes[2]
-        int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events
-        int64_t duplicates, kills, wasted_ps
-        int64_t exchanges, transfers, transferred_tasks
+        ssk_run_counters_t counters
 
     ctypedef struct ssk_measured_t:
         int32_t n_tasks, n_counter_groups, n_samples

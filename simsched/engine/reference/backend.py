@@ -14,8 +14,8 @@ import simpy
 from numpy.typing import NDArray
 
 from simsched.engine.backend import NOBODY, Hooks, IterationCounters, ReadyAnswer
-from simsched.engine.plans import BY_PRIORITY, ResolvedPlan
-from simsched.engine.problem import Problem
+from simsched.engine.interface.plan import BY_PRIORITY, ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.conditions import Conditions
 from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.decisions import Decisions

@@ -1,12 +1,12 @@
-"""Pages that follow accesses; docs/semantics.md, "Page balancing"."""
+"""Pages that follow accesses; docs/semantics.md, rules PB."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from simsched.engine.plans import ResolvedPlan
-from simsched.engine.problem import Problem
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.homes import Homes
 from simsched.engine.reference.record import Record
 from simsched.policy.contract.blocks import THREAD_GROUPS

@@ -1,4 +1,4 @@
-"""Block caches; docs/semantics.md, "Segments", items 2 to 4, and "Victim caches"."""
+"""Block caches; docs/semantics.md, rules C, B, V and M."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.record import Record
 
 

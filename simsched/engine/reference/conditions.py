@@ -1,4 +1,4 @@
-"""Cores whose speed changes, and workers that fail; docs/semantics.md, "Changing conditions"."""
+"""Cores whose speed changes, and workers that fail; docs/semantics.md, rules CC."""
 
 from __future__ import annotations
 

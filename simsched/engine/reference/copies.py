@@ -1,4 +1,4 @@
-"""Copies of blocks in the memories of processors and devices; docs/semantics.md, "Copied data"."""
+"""Copies of blocks in the memories of processors and devices; docs/semantics.md, rules CD."""
 
 from __future__ import annotations
 

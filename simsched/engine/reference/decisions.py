@@ -1,4 +1,4 @@
-"""What policies decide while tasks run; docs/semantics.md, "Preemption" to "Transfers"."""
+"""What policies decide while tasks run; docs/semantics.md, rules PR to TR."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simsched.engine.backend import (
     Decision,
     Hooks,
 )
-from simsched.engine.plans import ResolvedPlan
+from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.reference.flights import Flight
 from simsched.engine.reference.pools import held
 from simsched.engine.reference.seats import swap_seats
@@ -109,7 +109,7 @@ class Decisions:
         worker.task = gift[0]
         worker.parked = False
         worker.lag = sim.lag
-        sim.record.acquire_ps[taker] += gift[1]
+        sim.record.workers[taker].acquire_ps += gift[1]
         sim.timers[taker] = sim.now + gift[1]
 
     def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:

@@ -1,10 +1,10 @@
-"""Room on devices; docs/semantics.md, "Devices"."""
+"""Room on devices; docs/semantics.md, rules D."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from simsched.engine.plans import ResolvedPlan
+from simsched.engine.interface.plan import ResolvedPlan
 from simsched.policy.contract.base import TAKES
 from simsched.workload.graph import TaskGraph
 
@@ -30,7 +30,7 @@ class Devices:
 
     def admits(self, step: int, instance: int) -> bool:
         """Return whether what a step finds has room and no earlier step waits for room."""
-        device = self.device_of(int(self.plan.step_group[step]))
+        device = self.device_of(int(self.plan.order.step_group[step]))
         if device is None:
             return True
         return all(
@@ -55,26 +55,26 @@ class Devices:
     def offered(self, place: Place) -> tuple[int, int] | None:
         """Return the pool (group, instance) whose next entry has room on a device now."""
         device, instance = place
-        last = len(self.plan.step_group) - 1
+        last = len(self.plan.order.step_group) - 1
         step = next(iter(self._filled_steps(device, instance, last)), None)
         if step is None or not self._fits(step, device, instance):
             return None
-        return int(self.plan.step_group[step]), instance
+        return int(self.plan.order.step_group[step]), instance
 
     def _filled_steps(self, device: int, instance: int, last: int) -> list[int]:
         """Return the steps up to a last one that lead to a device and find something."""
-        groups = self.plan.step_group.tolist()
+        groups = self.plan.order.step_group.tolist()
         return [
             step
             for step in range(last + 1)
             if self.device_of(groups[step]) == device
-            and len(self._content[groups[step]][instance]) >= int(self.plan.step_least[step])
+            and len(self._content[groups[step]][instance]) >= int(self.plan.order.step_least[step])
         ]
 
     def _fits(self, step: int, device: int, instance: int) -> bool:
         """Return whether the entry that a step would take has room."""
-        pool = self._content[int(self.plan.step_group[step])][instance]
-        task = pool[-1] if int(self.plan.step_take[step]) == NEWEST else pool[0]
+        pool = self._content[int(self.plan.order.step_group[step])][instance]
+        task = pool[-1] if int(self.plan.order.step_take[step]) == NEWEST else pool[0]
         if task in self._held:
             return True
         used = self._used.get((device, instance), 0)

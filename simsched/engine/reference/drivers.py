@@ -1,4 +1,4 @@
-"""What handing copies over costs the drivers of devices; docs/semantics.md, "Copied data"."""
+"""What handing copies over costs the drivers of devices; docs/semantics.md, rules CD."""
 
 from __future__ import annotations
 

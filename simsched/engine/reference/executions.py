@@ -1,4 +1,4 @@
-"""Duplicates of running tasks, kills, progress; docs/semantics.md, "Duplicates and kills"."""
+"""Duplicates of running tasks, kills, progress; docs/semantics.md, rules DK."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class Executions:
             worker.stop()
             return None
         self._lose(worker, task, Loss.FAILED)
-        sim.record.acquire_ps[worker.index] -= sim.problem.costs.context_switch_ps  # not paid
+        sim.record.workers[
+            worker.index
+        ].acquire_ps -= sim.problem.costs.context_switch_ps  # not paid
         worker.stop()
         sim.tasks.saved.pop(task, None)
         sim.tasks.remaining.pop(task, None)

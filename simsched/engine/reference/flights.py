@@ -1,4 +1,4 @@
-"""Entries on their way from one pool to another; docs/semantics.md, "Transfers"."""
+"""Entries on their way from one pool to another; docs/semantics.md, rules TR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, "Block pools"."""
+"""Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, rules BP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.caches import Caches
 from simsched.engine.reference.record import Record
 from simsched.engine.replication import AT_ACCESSES

@@ -1,16 +1,16 @@
-"""Task pools and the search for work; docs/semantics.md, "Pools and the search for work"."""
+"""Task pools and the search for work; docs/semantics.md, rules P to N."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate, islice
 
 import numpy as np
 
-from simsched.engine.plans import ResolvedPlan
-from simsched.engine.problem import Problem
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.devices import Devices
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES
 from simsched.workload.graph import TaskGraph
@@ -39,7 +39,6 @@ class Found:
     distance: int | None  # None: the own instance
     cost_ps: int
     failed_probes: list[int]  # by distance class
-    rest: list[int] = field(default_factory=list)  # of a batch: for the own instance
 
 
 class Pools:
@@ -61,6 +60,7 @@ class Pools:
         self._last_worker = last_worker
         self._problem = problem
         self._plan = plan
+        self._order = plan.order
         self._home = home
         scopes = [SCOPES[code] for code in plan.group_scope.tolist()]
         counts = problem.instances()
@@ -123,7 +123,7 @@ class Pools:
 
     def change_order(self, plan: ResolvedPlan) -> None:
         """Let workers look for work by the steps of another plan for the same pools."""
-        self._plan = plan
+        self._plan, self._order = plan, plan.order
         self.devices.plan = plan
 
     def _instance_domains(self, scope: str) -> list[int]:
@@ -194,7 +194,7 @@ class Pools:
 
     def conditions_hold(self, step: int, worker: int) -> bool:
         """Return whether a worker may use a step now."""
-        when = int(self._plan.step_when[step])
+        when = int(self._order.step_when[step])
         domain = self._home[worker]
         is_head = self._heads.get(domain) == worker
         if (when & HEAD_WORKER and not is_head) or (when & NOT_HEAD_WORKER and is_head):
@@ -205,16 +205,19 @@ class Pools:
 
     def uses_supply(self, worker: int) -> bool:
         """Return whether a worker may use a step now that asks for a supplied domain."""
-        asking = np.flatnonzero(self._plan.step_when & DOMAIN_SUPPLIED).tolist()
+        asking = np.flatnonzero(self._order.step_when & DOMAIN_SUPPLIED).tolist()
         return any(self.conditions_hold(step, worker) for step in asking)
 
     def candidates(self, step: int, worker: int) -> list[int]:
         """Return the instances a step that is not `own` may draw from, by (domain, instance)."""
-        group, where = int(self._plan.step_group[step]), int(self._plan.step_where[step])
+        group, where = (
+            int(self._order.step_group[step]),
+            int(self._order.step_where[step]),
+        )
         domains = self._domain_of[group]
         own, home = self.own_instance(group, worker), self._home[worker]
         instances = self._candidates if self._scopes[group] == "worker" else range(len(domains))
-        rank, weight = self._plan.step_rank[step], self._plan.step_weight[step]
+        rank, weight = self._order.step_rank[step], self._order.step_weight[step]
         return sorted(
             (
                 i
@@ -230,13 +233,13 @@ class Pools:
 
     def may_take(self, worker: int, group: int, instance: int, *, own: bool) -> bool:
         """Return whether a step lets the worker take from this pool, its own or another one's."""
-        for step in range(len(self._plan.step_group)):
+        for step in range(len(self._order.step_group)):
             if (
-                int(self._plan.step_group[step]) == group
+                int(self._order.step_group[step]) == group
                 and not self._is_empty(step, instance)
                 and self.devices.admits(step, instance)
                 and self.conditions_hold(step, worker)
-                and (int(self._plan.step_where[step]) == OWN) is own
+                and (int(self._order.step_where[step]) == OWN) is own
             ):
                 if own:
                     if self.own_instance(group, worker) == instance:
@@ -261,11 +264,11 @@ class Pools:
         """
         costs = self._problem.costs
         failed = [0] * self._problem.n_distances
-        for step in range(len(self._plan.step_group)):
+        for step in range(len(self._order.step_group)):
             if not self.conditions_hold(step, worker):
                 continue
-            group = int(self._plan.step_group[step])
-            if int(self._plan.step_where[step]) == OWN:
+            group = int(self._order.step_group[step])
+            if int(self._order.step_where[step]) == OWN:
                 instance = self.own_instance(group, worker)
                 if self._is_empty(step, instance) or not self.devices.admits(step, instance):
                     continue
@@ -283,32 +286,27 @@ class Pools:
     def _steal(
         self, step: int, worker: int, victim: int, now: int, party: int, failed: list[int]
     ) -> Found:
-        """Take a batch from a victim."""
-        costs, group = self._problem.costs, int(self._plan.step_group[step])
+        """Take a task from a victim."""
+        costs, group = self._problem.costs, int(self._order.step_group[step])
         distance = self.distance(worker, group, victim)
-        size = min(int(self._plan.step_batch[step]), len(self.content[group][victim]))
-        task, *rest = (self._take(step, victim) for _ in range(size))
+        task = self._take(step, victim)
         at = now + self._probe_cost(failed) // party
         at = self.lock(group, victim, at) - costs.lock_hold_ps + held(costs.steal_ps, distance)
-        for _ in rest:
-            at += costs.push_ps
-            if self.is_locked(group):
-                at = self.lock(group, self.own_instance(group, worker), at)
-        return Found(task, group, victim, distance, at - now, failed, rest)
+        return Found(task, group, victim, distance, at - now, failed)
 
     def _draw_victim(
         self, step: int, worker: int, failed: list[int], stream: np.random.PCG64
     ) -> int | None:
         """Return a random candidate that is not empty, None without; count failed probes."""
-        group = int(self._plan.step_group[step])
+        group = int(self._order.step_group[step])
         candidates = self.candidates(step, worker)
         if not candidates:
             return None
         if all(self._is_empty(step, i) for i in candidates):
-            nearest = 1 if int(self._plan.step_where[step]) == SAME_DOMAIN else 2
+            nearest = 1 if int(self._order.step_where[step]) == SAME_DOMAIN else 2
             failed[min(nearest, len(failed) - 1)] += 1
             return None
-        attempts = int(self._plan.step_attempts[step]) or None
+        attempts = int(self._order.step_attempts[step]) or None
         for victim in islice(self._drawn(step, worker, candidates, stream), attempts):
             if not self._is_empty(step, victim):
                 return victim
@@ -320,7 +318,7 @@ class Pools:
         self, step: int, worker: int, candidates: list[int], stream: np.random.PCG64
     ) -> Iterator[int]:
         """Yield candidates in random order, as uniform choice, ranks or weights have it."""
-        rank, weight = self._plan.step_rank[step], self._plan.step_weight[step]
+        rank, weight = self._order.step_rank[step], self._order.step_weight[step]
         if rank is not None:
             for level in sorted({int(rank[worker, i]) for i in candidates}):
                 untried = [i for i in candidates if rank[worker, i] == level]
@@ -338,8 +336,8 @@ class Pools:
 
     def _is_empty(self, step: int, instance: int) -> bool:
         """Return whether an instance has too few entries for a step."""
-        group = int(self._plan.step_group[step])
-        return len(self.content[group][instance]) < int(self._plan.step_least[step])
+        group = int(self._order.step_group[step])
+        return len(self.content[group][instance]) < int(self._order.step_least[step])
 
     def _probe_cost(self, failed: list[int]) -> int:
         """Return the time that failed probes take."""
@@ -347,8 +345,8 @@ class Pools:
 
     def _take(self, step: int, instance: int) -> int:
         """Take a task from the end that a step names."""
-        pool = self.content[int(self._plan.step_group[step])][instance]
-        return pool.pop() if int(self._plan.step_take[step]) == NEWEST else pool.popleft()
+        pool = self.content[int(self._order.step_group[step])][instance]
+        return pool.pop() if int(self._order.step_take[step]) == NEWEST else pool.popleft()
 
 
 def _remove(untried: list[int], place: int) -> int:

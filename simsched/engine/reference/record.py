@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, fields
+
 import numpy as np
 
-from simsched.engine.problem import Problem
-from simsched.trace.schema import EVENT_COLUMNS, EventKind, Summary, Trace
+from simsched.engine.interface.problem import Problem
+from simsched.trace.schema import (
+    EVENT_COLUMNS,
+    EventKind,
+    RunCounters,
+    Summary,
+    Trace,
+    WorkerCounters,
+    by_worker,
+)
 from simsched.trace.sink import EventSink, KeptEvents, make_sink
 
 
-class Record:
+class Record(RunCounters):
     """Events and counters of one run; see `simsched.trace.schema` for their meaning."""
 
     def __init__(self, problem: Problem, *, events: bool | EventSink) -> None:
-        workers = problem.n_workers
+        super().__init__()
         self._sink = make_sink(events)
         self._rows: list[tuple[int, ...]] = []  # not handed over yet
         self._domain = problem.worker_domain  # changes when workers swap threads
         self._shape = (problem.n_domains, problem.n_nodes)
         self._cache_shape = (problem.n_domains, problem.n_levels)
-        self.n_events = 0
         self.iteration = 0
         self.iterations: list[int] = []
         self.start_ps: list[int] = []
         self.end_ps: list[int] = []
         self.node_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
-        self.busy_ps = [0] * workers
-        self.spawn_ps = [0] * workers
-        self.acquire_ps = [0] * workers
-        self.migrate_ps = [0] * workers
-        self.tasks = [0] * workers
+        self.workers = [WorkerCounters() for _ in range(problem.n_workers)]
         self.cache_hits: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.cache_misses: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.cache_hit_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.cache_missing_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
-        self.memory_side_hit_bytes = 0
-        self.write_back_bytes = 0
-        self.requested_bytes = 0
         self.steals = [0] * problem.n_distances
         self.failed_probes = [0] * problem.n_distances
-        self.migrations = 0
-        self.migrated_bytes = 0
-        self.policy_ps = 0
         self.node_peak_bytes = [0] * problem.n_nodes
-        self.peak_bytes = 0
-        self.recycled_blocks = 0
-        self.page_faults = 0
-        self.page_fault_ps = 0
-        self.duplicates = 0
-        self.kills = 0
-        self.wasted_ps = 0
-        self.exchanges = 0
-        self.transfers = 0
-        self.transferred_tasks = 0
         self.managed_bytes = [0, 0]
 
     def event(
@@ -113,42 +102,22 @@ class Record:
             np.array(counts, np.int64).reshape(len(starts), *self._cache_shape)
             for counts in self._cache_counts()
         )
+        self.n_tasks = sum(counters.tasks for counters in self.workers)
         return Summary(
             makespan_ps=self.end_ps[-1],
             iteration=np.array(self.iterations, np.int32),
             iteration_start_ps=starts,
             iteration_end_ps=ends,
             iteration_overhead_ps=overhead,
-            worker_busy_ps=np.array(self.busy_ps, np.int64),
-            worker_spawn_ps=np.array(self.spawn_ps, np.int64),
-            worker_acquire_ps=np.array(self.acquire_ps, np.int64),
-            worker_migrate_ps=np.array(self.migrate_ps, np.int64),
-            tasks_per_worker=np.array(self.tasks, np.int64),
+            **by_worker([asdict(counters) for counters in self.workers]),
             node_bytes=np.array(self.node_bytes, np.int64).reshape(-1, *self._shape),
             cache_hits=hits,
             cache_misses=misses,
             cache_hit_bytes=hit_bytes,
             cache_missing_bytes=missing_bytes,
-            memory_side_hit_bytes=self.memory_side_hit_bytes,
-            write_back_bytes=self.write_back_bytes,
-            requested_bytes=self.requested_bytes,
             steals=np.array(self.steals, np.int64),
             failed_probes=np.array(self.failed_probes, np.int64),
-            migrations=self.migrations,
-            migrated_bytes=self.migrated_bytes,
-            policy_ps=self.policy_ps,
             node_peak_bytes=np.array(self.node_peak_bytes, np.int64),
-            peak_bytes=self.peak_bytes,
-            recycled_blocks=self.recycled_blocks,
-            page_faults=self.page_faults,
-            page_fault_ps=self.page_fault_ps,
-            duplicates=self.duplicates,
-            kills=self.kills,
-            wasted_ps=self.wasted_ps,
-            exchanges=self.exchanges,
-            transfers=self.transfers,
-            transferred_tasks=self.transferred_tasks,
             managed_bytes=np.array(self.managed_bytes, np.int64),
-            n_tasks=sum(self.tasks),
-            n_events=self.n_events,
+            **{item.name: getattr(self, item.name) for item in fields(RunCounters)},
         )

@@ -1,4 +1,4 @@
-"""Rows of accesses that wait for other tasks; docs/semantics.md, "Life of a task"."""
+"""Rows of accesses that wait for other tasks; docs/semantics.md, rules L."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What comes with a hardware thread, and the swapping of it; docs/semantics.md, "Exchanges"."""
+"""What comes with a hardware thread, and the swapping of it; docs/semantics.md, rules X."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 
 #: Fields of a problem that belong to the thread of each worker, with the axis of the workers.
 SEAT = {

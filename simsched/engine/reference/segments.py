@@ -1,4 +1,4 @@
-"""Segments: one access and its share of the computation; docs/semantics.md, "Segments"."""
+"""Segments: one access and its share of the computation; docs/semantics.md, rules S."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.engine.plans import ResolvedPlan
-from simsched.engine.problem import Problem
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.balancing import Balancing
 from simsched.engine.reference.caches import Caches, MemorySideCaches
 from simsched.engine.reference.homes import Homes

@@ -1,10 +1,10 @@
-"""Memory flows under weighted max-min fair sharing; docs/semantics.md, "Memory flows"."""
+"""Memory flows under weighted max-min fair sharing; docs/semantics.md, rules F."""
 
 from __future__ import annotations
 
 import math
 
-from simsched.engine.problem import Problem
+from simsched.engine.interface.problem import Problem
 
 NEVER = 1 << 62  #: later than any event
 

@@ -1,4 +1,4 @@
-"""A worker as a SimPy process; docs/semantics.md from "Workers" to "Preemption"."""
+"""A worker as a SimPy process; docs/semantics.md, rules W, L, S and PR."""
 
 from __future__ import annotations
 
@@ -168,12 +168,10 @@ class Worker:
             self._set_busy(True)
             if called_to != (found.group, found.instance):
                 sim.pass_on(called_to)
-            for moved in found.rest:
-                sim.enter(moved, found.group, sim.pools.own_instance(found.group, self.index), self)
             device = sim.pools.devices.device_of(found.group)
             if device is not None:
                 sim.offer((device, found.instance))
-        sim.record.acquire_ps[self.index] += cost
+        sim.record.workers[self.index].acquire_ps += cost
         self.task = task
         yield from self._pay(cost)
         return task
@@ -307,12 +305,12 @@ class Worker:
                 cost += costs.spawn_child_first_ps
             else:
                 cost += costs.spawn_parent_first_ps
-            sim.record.spawn_ps[self.index] += cost
+            sim.record.workers[self.index].spawn_ps += cost
             yield from self._pay(cost)
             if dive:
                 return child
             wait = sim.create(child, self, at=sim.now) - sim.now
-            sim.record.spawn_ps[self.index] += wait
+            sim.record.workers[self.index].spawn_ps += wait
             yield from self._pay(wait)
         return None
 
@@ -320,7 +318,7 @@ class Worker:
         """End a task, release its successors; return the parent when it can go on."""
         sim, tasks = self._sim, self._sim.tasks
         sim.record.event(sim.now, EventKind.TASK_END, self.index, task)
-        sim.record.tasks[self.index] += 1
+        sim.record.workers[self.index].tasks += 1
         self.task = None
         parent = tasks.end(task, self.index)
         sim.executions.end(task, self.index)
@@ -339,7 +337,7 @@ class Worker:
         if resumed:
             tasks.suspended.discard(parent)
         sim.end_iteration_if_done(self.index)
-        sim.record.spawn_ps[self.index] += at - sim.now
+        sim.record.workers[self.index].spawn_ps += at - sim.now
         yield from self._pay(at - sim.now)
         return parent if resumed else None
 
@@ -382,7 +380,7 @@ class Worker:
         sim.record.requested_bytes += int(graph.written_bytes[span].sum())
         if sim.copies.claim(graph, first, last, self.index):
             yield from self._wait()
-            sim.record.migrate_ps[self.index] += sim.now - start
+            sim.record.workers[self.index].migrate_ps += sim.now - start
         sim.copies.write(graph, first, last, self.index)
 
     def _access(self, task: int, rest: Remaining) -> Waiting:
@@ -466,7 +464,7 @@ class Worker:
     def _count_execution(self, segment: Segment) -> None:
         """Count the time of a segment that is over or has been left."""
         time_ps = self._sim.now - segment.start_ps
-        self._sim.record.busy_ps[self.index] += time_ps
+        self._sim.record.workers[self.index].busy_ps += time_ps
         self._sim.tasks.executed_ps[segment.task] += time_ps
 
     def take_away(self) -> int:
@@ -499,7 +497,7 @@ class Worker:
             self.stop_awaiting()
         elif segment is None:
             self.gift = None
-            sim.record.acquire_ps[self.index] -= sim.timers[self.index] - sim.now
+            sim.record.workers[self.index].acquire_ps -= sim.timers[self.index] - sim.now
         else:
             spent = sim.now - self.began_ps
             for node, _, size in segment.flows:  # what they have not moved
@@ -527,7 +525,7 @@ class Worker:
         self.lag = sim.lag
         self._taken_away = True
         cost = sim.problem.costs.context_switch_ps
-        sim.record.acquire_ps[self.index] += cost
+        sim.record.workers[self.index].acquire_ps += cost
         sim.timers[self.index] = sim.now + cost
 
     # -------------------------------------------------------------------------------------------
@@ -553,6 +551,6 @@ class Worker:
             sim.record.event(sim.now, EventKind.MIGRATE_END, self.index, NONE, block, target)
             sim.record.migrations += 1
             sim.record.migrated_bytes += size
-            sim.record.migrate_ps[self.index] += sim.now - start
+            sim.record.workers[self.index].migrate_ps += sim.now - start
         self.parked, self.is_copying = True, False
         sim.copying -= 1

@@ -1,5 +1,5 @@
 /*
- * Life of a task on hardware: body, spawning, sync, join, end; docs/semantics.md, "Life of a task".
+ * Life of a task on hardware: body, spawning, sync, join, end; docs/semantics.md, rules L.
  *
  * A task that is between two of these steps is a number in a pool, so nothing here needs a stack of its own: whoever takes
  * the number goes on where `next_child` says. A stamp is taken before what it stands for becomes visible to others, and

@@ -1,14 +1,22 @@
-"""Print the names of the programs in C, or write a table of given ones: `[TABLE NAME...]`."""
+"""Write the table of the programs that C files define: `TABLE FILE...`; print the files without."""
 
+import re
 import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "programs"
+_DEFINED = re.compile(r"^[A-Z]+_PROGRAM\((\w+),", re.MULTILINE)
 
 
-def program_names() -> list[str]:
-    """Return the names of the files in programs/, ascending."""
-    return sorted(path.stem for path in FOLDER.glob("*.c"))
+def program_names(path: Path) -> list[str]:
+    """Return the names of the programs that a C file defines, in its order."""
+    return _DEFINED.findall(path.read_text(encoding="utf-8"))
+
+
+def program_files(folder: Path = FOLDER) -> dict[str, Path]:
+    """Return the C file of every program, by ascending names."""
+    files = {name: path for path in folder.glob("*.c") for name in program_names(path)}
+    return dict(sorted(files.items()))
 
 
 def table(names: list[str]) -> str:
@@ -28,6 +36,7 @@ def table(names: list[str]) -> str:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(table(sys.argv[2:]), encoding="utf-8")
+        names = [name for path in sys.argv[2:] for name in program_names(Path(path))]
+        Path(sys.argv[1]).write_text(table(sorted(names)), encoding="utf-8")
     else:
-        sys.stdout.write("\n".join(program_names()) + "\n")
+        sys.stdout.writelines(f"programs/{path.name}\n" for path in sorted(FOLDER.glob("*.c")))

@@ -1,9 +1,9 @@
 /*
  * Programs for the task runtime: what the tasks of a measured program compute.
  *
- * A program is a file in programs/ that defines `const hw_program_t hw_program_NAME`, and a Python module of the same
- * name that builds its task graph, its arrays and the arguments of each task (simsched/hardware/program.py). Functions
- * are pure in this sense: they read and write the arrays only where the accesses of their task say so, keep nothing,
+ * A program is a line `..._PROGRAM(NAME, ...)` in a file in programs/, and a function of the same name in Python that
+ * builds its task graph, its arrays and the arguments of each task (simsched/hardware/program.py). C functions are pure
+ * in this sense: they read and write the arrays only where the accesses of their task say so, keep nothing,
  * allocate nothing, and never fail. What may run at the same time follows from the graph alone.
  *
  * All arrays belong to Python, which also checks the results against another computation of them.
@@ -11,6 +11,7 @@
 #ifndef HW_PROGRAM_H
 #define HW_PROGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct {
@@ -36,5 +37,12 @@ typedef struct {
     const hw_class_t *classes;
     int32_t n_classes;
 } hw_program_t;
+
+/* Defines a program by its classes, each {name, body, join}. */
+#define HW_PROGRAM(program, ...)                                                                                       \
+    static const hw_class_t program##_classes[] = {__VA_ARGS__};                                                       \
+    extern const hw_program_t hw_program_##program;                                                                    \
+    const hw_program_t hw_program_##program = {#program, program##_classes,                                            \
+                                               sizeof(program##_classes) / sizeof(*program##_classes)}
 
 #endif

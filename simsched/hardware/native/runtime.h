@@ -10,7 +10,7 @@
  *     hw_run_free()   stops, waits and frees; everything that hw_run_result() and others returned is then gone.
  *
  * One thread calls these functions for one run. Different runs know nothing of each other. The meaning of a graph is that of
- * docs/semantics.md, "Life of a task"; arrival times and the cost of creation are not imitated.
+ * docs/semantics.md, rules L; arrival times and the cost of creation are not imitated.
  */
 #ifndef HW_RUNTIME_H
 #define HW_RUNTIME_H

@@ -18,7 +18,7 @@ typedef struct {
 void hw_random_init(hw_random_t *random, uint64_t seed, uint64_t stream);
 uint32_t hw_random_next(hw_random_t *random);
 
-/* A random integer below n: high word of the product, as docs/semantics.md draws. */
+/* A random integer below n: high word of the product, as in docs/semantics.md, rule T4. */
 static inline int32_t hw_random_below(hw_random_t *random, int32_t n)
 {
     return (int32_t)(((uint64_t)hw_random_next(random) * (uint32_t)n) >> 32);

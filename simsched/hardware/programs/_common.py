@@ -22,11 +22,7 @@ Seed = Annotated[int, Bounds(0, 2**30 - 1)]
 def checked(build: Callable[..., Program]) -> Callable[..., Program]:
     """Return `build` with parameters that are checked and become those of its workload.
 
-    Parameters
-    ----------
-    build : callable
-        Makes the program of the same name; its signature says what is accepted, in the same way as
-        that of a workload generator.
+    Its signature says what is accepted, in the same way as that of a workload generator.
     """
     name, accepted = build.__name__, parameters_of(build)
 
@@ -44,12 +40,7 @@ def checked(build: Callable[..., Program]) -> Callable[..., Program]:
 def with_classes(graph: TaskGraph, classes: tuple[str, ...]) -> TaskGraph:
     """Return a graph whose classes are numbered as in the program's table.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Its classes all occur in `classes`.
-    classes : tuple of str
-        Names in the order of the table in C.
+    `classes` are in the order of the table in C.
     """
     numbers = np.array([classes.index(name) for name in graph.class_names], dtype=np.int32)
     return replace(graph, task_class=numbers[graph.task_class], class_names=classes)

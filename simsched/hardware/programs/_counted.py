@@ -26,20 +26,8 @@ INFINITE_ERROR = math.inf
 def untouched(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return an array in pages that the operating system has not provided yet.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-        Shape of the array, which begins with a page.
-    dtype : dtype
-        Of its elements.
+    It begins with a page; more than the machine provides is refused.
 
-    Raises
-    ------
-    ConfigurationError
-        More than the machine provides.
-
-    Notes
-    -----
     NumPy's own allocation may return pages that another array has left, which then stay where they
     are, whoever touches them first.
     """
@@ -55,17 +43,7 @@ def untouched(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def refusal(program: str, parameter: str, found: object, accepted: str) -> ConfigurationError:
-    """Return the error for a parameter that does not fit to the others.
-
-    Parameters
-    ----------
-    program, parameter : str
-        Names.
-    found : object
-        The value.
-    accepted : str
-        What would be accepted.
-    """
+    """Return the error for a parameter that does not fit to the others."""
     return ConfigurationError(
         f"program {program}: {parameter}: found {found!r}, accepted {accepted}"
     )
@@ -88,26 +66,13 @@ class AccessList:
     ) -> None:
         """Append accesses of tasks to blocks.
 
-        Parameters
-        ----------
-        task, block : array_like of int
-            Who accesses what; broadcast against each other and the bytes.
-        read, written : array_like of int
-            Bytes moved.
-        in_join : bool
-            Whether the join does it.
+        Arguments are broadcast against each other.
         """
         part = np.broadcast_arrays(task, block, read, written, in_join)
         self._parts.append([np.ravel(values) for values in part])
 
     def grouped(self, n_tasks: int) -> Accesses:
-        """Return the accesses grouped by task, each task's in the order in which they were added.
-
-        Parameters
-        ----------
-        n_tasks : int
-            Number of tasks.
-        """
+        """Return the accesses grouped by task, each task's in the order of their addition."""
         task, block, read, written, in_join = (
             np.concatenate(column) for column in zip(*self._parts, strict=True)
         )
@@ -117,10 +82,7 @@ class AccessList:
 class ProgramData:
     """Arrays of a program and their division into blocks, in the order in which they are added.
 
-    Parameters
-    ----------
-    n_init_tasks, n_tasks : int
-        Size of the initialisation and of the graph, whose runs are counted in array 0.
+    The runs of all tasks are counted in array 0, those of the initialisation first.
     """
 
     def __init__(self, n_init_tasks: int, n_tasks: int) -> None:
@@ -134,12 +96,7 @@ class ProgramData:
     def add(self, array: NDArray[Any], block_ends_bytes: ArrayLike | None = None) -> Int64Array:
         """Append an array and return the numbers of its blocks.
 
-        Parameters
-        ----------
-        array : ndarray
-            C-contiguous.
-        block_ends_bytes : array_like of int, shape (n_blocks,), optional
-            Where its blocks end; the first begins at 0. One block by default.
+        Blocks end at `block_ends_bytes`, and the first begins at 0; one block by default.
         """
         ends = np.asarray([array.nbytes] if block_ends_bytes is None else block_ends_bytes)
         begins = np.concatenate(([0], ends[:-1]))
@@ -168,18 +125,8 @@ class ProgramData:
     ) -> Program:
         """Return the program; its check is infinite unless every task ran as often as it should.
 
-        Parameters
-        ----------
-        workload : Workload
-            Named as the program.
-        args, init_args : ndarray of int64, shape (n_tasks, n_args)
-            Arguments of the tasks.
-        functions : tuple of two frozensets of str
-            Classes that have a body in C, and those that have a join.
-        result_error : callable
-            Error of the result as a share of what is tolerated.
-        params, constants : iterable of int and of float
-            For all tasks; the number of tasks of the initialisation precedes `params`.
+        `functions` are the classes that have a body in C, and those that have a join. The number of
+        tasks of the initialisation precedes `params`.
         """
         expected = _expected_runs(workload, functions)
 
@@ -220,25 +167,14 @@ def _expected_runs(
 
 
 def exact(found: NDArray[Any], wanted: NDArray[Any]) -> float:
-    """Return 0 when both arrays are equal, infinity otherwise.
-
-    Parameters
-    ----------
-    found, wanted : ndarray
-        Results where nothing is rounded.
-    """
+    """Return 0 when both arrays are equal, infinity otherwise."""
     return 0.0 if np.array_equal(found, wanted) else INFINITE_ERROR
 
 
 def largest_error(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> float:
     """Return the largest difference, relative to the largest value, as a share of `tolerance`.
 
-    Parameters
-    ----------
-    found, wanted : ndarray
-        Results; one that is not finite makes the error infinite.
-    tolerance : float
-        Accepted relative difference.
+    A result that is not finite makes the error infinite.
     """
     if not np.all(np.isfinite(found)):
         return INFINITE_ERROR
@@ -249,13 +185,6 @@ def largest_error(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -
 def hash64(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the scrambled bits of each key, as `hash64` in programs/counted.h.
 
-    Parameters
-    ----------
-    key : ndarray of uint64
-        Keys.
-
-    References
-    ----------
     Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014 (the
     finaliser of SplitMix64).
     """
@@ -268,12 +197,7 @@ def hash64(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def hashed_keys(seed: int, count: int) -> NDArray[np.uint64]:
     """Return `count` scrambled keys of a seed, as `hashed_key` in programs/counted.h.
 
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2^31 - 1.
-    count : int
-        How many.
+    Seeds are below 2^31.
     """
     return hash64(np.uint64(seed << 32) + np.arange(count, dtype=np.uint64))
 
@@ -281,11 +205,6 @@ def hashed_keys(seed: int, count: int) -> NDArray[np.uint64]:
 def hashed_units(seed: int, count: int) -> NDArray[np.float64]:
     """Return `count` numbers in [0, 1) of a seed, as `hashed_unit` in programs/counted.h.
 
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2^31 - 1.
-    count : int
-        How many.
+    Seeds are below 2^31.
     """
     return (hashed_keys(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,16 +30,10 @@ from simsched.hardware.programs._counted import AccessList, ProgramData, refusal
 from simsched.workload.builder import Accesses, build_graph, merge_accesses
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
-from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 
 LINE_BYTES = 64
 MAX_PARTS = 4096
-
-Vertices = Annotated[int, Bounds(2, 2**26)]
-PartVertices = Annotated[int, Bounds(1, 2**26)]
-Skew = Annotated[float, Bounds(0, 0.9)]
-Rounds = Annotated[int, Bounds(1, 10**6)]
 
 
 class Edges(NamedTuple):
@@ -57,17 +51,11 @@ class Edges(NamedTuple):
 
 @dataclass(frozen=True)
 class PulledGraph:
-    """The edges that lead to each vertex.
+    """The edges that lead to each vertex."""
 
-    Parameters
-    ----------
-    ptr : ndarray of int64, shape (n_vertices + 1,)
-        Edges to vertex v are entries ``ptr[v]`` to ``ptr[v + 1] - 1``.
-    origin : ndarray of int64, shape (n_edges,)
-        Where they come from.
-    """
-
+    #: Edges to vertex v are entries ``ptr[v]`` to ``ptr[v + 1] - 1``; shape (n_vertices + 1,).
     ptr: Int64Array
+    #: Where they come from; shape (n_edges,).
     origin: Int64Array
 
     @property
@@ -77,15 +65,7 @@ class PulledGraph:
 
 
 def pulled(edges: Edges, vertices: int) -> PulledGraph:
-    """Return the edges sorted by the vertex they lead to.
-
-    Parameters
-    ----------
-    edges : Edges
-        In any order.
-    vertices : int
-        Number of vertices.
-    """
+    """Return the edges sorted by the vertex they lead to."""
     order = np.argsort(edges.target, kind="stable")
     ptr = np.zeros(vertices + 1, dtype=np.int64)
     np.cumsum(np.bincount(edges.target, minlength=vertices), out=ptr[1:])
@@ -97,21 +77,10 @@ def random_edges(
 ) -> Edges:
     """Return a random graph whose edges lead to popular vertices more often than to others.
 
-    Parameters
-    ----------
-    seed : int
-        Seed.
-    vertices : int
-        Number of vertices.
-    degree : float
-        Mean number of edges that begin at a vertex.
-    lowest_degree : int
-        Smallest number; the excess is Poisson-distributed.
-    skew : float
-        The vertex of popularity rank k is an edge's target with probability proportional to about
-        k^-skew, from 0 (uniform) to less than 1; in-degrees follow a power law.
-    popular_run : int
-        Vertices of consecutive popularity that lie side by side.
+    At each vertex `degree` edges begin in the mean, and `lowest_degree` at least; the excess is
+    Poisson-distributed. The vertex of popularity rank k is a target with probability proportional
+    to about k^-skew, from 0 (uniform) to less than 1; in-degrees follow a power law. Vertices of
+    consecutive popularity lie side by side in runs of `popular_run`.
     """
     random = stream(seed, "edges")
     counts = lowest_degree + random.poisson(degree - lowest_degree, vertices)
@@ -125,29 +94,19 @@ def random_edges(
 
 @dataclass(frozen=True)
 class VertexProgram:
-    """A program in synchronous rounds over the vertices of a graph.
+    """A program in synchronous rounds over the vertices of a graph."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the program.
-    leaf : str
-        Class of the leaves, after ``divide`` and ``initialise``.
-    tree : SpawnTree
-        Division of the vertices.
-    graph : PulledGraph
-        The edges.
-    constant : ndarray of int32, shape (n_vertices,)
-        One constant per vertex.
-    dtype : type
-        Of the values.
-    """
-
+    #: Name of the program.
     name: str
+    #: Class of the leaves, after ``divide`` and ``initialise``.
     leaf: str
+    #: Division of the vertices.
     tree: SpawnTree
+    #: The edges.
     graph: PulledGraph
+    #: One constant per vertex; shape (n_vertices,).
     constant: Int32Array
+    #: Of the values.
     dtype: type
 
     @property
@@ -186,14 +145,7 @@ class VertexProgram:
     ) -> Program:
         """Return the program.
 
-        Parameters
-        ----------
-        iterations : int
-            Number of rounds.
-        result_error : callable
-            Error of the values after the last round, given by vertex.
-        params, constants : tuple of int and of float
-            For all tasks; `params` follow the stride.
+        `result_error` gets the values after the last round, by vertex; `params` follow the stride.
         """
         data = ProgramData(self.tree.n_tasks, self.tree.n_tasks)
         ends = np.cumsum(2 * self.sizes + np.diff(self.edges_before))
@@ -294,17 +246,7 @@ class VertexProgram:
 def divide_vertices(program: str, vertices: int, part_vertices: int) -> SpawnTree:
     """Return the spawn tree that halves the vertices until parts are small enough.
 
-    Parameters
-    ----------
-    program : str
-        Name for the message.
-    vertices, part_vertices : int
-        Number of vertices, and the most that a part has.
-
-    Raises
-    ------
-    ConfigurationError
-        More parts than pairs of them can be listed.
+    More parts than pairs of them can be listed are refused.
     """
     least = 2 * -(-vertices // MAX_PARTS) - 1
     if part_vertices < least:

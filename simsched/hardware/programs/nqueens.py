@@ -58,26 +58,15 @@ BitSets = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Placements:
-    """Ways to place queens in the first rows: what they attack in the next row.
+    """Ways to place queens in the first rows: what they attack in the next row."""
 
-    Parameters
-    ----------
-    columns, left, right : ndarray of uint32, shape (n,)
-        Bit sets of columns under attack, straight and along either diagonal.
-    """
-
+    #: Bit sets of columns under attack, straight and along either diagonal; shape (n,).
     columns: BitSets
     left: BitSets
     right: BitSets
 
     def next_row(self, queens: int) -> tuple[Int64Array, Placements]:
-        """Return which placement each of the next row's extends, and these, in any order.
-
-        Parameters
-        ----------
-        queens : int
-            Size of the board.
-        """
+        """Return which placement each of the next row's extends, and these, in any order."""
         every = np.uint32(2**queens - 1)
         free = every & ~(self.columns | self.left | self.right)
         index = np.arange(len(free), dtype=np.int32)
@@ -99,13 +88,7 @@ class Placements:
         return parent.astype(np.int64), below
 
     def take(self, order: Int64Array | slice) -> Placements:
-        """Return some of the placements.
-
-        Parameters
-        ----------
-        order : ndarray of int64, or slice
-            Which, in which order.
-        """
+        """Return some of the placements."""
         return Placements(self.columns[order], self.left[order], self.right[order])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from simsched.hardware.program import Program, program
 from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked
 from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
-from simsched.hardware.programs._grid import TOLERANCE, Sweeps, rows_of
+from simsched.hardware.programs._grid import TOLERANCE, row_tree, rows_of, sweep_graphs
 from simsched.workload.graph import FloatArray
 from simsched.workload.registry import Bounds, Count
 
@@ -60,8 +60,7 @@ def sor(
     Architectures*, Springer 2017, which does not say how they order the elements.
     """
     half = (columns + 1) // 2
-    sweeps = Sweeps(leaf_rows, irregular, 2 * iterations)
-    tree = sweeps.tree("sor", rows)
+    tree = row_tree("sor", rows, leaf_rows, irregular=irregular)
     field = untouched((rows, 2, half), np.float64)
 
     def check() -> float:
@@ -74,7 +73,7 @@ def sor(
 
     return Program(
         name="sor",
-        workload=sweeps.workload("sor", tree, half, halo_rows=1, in_place=True),
+        workload=sweep_graphs("sor", tree, half, 1, 2 * iterations, in_place=True),
         args=rows_of(tree),
         init_args=rows_of(tree),
         arrays=(field,),

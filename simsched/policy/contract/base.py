@@ -36,6 +36,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.files.units import seconds_to_ps as seconds_to_ps
 from simsched.machine.model import Machine
 from simsched.names.parameters import parameters_of
+from simsched.names.shown import Shown
 from simsched.policy.contract.blocks import BlockPools
 from simsched.policy.contract.counters import Counters as Counters
 from simsched.policy.contract.decisions import Exchange as Exchange
@@ -312,7 +313,7 @@ def param(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy:
+class Policy(Shown):
     """Base of all policies; see the module docstring for the contract.
 
     Subclasses are frozen keyword-only dataclasses; a parameter is declared with :func:`param`.
@@ -440,10 +441,7 @@ class Policy:
     def on_acquire(
         self, view: View, state: Any, task: int, worker: int, group: int, instance: int
     ) -> None:
-        """Observe that a worker takes a task from a pool, to execute it.
-
-        The rest of a batch is not reported before it is taken from the worker's own pool.
-        """
+        """Observe that a worker takes a task from a pool, to execute it."""
 
     def on_idle(
         self, view: View, state: Any, worker: int
@@ -505,12 +503,6 @@ class Policy:
             Empty where nothing happens.
         """
         return ()
-
-    def _repr_html_(self) -> str:
-        """Return what the policy is and its parameters, for Jupyter."""
-        from simsched.policy.contract.show import policy_html
-
-        return policy_html(self)
 
     def figures(self) -> Mapping[str, float]:
         """Return what can be said in numbers about the policy with its parameters.

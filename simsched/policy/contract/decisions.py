@@ -56,8 +56,8 @@ class Transfer:
         Number of entries, at least 1; fewer leave if the pool holds fewer, also none: then an
         answer arrives that brings nothing.
     delay_ps : int
-        How long they are on their way, at most 4000 s; of `on_idle` more than 0, because its worker
-        waits for them. In that time they are in no pool.
+        How long they are on their way; of `on_idle` more than 0, because its worker waits for
+        them. In that time they are in no pool.
     take : {"oldest", "newest"}
         End of the pool that they leave, one after the other.
     task : int, optional

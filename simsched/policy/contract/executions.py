@@ -2,7 +2,7 @@
 
 A task is executed once, unless a policy starts *duplicates* of it (speculation): then several
 workers execute it from its beginning, each for itself; the first one that ends it ends the task,
-and the others are killed. See docs/semantics.md, "Duplicates and kills".
+and the others are killed. See docs/semantics.md, rules DK.
 """
 
 from __future__ import annotations

@@ -105,9 +105,6 @@ class AcquireStep:
         The next instance is drawn with a probability proportional to its weight among those not yet
         tried; 0 for those that the worker never tries. The weights of a worker sum to less than
         2**31. Not together with `rank`, not for "own".
-    batch : int
-        Number of tasks that are taken in one go, if there are as many: the first one is executed,
-        the others enter the worker's own instance of the group. 1 for "own".
     least : int
         An instance with fewer entries counts as empty.
     attempts : int
@@ -122,7 +119,6 @@ class AcquireStep:
     when: tuple[str, ...] = ()
     rank: Int32Array | None = None
     weight: Int32Array | None = None
-    batch: int = 1
     least: int = 1
     attempts: int = 0
 

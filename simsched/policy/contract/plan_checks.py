@@ -77,10 +77,10 @@ def validate_acquire(plan: Plan, instances: dict[str, int], n_workers: int) -> N
             if value not in accepted:
                 raise PolicyError(f"{where}: {unknown_name(what, value, accepted)}")
         scope = scope_of[step.group]
-        if scope == "class" and (step.where != "anywhere" or step.batch != 1):
+        if scope == "class" and step.where != "anywhere":
             raise PolicyError(
-                f"{where}: found where {step.where!r} and batch {step.batch!r} for a group with "
-                "scope 'class', accepted 'anywhere' and 1"
+                f"{where}: found where {step.where!r} for a group with scope 'class', "
+                "accepted 'anywhere'"
             )
         if device_of[step.group] is not None and (step.where != "own" or step.when):
             raise PolicyError(
@@ -159,9 +159,8 @@ def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> 
 
 
 def _validate_victims(where: str, step: AcquireStep, shape: tuple[int, int]) -> None:
-    """Check what a step says about the choice of victims and about what it takes from them."""
+    """Check what a step says about the choice of victims."""
     for name, value, least in (
-        ("batch", step.batch, 1),
         ("least", step.least, 1),
         ("attempts", step.attempts, 0),
     ):
@@ -170,8 +169,8 @@ def _validate_victims(where: str, step: AcquireStep, shape: tuple[int, int]) -> 
                 f"{where}: {name}: found {value!r}, accepted an integer from {least} on"
             )
     chooses = step.rank is not None or step.weight is not None or step.attempts > 0
-    if step.where == "own" and (step.batch > 1 or chooses):
-        raise PolicyError(f"{where}: rank, weight, batch and attempts are not for where 'own'")
+    if step.where == "own" and chooses:
+        raise PolicyError(f"{where}: rank, weight and attempts are not for where 'own'")
     if step.rank is not None and step.weight is not None:
         raise PolicyError(f"{where}: found rank and weight, accepted one of them")
     for name, array, lowest in (("rank", step.rank, -1), ("weight", step.weight, 0)):

@@ -21,7 +21,6 @@ from simsched.workload.graph import FloatArray, TaskGraph, Workload
 Int8Array = NDArray[np.int8]
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
 
 COMPUTE, FETCH, EVICT = 0, 1, 2
 
@@ -83,8 +82,6 @@ def with_moves(
     plan: Residency,
     owner: Int32Array,
     cost: MoveCost,
-    *,
-    write_back: str,
 ) -> MovingWorkload:
     """Return a program that fetches blocks before use and evicts them afterwards.
 
@@ -100,9 +97,6 @@ def with_moves(
         Processing element of each task.
     cost : MoveCost
         What a move costs.
-    write_back : {"all", "written"}
-        Blocks that an evict copies back: every one, or those that a user of the stay has written.
-        Others are only released.
 
     Notes
     -----
@@ -133,7 +127,7 @@ def with_moves(
         class_names=(*graph.class_names, "fetch", "evict", "copy"),
         children=adjacency(parents, parents + 1, n_tasks),
         successors=_dependences(graph, plan, fetches, evicts, n_tasks),
-        accessed=_accesses(graph, plan, fetches, evicts, write_back, cost.chunk_bytes),
+        accessed=_accesses(graph, plan, fetches, evicts, cost.chunk_bytes),
         block_bytes=sizes,
         arrival_ps=np.concatenate((graph.arrival_ps, np.zeros(4 * n_stays, np.int64))),
     )
@@ -165,7 +159,6 @@ def _accesses(
     plan: Residency,
     fetches: Int64Array,
     evicts: Int64Array,
-    write_back: str,
     chunk_bytes: int,
 ) -> Accesses:
     """Return the accesses of tasks, which are redirected to buffers, and of copies."""
@@ -173,28 +166,16 @@ def _accesses(
     block = np.array([stay.block for stay in plan.stays], np.int64)
     buffer = graph.n_blocks + np.array([stay.buffer for stay in plan.stays], np.int64)
     size = graph.block_bytes[block]
-    back = np.ones(n_stays, bool) if write_back == "all" else _written_stays(graph, plan, n_stays)
     task, where, read, written = (
         np.concatenate(columns)
         for columns in zip(
             _redirected(graph, plan),
             _copies(fetches + 1, block, buffer, size, chunk_bytes),
-            _copies(evicts[back] + 1, buffer[back], block[back], size[back], chunk_bytes),
+            _copies(evicts + 1, buffer, block, size, chunk_bytes),
             strict=True,
         )
     )
     return accesses(task, where, read, written, graph.n_tasks + 4 * n_stays)
-
-
-def _written_stays(graph: TaskGraph, plan: Residency, n_stays: int) -> BoolArray:
-    """Return the stays during which a user writes the block."""
-    written = np.zeros(n_stays, bool)
-    for task, stays in enumerate(plan.stays_of):
-        begin, end = graph.access_ptr[task], graph.access_ptr[task + 1]
-        dirty = set(graph.access_block[begin:end][graph.written_bytes[begin:end] > 0].tolist())
-        for stay in stays:
-            written[stay] |= plan.stays[stay].block in dirty
-    return written
 
 
 def _dependences(

@@ -30,6 +30,17 @@ def os_distances(machine: Machine) -> NDArray[np.int64]:
     return distance
 
 
+def write_read_ratio(machine: Machine) -> float:
+    """Return how many times longer a local write takes than a local read, at least 1."""
+    path = next(
+        path
+        for node, path in zip(machine.nodes, machine.paths[0], strict=True)
+        if node.domain in (0, None)
+    )
+    read, write = path.core_cap_bytes_per_s[0], path.write_core_cap[0]
+    return max(1.0, read / write) if np.isfinite(read) and np.isfinite(write) else 1.0
+
+
 class Pushing:
     """Algorithm 1 for one run.
 

@@ -414,9 +414,6 @@ class MeasuringPolicy(DividingPolicy):
         Share of the devices in the first step; with 0 or 1 one side never has work.
     timer_noise : float
         Standard deviation of measured times, relative to the times.
-    every_invocation : bool
-        Whether each invocation of a kernel that is invoked several times begins as the first one;
-        otherwise the division goes on as it was at the end of the one before.
 
     Notes
     -----
@@ -428,7 +425,6 @@ class MeasuringPolicy(DividingPolicy):
 
     initial_share: float = param(0.5, low=0.0, high=1.0)
     timer_noise: float = param(0.0, low=0.0, high=1.0)
-    every_invocation: bool = param(True)
 
     def divide(
         self, view: View, state: DivisionState, remaining: int, counters: Counters | None
@@ -436,12 +432,11 @@ class MeasuringPolicy(DividingPolicy):
         """Return the first step of an invocation or, with new shares, the next one."""
         division = view.workload.division
         assert division is not None
-        begins = remaining == division.units
-        if counters is None or (begins and self.every_invocation):
+        if counters is None or remaining == division.units:
             state.shares = device_shares(state.sides, self.initial_share)
             state.rate[:] = 0.0
             return self.give(state, self.first_step(state, remaining))
-        shares = state.shares if begins else self.follow(view, state, counters)
+        shares = self.follow(view, state, counters)
         return self.give(state, self.next_step(state, remaining, shares))
 
     def first_step(self, state: DivisionState, units: int) -> int:

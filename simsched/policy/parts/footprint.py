@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
+from simsched.policy.contract.base import Counters
 from simsched.policy.parts.subgraphs import levels
 from simsched.workload.graph import TaskGraph
 
@@ -148,6 +149,22 @@ def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
     )
 
 
+def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
+    """Return the bytes that missed the outermost caches of one core each, per counter group.
+
+    Returns
+    -------
+    ndarray of int64, shape (n_groups,), or None
+        None on a machine without private caches.
+    """
+    private = [
+        level
+        for level, cache in enumerate(machine.caches)
+        if np.bincount(cache.core_instance).max() == 1
+    ]
+    return counters.group_missing_bytes[:, private[-1]] if private else None
+
+
 @dataclass(frozen=True, eq=False)
 class Tiers:
     """A spawn tree cut in two: *upper* tasks, *roots* of subtrees, and what is *inner* to these.
@@ -174,11 +191,7 @@ class Tiers:
 
 
 def cut_by_footprint(
-    graph: TaskGraph,
-    footprint: NDArray[np.generic],
-    capacity_bytes: float,
-    *,
-    accept_equal: bool = True,
+    graph: TaskGraph, footprint: NDArray[np.generic], capacity_bytes: float
 ) -> Tiers:
     """Return the tiers in which the subtrees are the largest ones that fit a cache.
 
@@ -190,23 +203,19 @@ def cut_by_footprint(
         Footprint of each task in bytes.
     capacity_bytes : float
         Size of the cache.
-    accept_equal : bool
-        Whether a footprint equal to the capacity fits.
 
     Notes
     -----
     A task that does not fit, like its parent, is upper; one that fits while its parent does not is
-    a root; the others are inner. What the rule leaves open: a task without parent that fits is a
-    root, and so is a task that does not fit and spawns nothing.
+    a root; the others are inner. What the rule leaves open: data of exactly the capacity fit, a
+    task without parent that fits is a root, and so is one that does not fit and spawns nothing.
 
     References
     ----------
     Q. Chen, M. Guo, Springer 2017, section 3.4.2.3. Q. Chen, M. Guo, H. Guan, ICS 2014, section
     3.3.
     """
-    size = footprint.astype(np.float64)
-    fits = size <= capacity_bytes if accept_equal else size < capacity_bytes
-    return cut_at(graph, fits)
+    return cut_at(graph, footprint.astype(np.float64) <= capacity_bytes)
 
 
 def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:

@@ -18,9 +18,6 @@ class Localization:
     ----------
     n_subgraphs, n_sockets : int
         How many there are.
-    two_counters : bool
-        Only two events can be counted at a time: a first round counts DRAM and HBM accesses, the
-        rounds after it near and far accesses to whichever memory the subgraph uses most.
 
     Attributes
     ----------
@@ -33,23 +30,19 @@ class Localization:
     Notes
     -----
     In round r, subgraph g of n is tried on socket (home + r) mod M with home = floor(g * M / n):
-    contiguous parts of the program start on different sockets and every round is balanced. The
-    order is an interpretation, and so is the additional round of `two_counters`.
+    contiguous parts of the program start on different sockets and every round is balanced.
 
     References
     ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, sections 7 (profiling) and 8 (two counters per
-    tile).
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 7 (profiling).
     """
 
-    def __init__(self, n_subgraphs: int, n_sockets: int, *, two_counters: bool = False) -> None:
+    def __init__(self, n_subgraphs: int, n_sockets: int) -> None:
         self.socket = np.full(n_subgraphs, UNSETTLED, np.int32)
         self.is_high = np.zeros(n_subgraphs, bool)
         self._home = np.arange(n_subgraphs, dtype=np.int64) * n_sockets // max(n_subgraphs, 1)
         self._n_sockets = n_sockets
-        self._first_round = -1 if two_counters else 0
-        self._round = self._first_round
-        self._main_kind: Int64Array | None = None
+        self._round = 0
         self._best_bytes = np.full(n_subgraphs, -1, np.int64)
         self._best_socket = np.zeros(n_subgraphs, np.int32)
 
@@ -60,7 +53,7 @@ class Localization:
 
     def targets(self) -> Int32Array:
         """Return the socket of each subgraph in this round: the settled one, or the next to try."""
-        turn = (self._home + max(self._round, 0)) % self._n_sockets
+        turn = (self._home + self._round) % self._n_sockets
         return np.where(self.socket == UNSETTLED, turn, self.socket).astype(np.int32)
 
     def record(self, group_bytes: Int64Array) -> None:
@@ -71,14 +64,7 @@ class Localization:
         group_bytes : ndarray of int64, shape (n_subgraphs, n_memory_kinds, 2)
             Bytes moved by each subgraph, by kind of memory, local (0) and remote (1).
         """
-        if self._round < 0:
-            self._main_kind = group_bytes.sum(axis=2).argmax(axis=1)
-            self._round += 1
-            return
-        if self._main_kind is None:
-            local, remote = group_bytes.sum(axis=1).T
-        else:
-            local, remote = group_bytes[np.arange(len(group_bytes)), self._main_kind].T
+        local, remote = group_bytes.sum(axis=1).T
         tried = self.targets()
         is_open = self.socket == UNSETTLED
         better = is_open & (local > self._best_bytes)

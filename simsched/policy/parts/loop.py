@@ -174,3 +174,22 @@ def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
     )
     pairs = np.unique(pairs[(pairs >= 0).all(axis=1)], axis=0)
     return pairs[:, 0], pairs[:, 1]
+
+
+def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
+    """Return the worker of each loop item: contiguous parts, the first ones one item larger.
+
+    Parameters
+    ----------
+    n_items, n_workers : int
+        Items to divide, and among how many.
+
+    Examples
+    --------
+    >>> static_chunks(7, 3).tolist()
+    [0, 0, 0, 1, 1, 2, 2]
+    """
+    share, larger = divmod(n_items, n_workers)
+    sizes = np.full(n_workers, share)
+    sizes[:larger] += 1
+    return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)

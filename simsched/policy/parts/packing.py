@@ -16,8 +16,6 @@ from simsched.workload.graph import TaskGraph
 BoolArray = NDArray[np.bool_]
 Int32Array = NDArray[np.int32]
 
-TIES = ("accept", "stop")
-
 
 def initial_roots(
     graph: TaskGraph, part: Int32Array, subtree_bytes: NDArray[np.generic], capacity_bytes: float
@@ -109,15 +107,13 @@ class Tuner:
         Socket of each task.
     roots : ndarray of bool, shape (n_tasks,)
         The packing of the next iteration; at first the initial one.
-    tie : {"accept", "stop"}
-        Whether the way up goes on after an iteration that takes exactly as long as the best one
-        (the paper) or ends (the book).
 
     Notes
     -----
     First the subtrees shrink, level by level, while each iteration is shorter than the one before.
     Only if the first smaller packing is not better do they grow in the same way from the initial
-    one. The best packing is used from then on. A tie on the way down ends it.
+    one. The best packing is used from then on. A tie on the way down ends it, one on the way up
+    goes on.
 
     References
     ----------
@@ -128,7 +124,6 @@ class Tuner:
     graph: TaskGraph
     part: Int32Array
     roots: BoolArray
-    tie: str = "accept"
     phase: Phase = Phase.INITIAL
     best: BoolArray = field(init=False)
     best_s: float = field(init=False, default=float("inf"))
@@ -156,8 +151,7 @@ class Tuner:
             else:
                 self._finish()
         elif self.phase is Phase.UP:
-            better = duration_s < self.best_s
-            if better or (self.tie == "accept" and duration_s == self.best_s):
+            if duration_s <= self.best_s:
                 self.best, self.best_s = self.roots, duration_s
                 self._go_up()
             else:

@@ -40,9 +40,11 @@ from simsched.workload.graph import TaskGraph
 #: pools of what workers have been given, may get, and will get, and of what is being pushed
 OWN, QUEUED, CLAIMED, PUSHED = 0, 1, 2, 3
 PUSH_DONE = -1  #: tag of the wake when a task has been pushed; else it is the worker that asks
-#: Ranks of wakes: a core that has ended a task, then pushes and those that are called, then a
-#: device that has ended one.
-CORE_FIRST, IN_TURN, DEVICE_LAST = -1, 0, 1
+#: Ranks of wakes, the first to the last: a core that has pushed tasks or goes round once more, one
+#: that has just ended a task, pushes and those that are called, a device that has just ended a
+#: task, one that goes round once more.
+CORE_AGAIN, CORE_FIRST, IN_TURN, DEVICE_LAST, DEVICE_AGAIN = range(-2, 3)
+AGAIN = {CORE_FIRST: CORE_AGAIN, DEVICE_LAST: DEVICE_AGAIN}  #: ranks of those that go round again
 
 
 class TaskQueue:
@@ -129,6 +131,8 @@ class RuntimeState:
         Whether a worker has asked for a task in vain and sleeps until it is called.
     is_coming : list of bool
         Whether a worker is on its way to ask for a task.
+    rank : list of int
+        Rank of the last wake of each worker: at which of those that ask at the same time it comes.
     is_called : list of bool
         Whether a worker on its way has been called: it asks once more if it finds nothing.
     n_pushing : list of int
@@ -167,6 +171,7 @@ class RuntimeState:
         self.held = [0] * n
         self.is_waiting = [False] * n
         self.is_coming = [False] * n
+        self.rank = [IN_TURN] * n
         self.is_called = [False] * n
         self.n_pushing = [0] * n
         self.releasing: list[set[int]] = [set() for _ in range(n)]
@@ -306,7 +311,8 @@ class QueuedRuntime(PlacedPolicy):
     called; if it makes several ready, others are faster. A device that is called by another one
     would ask at the same moment as that; it comes first, as it does in StarPU: there a chain of
     tasks that all devices may take goes back and forth between two of them. Of others that ask at
-    the same time the one that has been called first comes first, also where nothing takes time.
+    the same time the one that has been called first comes first, also where nothing takes time; of
+    cores that have just ended a task those that have pushed some come first, or have asked before.
     A task that a worker has been given enters its pool, which fetches the data.
 
     The costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task``, for
@@ -441,8 +447,9 @@ class QueuedRuntime(PlacedPolicy):
         if state.held[worker] > 0 or state.is_waiting[worker] or state.is_coming[worker]:
             return None
         # A core comes before those that its last push calls, a device after them.
-        rank = DEVICE_LAST if state.is_device[worker] else CORE_FIRST
         at_ps = self._pushed_ps(view, state, worker)
+        rank = CORE_AGAIN if at_ps > now_ps(view) else CORE_FIRST
+        rank = DEVICE_LAST if state.is_device[worker] else rank
         return self._come_round(view, state, worker, at_ps, rank)[0]
 
     def on_wake(self, view: View, state: RuntimeState, tag: int) -> tuple[Transfer | Wake, ...]:
@@ -494,7 +501,7 @@ class QueuedRuntime(PlacedPolicy):
         """Let a worker look after copies from a time on, and then ask for a task."""
         if state.is_coming[worker]:
             return ()
-        state.is_coming[worker], state.is_called[worker] = True, False
+        state.is_coming[worker], state.is_called[worker], state.rank[worker] = True, False, rank
         n_memories = 2 if state.is_device[worker] else 1
         at_ps = from_ps + n_memories * state.costs.look_ps
         # What takes no time comes in turn: a worker's own push before it asks.
@@ -510,7 +517,8 @@ class QueuedRuntime(PlacedPolicy):
         if task is not None:
             return *claims, state.give(worker, task)
         if state.is_called[worker]:
-            return *claims, *self._come_round(view, state, worker, now_ps(view))
+            rank = AGAIN.get(state.rank[worker], state.rank[worker])
+            return *claims, *self._come_round(view, state, worker, now_ps(view), rank)
         state.is_waiting[worker] = True
         return tuple(claims)
 

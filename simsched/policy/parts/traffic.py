@@ -110,8 +110,6 @@ def choose_moves(
     bandwidth: Sequence[float],
     room: Sequence[int],
     block_bytes: Int64Array,
-    *,
-    literal_bounds: bool = False,
 ) -> tuple[Int32Array, Int32Array]:
     """Return the blocks to migrate, in this order, and their new nodes.
 
@@ -127,9 +125,6 @@ def choose_moves(
         Free bytes of each node.
     block_bytes : ndarray of int64, shape (n_blocks,)
         Sizes of the blocks.
-    literal_bounds : bool
-        Read the bound of the outer loop as printed, ``und > m + 1``: the least under-utilised node
-        is not filled.
 
     Notes
     -----
@@ -149,12 +144,11 @@ def choose_moves(
     excess = (traffic - balanced_traffic(traffic, bandwidth)).tolist()
     ranked = sorted(range(n_nodes), key=lambda node: (-excess[node], node))
     n_over = sum(1 for value in excess if value >= 0)
-    fillable = ranked[n_over + 1 :] if literal_bounds else ranked[n_over:]
     free = list(room)
     sizes = block_bytes.tolist()
     blocks = {node: _hottest_first(hot, home, node) for node in ranked[:n_over]}
     moves: list[tuple[int, int]] = []
-    for under in reversed(fillable):
+    for under in reversed(ranked[n_over:]):
         for over in ranked[:n_over]:
             kept = []
             for value, block in blocks[over]:

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from simsched.analysis.metrics import PS, memory_kinds
+from simsched.engine.paths import path_nodes
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.machine.paths import path_nodes
 from simsched.report.plots.common import (
     COLOURS,
     axes_for,

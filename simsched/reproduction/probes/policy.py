@@ -9,10 +9,12 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.policy import Policy, policy_from_spec
-from simsched.policy.algorithms.heterogeneous_memory.bats import Bats, pages_of
-from simsched.policy.algorithms.numa.cab import Cab, root_degree
-from simsched.policy.algorithms.numa.cab import boundary_level as level_by_equation
+from simsched.policy.algorithms.heterogeneous_memory.bats import Bats
+from simsched.policy.algorithms.numa.cab import BiTierStealing
 from simsched.policy.contract.base import View, view_before
+from simsched.policy.parts.bats_balancer import pages_of
+from simsched.policy.parts.cab_boundary import boundary_level as level_by_equation
+from simsched.policy.parts.cab_boundary import root_degree
 from simsched.policy.parts.footprint import cut_by_level, input_bytes, shared_cache_bytes
 from simsched.policy.parts.subgraphs import group_tasks
 from simsched.reproduction.probes import machine_of, number_of, probe, workload_of
@@ -52,15 +54,15 @@ def cab_subtrees(
     Parameters
     ----------
     policy : str
-        A variant of CAB, with parameters as in ``cab[every_socket=false]``; where it profiles, the
-        exact footprint is used.
+        A variant of CAB, with parameters as in ``cab_gto_profile[every_socket=false]``;
+        where it profiles, the exact footprint is used.
     machine, workload : str
         What it runs.
     parameters : dict
         Of the workload.
     """
     model = policy_from_spec(policy)
-    if not isinstance(model, Cab):
+    if not isinstance(model, BiTierStealing):
         raise ConfigurationError(f"policy: found {policy!r}, accepted: a variant of cab")
     view = _view(machine, workload, parameters, model)
     tiers = model.tiers(view, view.workload.graph)

@@ -18,7 +18,8 @@ from simsched.machine import load_machine
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
-from simsched.policy.algorithms.numa.cab import ABOVE, SUBTREE, Cab, CabState, private_level
+from simsched.policy.algorithms.numa.cab import ABOVE, SUBTREE, BiTierStealing, CabState
+from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile, private_level
 from simsched.policy.algorithms.work_stealing.hws import GLOBAL, Hws
 from simsched.policy.contract.base import PARENT_FIRST, Counters, Update, View, view_before
 from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, exact_footprint
@@ -231,14 +232,14 @@ def root_footprint_bytes(
     model = load_machine(machine)
     missing: list[NDArray[np.int64]] = []
 
-    class Profiler(Cab):
+    class Profiler(CabGtoProfile):
         """CAB of which the counts are kept."""
 
         def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
             missing.append(counters.group_missing_bytes)
             return super().on_iteration(view, state, counters)
 
-    simulate(model, built, Profiler(boundary="profile"))
+    simulate(model, built, Profiler(spawn_s=0.0, profile_s=0.0))
     own = missing[-1][:, private_level(model)]
     return float(subtree_sums(built.graph, own)[root])
 
@@ -310,7 +311,7 @@ def _alive(run: Run) -> int:
 def _tiers(policy: str, run: Run) -> Tiers | None:
     """Return the tiers of CAB in a run, None for other policies and without tiers."""
     model = policy_from_spec(policy)
-    if not isinstance(model, Cab):
+    if not isinstance(model, BiTierStealing):
         return None
     view = view_before(run.machine, run.workload, run.worker_thread)
     return model.tiers(view, run.workload.graph)

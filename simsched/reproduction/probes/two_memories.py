@@ -10,8 +10,9 @@ from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
-from simsched.policy.algorithms.heterogeneous_memory.charm import CharmMoving, map_chares
+from simsched.policy.algorithms.heterogeneous_memory.charm import CharmMoving
 from simsched.policy.contract.base import View, view_before
+from simsched.policy.parts.chares import map_chares
 from simsched.policy.parts.loop import flatten
 from simsched.reproduction.probes import probe
 from simsched.workload.graph import Workload

@@ -1,10 +1,6 @@
 """Recordings in the formats of other programs."""
 
-from simsched.trace.exporters._source import (
-    open_recording,
-    recording_of,
-    simulated_recording,
-)
+from simsched.trace.exporters._source import open_recording
 from simsched.trace.exporters.registry import Exporter, export_recording, exporter, exporters
 
 __all__ = [
@@ -13,6 +9,4 @@ __all__ = [
     "exporter",
     "exporters",
     "open_recording",
-    "recording_of",
-    "simulated_recording",
 ]

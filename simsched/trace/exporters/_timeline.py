@@ -286,7 +286,7 @@ def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64
 
 
 def _spawns(rows: _Rows, stretches: Intervals, opened: Int64Array) -> Intervals:
-    """Return the creation of children; docs/semantics.md, "Life of a task", 3."""
+    """Return the creation of children; docs/semantics.md, rules L8 to L10."""
     row = np.flatnonzero(rows.kind == EventKind.SPAWN)
     after, last = row + 1, len(rows) - 1
     kind = rows.kind_at(row, after)

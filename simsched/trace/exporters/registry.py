@@ -78,7 +78,7 @@ def export_recording(
     Parameters
     ----------
     recording : Recording
-        The run; of a simulated one from :func:`~simsched.trace.exporters.recording_of`.
+        The run; of a simulated one from :func:`~simsched.analysis.recordings.recording_of`.
     path : Path or str
         Where to; an existing file is replaced.
     format : str, optional

@@ -128,17 +128,11 @@ def cholesky(
 
 @dataclass(frozen=True)
 class Tasks:
-    """All tasks in order.
+    """All tasks in order."""
 
-    Parameters
-    ----------
-    kind : ndarray of int32, shape (n_tasks,)
-        Class, an index into `CLASSES`.
-    step, row, column : ndarray of int64, shape (n_tasks,)
-        Step k, and row i and column j of the tile written.
-    """
-
+    #: Class, an index into `CLASSES`; shape (n_tasks,).
     kind: Int32Array
+    #: Step k, and row i and column j of the tile written; shape (n_tasks,).
     step: Int64Array
     row: Int64Array
     column: Int64Array
@@ -147,12 +141,7 @@ class Tasks:
 def enumerate_tasks(tiles: int, *, by_column: bool = False) -> Tasks:
     """Return the tasks of all steps.
 
-    Parameters
-    ----------
-    tiles : int
-        Tiles in a row of the matrix.
-    by_column : bool
-        Whether the updates of a step are created column by column; row by row by default.
+    The updates of a step are created row by row or column by column.
     """
     all_rows, all_columns = np.tril_indices(tiles)  # row by row
     step_rows, step_columns, steps = [], [], []

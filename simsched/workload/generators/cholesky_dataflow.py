@@ -126,13 +126,7 @@ def cholesky_dataflow(
 
 
 class _Triangle:
-    """Tiles of the lower triangle, row by row, and their updates, tile by tile.
-
-    Parameters
-    ----------
-    tiles : int
-        Tiles in a row of the matrix.
-    """
+    """Tiles of the lower triangle, row by row, and their updates, tile by tile."""
 
     def __init__(self, tiles: int) -> None:
         self.row, self.column = (axis.astype(np.int64) for axis in np.tril_indices(tiles))

@@ -7,7 +7,7 @@ workload have the same graph; each is the *mean* of the first s steps, in which 
 s-th of what it moves in all of them. Rows are the hotter the further down they are. `steps` says
 what s is: the whole elimination by default.
 
-* *Tasks.* The tree of :mod:`~simsched.workload.generators.heat` over all n rows: rows above the
+* *Tasks.* The tree of :mod:`~simsched.workload.row_sweep` over all n rows: rows above the
   pivot row keep their place in it.
 * *Blocks.* One per leaf, or per `block_rows` rows, and a last one for the pivot row.
 * *Bytes.* A leaf with rows f to l - 1 reads ``e T(l - 1) / s`` of the pivot row, then reads
@@ -118,32 +118,19 @@ def ge(
 
 @dataclass(frozen=True)
 class Touched:
-    """What the first steps of an elimination touch.
+    """What the first steps of an elimination touch."""
 
-    Parameters
-    ----------
-    steps : int
-        Number of steps s.
-    elements : ndarray of int64, shape (size,)
-        Elements T(i) of row i, in all steps together.
-    """
-
+    #: Number of steps s.
     steps: int
+    #: Elements T(i) of row i, in all steps together; shape (size,).
     elements: Int64Array
 
 
 def touched_elements(size: int, steps: int) -> Touched:
     """Return the elements that the first steps of an elimination touch.
 
-    Parameters
-    ----------
-    size : int
-        Rows and columns of the matrix.
-    steps : int
-        Number of steps, at most `size` - 1.
+    There are at most `size` - 1 steps.
 
-    Examples
-    --------
     >>> touched_elements(4, 3).elements.tolist()
     [0, 4, 7, 9]
     >>> touched_elements(4, 1).elements.tolist()

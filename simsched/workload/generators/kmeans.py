@@ -153,15 +153,6 @@ def kmeans(
 def tree_levels(leaves: int, fan: int) -> list[int]:
     """Return the number of tasks of each level of a tree, from the leaves' parents to the top.
 
-    Parameters
-    ----------
-    leaves : int
-        What the lowest level takes in.
-    fan : int
-        Children of a task, at least 2.
-
-    Examples
-    --------
     >>> tree_levels(4096, 8)
     [512, 64, 8, 1]
     """

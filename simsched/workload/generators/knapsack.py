@@ -80,15 +80,7 @@ def knapsack(
 
 
 class Search:
-    """Branch and bound over items by falling value per weight.
-
-    Parameters
-    ----------
-    weights, values : list of int
-        Of each item.
-    capacity : int
-        Most weight.
-    """
+    """Branch and bound over items by falling value per weight."""
 
     def __init__(self, weights: list[int], values: list[int], capacity: int) -> None:
         self.weights, self.values, self.capacity = weights, values, capacity
@@ -98,17 +90,7 @@ class Search:
     def visit(self, item: int, value: int, room: int) -> bool:
         """Count a node and return whether it is divided.
 
-        Parameters
-        ----------
-        item : int
-            Next item to decide on.
-        value, room : int
-            Value so far and capacity left, negative when it is exceeded.
-
-        Raises
-        ------
-        ConfigurationError
-            Too many nodes.
+        `room` is the capacity left, negative when it is exceeded.
         """
         self.nodes += 1
         if self.nodes > MAX_NODES:
@@ -127,12 +109,7 @@ class Search:
     def spawn(self, task_depth: int, ops_per_node: float) -> CallTree:
         """Search, and return the tasks.
 
-        Parameters
-        ----------
-        task_depth : int
-            Decisions that are tasks.
-        ops_per_node : float
-            Operations of a node.
+        Decisions down to `task_depth` are tasks.
         """
         calls = CallTree(("decide", "search"))
         # Caller, next item, value and room; the top of the stack is the next node of the search.

@@ -103,15 +103,6 @@ def mandelbrot(
 def escape_steps(points: np.ndarray, most_steps: int) -> Int64Array:
     """Return the iterations of each point until it has left the disc of radius 2, or the most.
 
-    Parameters
-    ----------
-    points : ndarray of complex128, shape (n,)
-        The constants c.
-    most_steps : int
-        Most iterations.
-
-    Examples
-    --------
     >>> escape_steps(np.array([0.0, 2.0, 1.0 + 1.0j]), 100).tolist()
     [100, 2, 2]
     """

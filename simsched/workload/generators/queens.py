@@ -43,14 +43,10 @@ SLICE = 2**15  #: descents at a time, so that any number of them takes little me
 
 @dataclass(frozen=True)
 class Placements:
-    """Placements of the same number of queens; bit c of a mask stands for column c.
+    """Placements of the same number of queens; bit c of a mask stands for column c."""
 
-    Parameters
-    ----------
-    columns, left, right : ndarray of int64, shape (n,)
-        Columns taken, and columns of the next row that are attacked along either diagonal.
-    """
-
+    #: Columns taken, and columns of the next row that are attacked along either diagonal; shape
+    #: (n,).
     columns: Int64Array
     left: Int64Array
     right: Int64Array
@@ -148,15 +144,7 @@ def _nodes_below(
 
 
 def count_nodes(placements: Placements, queens: int, rows: int) -> FloatArray:
-    """Return the number of nodes below each placement.
-
-    Parameters
-    ----------
-    placements : Placements
-        Where to begin.
-    queens, rows : int
-        Columns of the board, and rows that are left.
-    """
+    """Return the number of nodes below each placement."""
     owner = np.arange(len(placements.columns))
     below = np.zeros(len(owner))
     for _ in range(rows):
@@ -171,16 +159,8 @@ def estimate_nodes(
 ) -> FloatArray:
     """Return estimates of the number of nodes below each placement.
 
-    Parameters
-    ----------
-    placements : Placements
-        Where to begin.
-    queens, rows : int
-        Columns of the board, and rows that are left.
-    probes : int
-        Random descents from each placement.
-    seed : int
-        Seed of the descents. Row after row, each one takes a number from the stream ``probes``.
+    From each placement `probes` random descents begin; row after row, each one takes a number from
+    the stream ``probes``.
     """
     n_descents = len(placements.columns) * probes
     at_once = max(SLICE // probes, 1) * probes
@@ -207,17 +187,8 @@ def draw_columns(
 ) -> tuple[NDArray[np.uint8], Int64Array]:
     """Return how many columns are free, and one of them, each as likely; any if none is.
 
-    Parameters
-    ----------
-    free : ndarray of int64, shape (n,)
-        Free columns as masks.
-    queens : int
-        Columns of the board.
-    draws : ndarray of float64, shape (n,)
-        Random numbers in [0, 1).
+    Free columns are masks, draws in [0, 1).
 
-    Examples
-    --------
     >>> masks = np.array([0b10010, 0b10010, 0b01000])
     >>> [array.tolist() for array in draw_columns(masks, 5, np.array([0.4, 0.5, 0.9]))]
     [[2, 2, 1], [1, 4, 3]]

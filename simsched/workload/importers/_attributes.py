@@ -15,40 +15,20 @@ NO_NAMES = "a JSON list of strings"
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """The attributes of one graph, node or edge.
+    """The attributes of one graph, node or edge."""
 
-    Parameters
-    ----------
-    values : mapping of str to object
-        The attributes.
-    where : str
-        Their place, as messages name it.
-    """
-
+    #: The attributes.
     values: Mapping[Any, Any]
+    #: Their place, as messages name it.
     where: str
 
     def error(self, key: str, accepted: str) -> GraphError:
-        """Return the error for an attribute that is missing or wrong.
-
-        Parameters
-        ----------
-        key : str
-            The attribute.
-        accepted : str
-            What would be right.
-        """
+        """Return the error for an attribute that is missing or wrong."""
         found = shown(self.get(key))
         return GraphError(f"{self.where}: attribute {key!r}: found {found}, accepted {accepted}")
 
     def get(self, key: str) -> object:
-        """Return an attribute, None if it is missing.
-
-        Parameters
-        ----------
-        key : str
-            The attribute.
-        """
+        """Return an attribute, None if it is missing."""
         return self.values.get(key)
 
     def number(self, key: str) -> float:
@@ -108,15 +88,7 @@ class Attributes:
         return value
 
     def accesses(self, key: str, n_blocks: int) -> list[tuple[int, int, int]]:
-        """Return accesses from their text form, none when the attribute is missing.
-
-        Parameters
-        ----------
-        key : str
-            The attribute.
-        n_blocks : int
-            Number of blocks that an access may name.
-        """
+        """Return accesses from their text form, none when the attribute is missing."""
         text = self.get(key)
         if text is None:
             return []
@@ -132,13 +104,7 @@ class Attributes:
 
 
 def plain(value: object) -> object:
-    """Return a string without the quotation marks that pydot leaves around it.
-
-    Parameters
-    ----------
-    value : object
-        The value of an attribute.
-    """
+    """Return a string without the quotation marks that pydot leaves around it."""
     if isinstance(value, str) and len(value) >= 2 and value[0] == value[-1] == '"':
         return value[1:-1].replace('\\"', '"').replace("\\\\", "\\")
     return value

@@ -39,20 +39,13 @@ MAX_DEPTH = 100
 
 
 class Token(NamedTuple):
-    """One word of a DOT file.
+    """One word of a DOT file."""
 
-    Parameters
-    ----------
-    kind : {"id", "keyword", "mark", "edge", "end"}
-        What it is.
-    text : str
-        Its text, of a string without quotation marks, of a keyword in lower case.
-    line : int
-        Where it is.
-    """
-
+    #: What it is.
     kind: str
+    #: Its text, of a string without quotation marks, of a keyword in lower case.
     text: str
+    #: Where it is.
     line: int
 
 
@@ -66,22 +59,7 @@ class Defaults(NamedTuple):
 def parse_dot(text: str, source: str) -> nx.Graph[Any]:
     """Return the graph that a DOT text describes.
 
-    Parameters
-    ----------
-    text : str
-        The text of a file with one graph.
-    source : str
-        What messages call the file.
-
-    Returns
-    -------
-    networkx.MultiDiGraph or networkx.MultiGraph
-        With `strict` without parallel edges.
-
-    Raises
-    ------
-    GraphError
-        The text is not DOT; the message names the line.
+    With `strict` it has no parallel edges. A text that is not DOT is refused with its line.
     """
     return _Parser(list(_tokens(text, source)), source).graph()
 

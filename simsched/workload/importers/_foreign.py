@@ -47,19 +47,7 @@ class Meaning:
 def read_foreign(graph: nx.Graph[Any], meaning: Meaning, source: str) -> Workload:
     """Return the workload of a graph that is not in our own format.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph or networkx.MultiDiGraph
-        Nodes are tasks in the order of the graph, edges are dataflow.
-    meaning : Meaning
-        Which attribute means what.
-    source : str
-        What messages call the graph.
-
-    Raises
-    ------
-    GraphError
-        The meaning is incomplete or an attribute is missing or wrong.
+    Nodes are tasks in the order of the graph, edges are dataflow.
     """
     nodes = [
         (node, Attributes(data, f"{source}: node {str(node)!r}"))

@@ -13,20 +13,13 @@ from simsched.workload.importers._source import number, read_text, shown, whole
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a JSON document and the way to it.
+    """A value of a JSON document and the way to it."""
 
-    Parameters
-    ----------
-    file : Path
-        The document.
-    place : tuple of str and int
-        Keys and indices from the top.
-    value : object
-        The parsed value.
-    """
-
+    #: The document.
     file: Path
+    #: Keys and indices from the top.
     place: tuple[str | int, ...]
+    #: The parsed value.
     value: object
 
     @property
@@ -36,13 +29,7 @@ class Value:
         return f"{self.file}: {path.lstrip('.') or 'top level'}"
 
     def error(self, accepted: str) -> GraphError:
-        """Return the error for a value of the wrong kind.
-
-        Parameters
-        ----------
-        accepted : str
-            What would be right.
-        """
+        """Return the error for a value of the wrong kind."""
         if isinstance(self.value, dict | list):
             found = "an object" if isinstance(self.value, dict) else "a list"
         else:
@@ -50,13 +37,7 @@ class Value:
         return GraphError(f"{self.where}: found {found}, accepted {accepted}")
 
     def get(self, key: str) -> Value | None:
-        """Return a member of an object, None if it is absent or null.
-
-        Parameters
-        ----------
-        key : str
-            Its key.
-        """
+        """Return a member of an object, None if it is absent or null."""
         if not isinstance(self.value, dict):
             raise self.error("an object")
         found = self.value.get(key)
@@ -65,10 +46,7 @@ class Value:
     def member(self, *keys: str) -> Value:
         """Return the first of several alternative members that an object has.
 
-        Parameters
-        ----------
-        *keys : str
-            Alternatives, the preferred one first.
+        The preferred one comes first.
         """
         for key in keys:
             found = self.get(key)
@@ -85,13 +63,7 @@ class Value:
         return [Value(self.file, (*self.place, i), v) for i, v in enumerate(self.value)]
 
     def elements(self, key: str) -> list[Value]:
-        """Return the elements of a list under a key, none if it is absent.
-
-        Parameters
-        ----------
-        key : str
-            Key of the list.
-        """
+        """Return the elements of a list under a key, none if it is absent."""
         found = self.get(key)
         return [] if found is None else found.items()
 
@@ -113,18 +85,7 @@ class Value:
 
 
 def read_json(path: Path) -> Value:
-    """Return the top of a JSON document.
-
-    Parameters
-    ----------
-    path : Path
-        The file, gzip or not.
-
-    Raises
-    ------
-    GraphError
-        The file cannot be read or is not JSON; the message names line and column.
-    """
+    """Return the top of a JSON document."""
     text = read_text(path)
     try:
         return Value(path, (), parse_json(text))

@@ -16,22 +16,7 @@ SHOWN_TASKS = 8
 
 
 def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> None:
-    """Validate a graph and report a cycle with the names of its tasks.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        What was read.
-    names : sequence of str, length n_tasks
-        What the source calls the tasks.
-    source : Path or str
-        Where the graph was read from.
-
-    Raises
-    ------
-    GraphError
-        The graph is not valid.
-    """
+    """Validate a graph and report a cycle with the names of its tasks."""
     try:
         graph.validate()
     except GraphError as error:
@@ -49,19 +34,7 @@ def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> N
 def check_ends(graph: nx.Graph[Any], key: str, source: str) -> None:
     """Check that both ends of every edge are nodes with attributes, not only mentioned there.
 
-    Parameters
-    ----------
-    graph : networkx.DiGraph or networkx.MultiDiGraph
-        What was read; readers add the missing ends of edges as nodes without attributes.
-    key : str
-        An attribute that every node must have.
-    source : str
-        Where the graph was read from.
-
-    Raises
-    ------
-    GraphError
-        An edge dangles; the message names it.
+    Readers add missing ends as nodes without attributes; every other node has the attribute `key`.
     """
     bare = {node for node, data in graph.nodes(data=True) if not data}
     if not bare or len(bare) == len(graph):

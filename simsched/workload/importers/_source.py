@@ -15,18 +15,7 @@ HEAD_BYTES = 65536
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file, decompressed if it is gzip.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Raises
-    ------
-    GraphError
-        As :func:`simsched.files.bounded.read_text`.
-    """
+    """Return the text of a UTF-8 file, decompressed if it is gzip."""
     return bounded.read_text(path, GraphError)
 
 
@@ -34,16 +23,6 @@ def read_head(path: Path) -> bytes:
     """Return the first bytes of a file, decompressed as far as they are readable gzip.
 
     A mark of the byte order, which spreadsheets put before UTF-8, is left out.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Raises
-    ------
-    GraphError
-        The file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -61,32 +40,14 @@ def read_head(path: Path) -> bytes:
 
 
 def is_empty(head: bytes) -> bool:
-    """Say whether a file holds nothing but blanks.
-
-    Parameters
-    ----------
-    head : bytes
-        What :func:`read_head` returned.
-    """
+    """Say whether a file holds nothing but blanks."""
     return len(head) < HEAD_BYTES - len(codecs.BOM_UTF8) and not head.strip()
 
 
 def number(value: object, where: str, *, infinite: bool = False) -> float:
     """Return a number from 0 on, given as such or as text.
 
-    Parameters
-    ----------
-    value : object
-        A number or a string that spells one.
-    where : str
-        What precedes the message: file and key.
-    infinite : bool
-        Whether infinity is accepted, False by default.
-
-    Raises
-    ------
-    GraphError
-        Not a number, NaN, infinite or below 0.
+    `where`, file and key, precedes what is wrong.
     """
     accepted = f"accepted a {'' if infinite else 'finite '}number of at least 0"
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -103,19 +64,7 @@ def number(value: object, where: str, *, infinite: bool = False) -> float:
 def whole(value: object, where: str, *, least: int = 0, most: int = 2**63 - 1) -> int:
     """Return an integer given as such, as a float without fraction or as text.
 
-    Parameters
-    ----------
-    value : object
-        A number or a string that spells one.
-    where : str
-        What precedes the message: file and key.
-    least, most : int
-        Accepted range, 0 to 2**63 - 1 by default.
-
-    Raises
-    ------
-    GraphError
-        Not an integer or out of range.
+    `where`, file and key, precedes what is wrong.
     """
     result: int | None = None
     try:
@@ -135,13 +84,7 @@ def whole(value: object, where: str, *, least: int = 0, most: int = 2**63 - 1) -
 
 
 def shown(value: object) -> str:
-    """Return a value as it appears in a message: short, on one line.
-
-    Parameters
-    ----------
-    value : object
-        What was found.
-    """
+    """Return a value as it appears in a message: short, on one line."""
     if value is None or value == "":
         return "nothing"
     if isinstance(value, int) and abs(value) > 10**40:

@@ -8,10 +8,7 @@ from simsched.workload.graph import Workload
 def facts(workload: Workload) -> list[str]:
     """Return what was made of costs and data, one line each.
 
-    Parameters
-    ----------
-    workload : Workload
-        What a file describes, with the counts that its importer has left in `parameters`.
+    Its importer has left counts in `parameters`.
     """
     about, edges = workload.parameters, workload.graph.n_edges
     found = []
@@ -39,13 +36,7 @@ def facts(workload: Workload) -> list[str]:
 
 
 def doubts(workload: Workload) -> list[str]:
-    """Return what is allowed in a task graph file but looks like a mistake, one sentence each.
-
-    Parameters
-    ----------
-    workload : Workload
-        As for :func:`facts`.
-    """
+    """Return what is allowed in a task graph file but looks like a mistake, one sentence each."""
     about, edges = workload.parameters, workload.graph.n_edges
     found = []
     if edges and about.get("edges_without_bytes") == edges:

@@ -6,12 +6,12 @@ from collections import defaultdict
 
 import numpy as np
 
+from simsched.analysis.recordings import recording_of
 from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.trace.exporters import recording_of
 from simsched.trace.recording import Recording
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.analysis.recordings import recording_of
 from simsched.files.errors import ConfigurationError
-from simsched.trace.exporters import export_recording, recording_of
+from simsched.trace.exporters import export_recording
 from simsched.trace.exporters.chrome import _microseconds
 from simsched.trace.importers.chrome import read_chrome
 from simsched.trace.recording import Recording

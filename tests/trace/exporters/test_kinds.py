@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.analysis.recordings import recording_of
 from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.testing import small_workloads
-from simsched.trace.exporters import export_recording, recording_of
+from simsched.trace.exporters import export_recording
 from simsched.trace.exporters._moments import MOMENTS
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.importers.chrome import read_chrome

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.analysis.recordings import recording_of
 from simsched.files.errors import ConfigurationError
-from simsched.trace.exporters import export_recording, recording_of
+from simsched.trace.exporters import export_recording
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
 
 from .runs import busy_s, hides_a_cost, random_run, small_recording, small_run, task_times

@@ -10,8 +10,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from simsched.analysis.recordings import recording_of
 from simsched.files.errors import ConfigurationError
-from simsched.trace.exporters import export_recording, exporters, open_recording, recording_of
+from simsched.trace.exporters import export_recording, exporters, open_recording
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters.registry import exporter
 from simsched.trace.parquet import write_events

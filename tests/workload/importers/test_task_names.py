@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import simsched
+from simsched.analysis.recordings import recording_of
 from simsched.engine.processors import check_processors
 from simsched.engine.run import simulate
 from simsched.files.errors import GraphError, ModelError, StalledError
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.trace.exporters import export_recording, recording_of
+from simsched.trace.exporters import export_recording
 from simsched.trace.recording import read_recording, recording_metadata
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload

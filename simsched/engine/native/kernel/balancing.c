@@ -1,5 +1,5 @@
 /*
- * Pages that follow accesses; docs/semantics.md, "Page balancing".
+ * Pages that follow accesses; docs/semantics.md, rules PB.
  *
  * A scan marks all pages. It is not an event: the number of scans so far follows from the time, and what is kept of a
  * block is the last scan after which pages of it have faulted, and how many.
@@ -50,8 +50,8 @@ static int64_t move(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t pages
     ssk_take_memory(sim, node, block);
     ssk_give_memory_back(sim, home, block);
     sim->home[block] = node;
-    sim->migrations++;
-    sim->migrated_bytes += size;
+    sim->counters.migrations++;
+    sim->counters.migrated_bytes += size;
     ssk_event(sim, SSK_PAGE_MOVE, worker, sim->workers[worker].task, block, node);
     double rate = p->path_cap[p->path_copy[home * p->n_nodes + node] * p->n_smt];
     return ssk_add_ps(ssk_times_ps(pages, p->costs.page_move_ps), ssk_ceil_ps((double)size / rate));
@@ -77,7 +77,7 @@ static bool passes(const ssk_sim_t *sim, const ssk_marks_t *marks, int32_t last,
     int32_t group = sim->plan.balance_group;
     if (last != SSK_NONE && marks->times < sim->plan.balance_faults)
         return false;
-    if (group == SSK_GROUP_NONE || (group == SSK_GROUP_BY_SHARING && !sim->grouped[worker]) || last == worker)
+    if (group == SSK_GROUP_NONE || (group == SSK_GROUP_SHARING && !sim->grouped[worker]) || last == worker)
         return true;
     int32_t node = p->touch_order[p->worker_domain[worker] * p->n_allowed];
     return 4 * sim->node_faults[node] < 3 * sim->node_faults[home];
@@ -100,7 +100,7 @@ int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_
     marks->times = last != SSK_NONE && p->worker_domain[last] == domain ? marks->times + 1 : 1;
     marks->worker = worker;
     look(sim, scan);
-    sim->page_faults += faults;
+    sim->counters.page_faults += faults;
     ssk_event(sim, SSK_PAGE_FAULT, worker, sim->workers[worker].task, block, faults);
     int64_t stall = ssk_times_ps(faults, p->costs.page_fault_ps);
     bool is_remote = p->node_domain[home] != SSK_NONE && p->node_domain[home] != domain;
@@ -109,6 +109,6 @@ int64_t ssk_balance_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_
     sim->node_faults[p->n_nodes + sim->home[block]] += faults;
     if (last != SSK_NONE && last != worker)
         sim->grouped[worker] = 1;
-    sim->page_fault_ps = ssk_add_ps(sim->page_fault_ps, stall);
+    sim->counters.page_fault_ps = ssk_add_ps(sim->counters.page_fault_ps, stall);
     return stall;
 }

@@ -83,7 +83,7 @@ static inline int32_t ssk_n_entities(const ssk_problem_t *problem)
     return problem->n_workers + (problem->copies_data ? problem->n_nodes * problem->n_nodes : 0);
 }
 
-/* A random integer below n, as docs/semantics.md defines it. */
+/* A random integer below n; docs/semantics.md, rule T4. */
 static inline uint32_t ssk_draw_below(const ssk_random_t *random, uint32_t n)
 {
     return (uint32_t)(((random->next64(random->state) >> 32) * n) >> 32);

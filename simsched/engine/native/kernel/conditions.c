@@ -1,5 +1,5 @@
 /*
- * Changes of conditions; docs/semantics.md, "Changing conditions".
+ * Changes of conditions; docs/semantics.md, rules CC.
  *
  * All of it is rare: it is marked as such, so that compilers do not take room from what happens at every event.
  */

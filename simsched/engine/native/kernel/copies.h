@@ -1,5 +1,5 @@
 /*
- * Copies of blocks in the memories of processors and devices; docs/semantics.md, "Copied data".
+ * Copies of blocks in the memories of processors and devices; docs/semantics.md, rules CD.
  *
  * Where a machine copies data, a worker computes on blocks that are valid on its own node. What is not is wanted there
  * and copied. Between every two nodes there is a lane in each direction: lane source * n_nodes + target has the flows

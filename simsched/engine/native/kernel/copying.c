@@ -1,5 +1,5 @@
 /*
- * Wanted blocks, room for them, and their copies; docs/semantics.md, "Copied data". State: copies.h.
+ * Wanted blocks, room for them, and their copies; docs/semantics.md, rules CD. State: copies.h.
  */
 #include "sim.h"
 
@@ -565,8 +565,8 @@ int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
     copies->lane[lane].block = SSK_NONE;
     copies->has_more = true; /* its driver begins a round, unless it is busy */
     ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target);
-    sim->migrations++;
-    sim->migrated_bytes += size;
+    sim->counters.migrations++;
+    sim->counters.migrated_bytes += size;
     sim->node_bytes_now[ssk_max(p->node_domain[copy.target], 0) * p->n_nodes + copy.source] += size;
     return ssk_start_copies(sim);
 }

@@ -66,8 +66,8 @@ int ssk_devices_verify(const ssk_devices_t *self, const ssk_plan_t *plan, const 
 /* Tells whether the entry that a step would take next finds room on its device. */
 static bool fits(const ssk_sim_t *sim, int32_t step, int32_t device, int32_t instance)
 {
-    const ssk_pool_t *pool = ssk_pools_at(&sim->pools, sim->plan.step_group[step], instance);
-    int32_t task = ssk_pools_look(pool, sim->plan.step_take[step] == SSK_NEWEST);
+    const ssk_pool_t *pool = ssk_pools_at(&sim->pools, sim->plan.order.step_group[step], instance);
+    int32_t task = ssk_pools_look(pool, sim->plan.order.step_take[step] == SSK_NEWEST);
     if (sim->devices.held[task] != SSK_NONE)
         return true;
     int64_t used = sim->devices.used[sim->devices.base[device] + instance];
@@ -77,14 +77,14 @@ static bool fits(const ssk_sim_t *sim, int32_t step, int32_t device, int32_t ins
 bool ssk_admits(const ssk_sim_t *sim, int32_t step, int32_t instance)
 {
     const ssk_plan_t *plan = &sim->plan;
-    int32_t device = plan->group_device[plan->step_group[step]];
+    int32_t device = plan->group_device[plan->order.step_group[step]];
     if (device == SSK_NONE)
         return true;
     for (int32_t i = 0; i <= step; i++) {
-        int32_t group = plan->step_group[i];
+        int32_t group = plan->order.step_group[i];
         if (plan->group_device[group] != device)
             continue;
-        if (ssk_pools_at(&sim->pools, group, instance)->count < (uint32_t)plan->step_least[i])
+        if (ssk_pools_at(&sim->pools, group, instance)->count < (uint32_t)plan->order.step_least[i])
             continue;
         if (!fits(sim, i, device, instance))
             return false;
@@ -120,11 +120,11 @@ void ssk_offer(ssk_sim_t *sim, int32_t place)
     while (place >= sim->devices.base[device + 1])
         device++;
     int32_t instance = place - sim->devices.base[device];
-    for (int32_t step = 0; step < plan->n_steps; step++) {
-        int32_t group = plan->step_group[step];
+    for (int32_t step = 0; step < plan->order.n_steps; step++) {
+        int32_t group = plan->order.step_group[step];
         if (plan->group_device[group] != device)
             continue;
-        if (ssk_pools_at(&sim->pools, group, instance)->count < (uint32_t)plan->step_least[step])
+        if (ssk_pools_at(&sim->pools, group, instance)->count < (uint32_t)plan->order.step_least[step])
             continue;
         if (ssk_admits(sim, step, instance))
             ssk_wake_for(sim, group, instance);

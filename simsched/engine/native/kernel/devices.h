@@ -1,5 +1,5 @@
 /*
- * Devices: how much of each is occupied, and by which tasks; docs/semantics.md, "Devices".
+ * Devices: how much of each is occupied, and by which tasks; docs/semantics.md, rules D.
  *
  * A device has an instance for every instance of the pool groups that lead to it. Instance i of device d is place
  * base[d] + i of `used`. A task holds at most one place.

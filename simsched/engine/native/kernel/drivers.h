@@ -1,5 +1,5 @@
 /*
- * What handing copies over costs the drivers of devices; docs/semantics.md, "Copied data".
+ * What handing copies over costs the drivers of devices; docs/semantics.md, rules CD.
  *
  * Invariants: a device has a copy in preparing (block is not SSK_NONE) or is looking exactly while the timer of the lane
  * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as

@@ -1,5 +1,5 @@
 /*
- * Executions of tasks: duplicates, kills, progress; docs/semantics.md, "Duplicates and kills".
+ * Executions of tasks: duplicates, kills, progress; docs/semantics.md, rules DK.
  *
  * A worker executes its task, waits inside of it, or pays for a duplicate of it, while its state is SSK_EXECUTING,
  * SSK_AWAITING or SSK_PAYING; no worker keeps the number of a leaf beyond that. So executions need no list: n_duplicates, the executions of all tasks beyond
@@ -42,19 +42,19 @@ static void drop(ssk_sim_t *sim, int32_t worker, int loss)
     int64_t spent = SSK_NONE;
     if (w->state == SSK_EXECUTING) {
         spent = sim->now - w->began;
-        sim->wasted_ps += spent;
+        sim->counters.wasted_ps += spent;
         ssk_count_execution(sim, worker);
         take_back_bytes(sim, worker);
         w->state = SSK_PAYING;
     } else if (w->state == SSK_AWAITING) {
         spent = sim->now - w->began;
-        sim->wasted_ps += spent;
+        sim->counters.wasted_ps += spent;
         ssk_stop_awaiting(sim, worker);
     } else {
         w->counters.acquire_ps -= ssk_timers_time(&sim->timers, worker) - sim->now;
     }
     ssk_event(sim, SSK_KILL, worker, w->task, loss, spent);
-    sim->kills++;
+    sim->counters.kills++;
     w->task = SSK_NONE;
 }
 
@@ -107,7 +107,7 @@ int ssk_duplicate(ssk_sim_t *sim, int32_t worker, int32_t taker, int hook, int64
     ssk_set_busy(sim, taker, true);
     t->task = sim->workers[worker].task;
     ssk_event(sim, SSK_DUPLICATE, taker, t->task, worker, 0);
-    sim->duplicates++;
+    sim->counters.duplicates++;
     sim->n_duplicates++;
     *cost_ret = ssk_steal_cost(sim, ssk_distance(sim, taker, SSK_SCOPE_WORKER, worker));
     t->counters.acquire_ps += *cost_ret;

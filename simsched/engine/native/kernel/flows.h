@@ -2,7 +2,7 @@
  * Memory flows: flow classes in virtual time, and the next flow to end.
  *
  * All flows of a class have one rate, so a class keeps the virtual time V = bytes that each of its flows has received
- * (since the class was last empty) and a binary heap of finish keys; see docs/semantics.md, "Memory flows". Starting or
+ * (since the class was last empty) and a binary heap of finish keys; see docs/semantics.md, rules F. Starting or
  * ending a flow costs O(log n) and leaves every other flow alone; a new rate costs O(1) per class.
  *
  * The head of every class is an event in `calendar`. A class whose head has changed is `touched`: its event is out of

@@ -1,5 +1,5 @@
 /*
- * Bringing the blocks of a task to its worker: claims, turns, what tasks write; docs/semantics.md, "Copied data".
+ * Bringing the blocks of a task to its worker: claims, turns, what tasks write; docs/semantics.md, rules CD.
  *
  * A worker claims the blocks of a body or join, waits for those that are read and not valid on its node, then makes
  * those that it writes valid there only, computes, and gives its claims back. The copies are in copying.c. State: copies.h.
@@ -152,7 +152,7 @@ int ssk_gather(ssk_sim_t *sim, int32_t worker)
     int32_t node = sim->problem.worker_node[worker];
     w->start = sim->now;
     for (int64_t i = w->access; i < w->access_end; i++)
-        sim->requested_bytes += graph->read_bytes[i] + graph->written_bytes[i];
+        sim->counters.requested_bytes += graph->read_bytes[i] + graph->written_bytes[i];
     int status = check_size(sim, w->access, w->access_end, node);
     if (status != SSK_OK)
         return status;

@@ -1,5 +1,5 @@
 /*
- * Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, "Block pools".
+ * Homes of blocks: first touch, pools of memory, footprint; docs/semantics.md, rules BP.
  */
 #include "sim.h"
 
@@ -14,7 +14,7 @@ void ssk_take_memory(ssk_sim_t *sim, int32_t node, int32_t block)
     sim->node_used[node] += n_bytes;
     sim->used += n_bytes;
     sim->node_peak[node] = ssk_max(sim->node_peak[node], sim->node_used[node]);
-    sim->peak = ssk_max(sim->peak, sim->used);
+    sim->counters.peak_bytes = ssk_max(sim->counters.peak_bytes, sim->used);
 }
 
 void ssk_give_memory_back(ssk_sim_t *sim, int32_t node, int32_t block)
@@ -63,7 +63,7 @@ static int32_t recycle(ssk_sim_t *sim, int32_t block, int32_t pool)
 {
     int32_t before, node = ssk_blockpools_take(&sim->blockpools, pool, sim->problem.pooling.size_class[block], &before);
     if (node != SSK_NONE) {
-        sim->recycled_blocks++;
+        sim->counters.recycled_blocks++;
         change_memory(sim, block, before);
     }
     return node;

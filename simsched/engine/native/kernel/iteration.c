@@ -1,6 +1,7 @@
 /*
- * Iterations and migration; docs/semantics.md, "Iterations".
+ * Iterations and migration; docs/semantics.md, rules I.
  */
+#include "ranges.h"
 #include "sim.h"
 
 /* Lays out the pools of a plan. */
@@ -197,23 +198,6 @@ static int create_roots(ssk_sim_t *sim)
     return SSK_OK;
 }
 
-/* Tells whether a graph consists of the arrays of the present one. */
-static bool is_present_graph(const ssk_sim_t *sim, const ssk_graph_t *graph)
-{
-    const ssk_graph_t *g = &sim->graph;
-    return g->n_tasks == graph->n_tasks && g->n_kinds == graph->n_kinds && g->n_children == graph->n_children &&
-           g->n_edges == graph->n_edges && g->n_accesses == graph->n_accesses && g->ops == graph->ops &&
-           g->join_ops == graph->join_ops && g->child_ptr == graph->child_ptr && g->child == graph->child &&
-           g->succ_ptr == graph->succ_ptr && g->succ == graph->succ && g->access_ptr == graph->access_ptr &&
-           g->join_access == graph->join_access && g->access_block == graph->access_block &&
-           g->read_bytes == graph->read_bytes && g->written_bytes == graph->written_bytes &&
-           g->creation_ops == graph->creation_ops && g->arrival_ps == graph->arrival_ps &&
-           g->detached == graph->detached && g->occupancy == graph->occupancy &&
-           g->exposure == graph->exposure && g->access_share == graph->access_share &&
-           g->access_after == graph->access_after && g->access_final == graph->access_final &&
-           g->priority == graph->priority;
-}
-
 int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last)
 {
     bool with_marks = false;
@@ -225,7 +209,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
         sim->failure.flaw.index = SSK_NONE;
         return ssk_fail(sim, SSK_ERR_ARGUMENT);
     }
-    bool known = graph->unchanged && is_present_graph(sim, graph);
+    bool known = graph->unchanged && ssk_is_same_graph(&sim->graph, graph);
     if ((!known && ssk_graph_check(graph, &sim->problem, &flaw) != SSK_OK) ||
         ssk_plan_check(plan, graph, &sim->problem, &flaw) != SSK_OK) {
         sim->failure.flaw = flaw;
@@ -247,7 +231,7 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     if (status == SSK_OK)
         status = lay_out_devices(sim);
     if (status == SSK_OK)
-        status = ssk_victims_reset(&sim->victims, &sim->allocator, &sim->plan, sim->problem.n_workers);
+        status = ssk_victims_reset(&sim->victims, &sim->allocator, &sim->plan.order, sim->problem.n_workers);
     if (status == SSK_OK)
         status = ssk_tasks_reset(&sim->tasks, &sim->allocator, &sim->graph, known, with_marks, &sim->failure.flaw);
     if (status == SSK_OK)
@@ -319,7 +303,7 @@ int ssk_sim_begin_migration(ssk_sim_t *sim, int64_t overhead_ps, int32_t n_moves
         }
     }
     sim->lag = 0.0;
-    sim->policy_ps += overhead_ps;
+    sim->counters.policy_ps += overhead_ps;
     sim->move_blocks = blocks;
     sim->move_nodes = nodes;
     sim->n_moves = n_moves;
@@ -387,8 +371,8 @@ int ssk_copy_ended(ssk_sim_t *sim, int32_t worker)
     ssk_give_memory_back(sim, sim->home[w->move_block], w->move_block);
     sim->home[w->move_block] = w->move_node;
     ssk_event(sim, SSK_MIGRATE_END, worker, SSK_NONE, w->move_block, w->move_node);
-    sim->migrations++;
-    sim->migrated_bytes += size;
+    sim->counters.migrations++;
+    sim->counters.migrated_bytes += size;
     w->counters.migrate_ps += sim->now - w->start;
     return SSK_ACT_COPY;
 }

@@ -1,5 +1,5 @@
 /*
- * Life of a task: start, spawning, sync, end; docs/semantics.md, "Life of a task".
+ * Life of a task: start, spawning, sync, end; docs/semantics.md, rules L.
  */
 #include "sim.h"
 
@@ -158,7 +158,7 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     if (tasks->end_number != NULL)
         tasks->end_number[task] = tasks->n - tasks->n_left;
     tasks->n_left--;
-    sim->tasks_ended++;
+    sim->counters.n_tasks++;
     ssk_note_progress(sim);
     w->counters.tasks++;
     w->task = SSK_NONE;

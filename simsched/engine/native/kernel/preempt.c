@@ -1,5 +1,5 @@
 /*
- * Decisions of hooks; docs/semantics.md, "Preemption" and "Transfers".
+ * Decisions of hooks; docs/semantics.md, rules PR to TR.
  */
 #include "sim.h"
 
@@ -103,7 +103,7 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         sim->failure.instance = pools[i][1];
         return ssk_refuse(sim, hook, SSK_REASON_POOLS);
     }
-    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_MAX_COST_PS)
+    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_NEVER)
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
     int status = ssk_flights_reserve(&sim->flights, &sim->allocator, sim->graph.n_tasks);
     if (status != SSK_OK)
@@ -118,8 +118,8 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         int32_t task = ssk_pools_take(&sim->pools, d->group, pool, d->take == SSK_NEWEST);
         ssk_flights_load(&sim->flights, &flight, task);
     }
-    sim->transfers += flight.n_entries > 0;
-    sim->transferred_tasks += flight.n_entries;
+    sim->counters.transfers += flight.n_entries > 0;
+    sim->counters.transferred_tasks += flight.n_entries;
     ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)d->group << 32) + d->instance, flight.n_entries);
     if (d->delay_ps == 0)
         return arrive(sim, &flight);
@@ -239,27 +239,12 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 }
 
 /* Replaces the acquire order; all parked workers try the new one. */
-static int change_order(ssk_sim_t *sim, const ssk_plan_t *order, int hook)
+static int change_order(ssk_sim_t *sim, const ssk_order_t *order, int hook)
 {
-    ssk_plan_t *plan = &sim->plan;
-    if (order == NULL || ssk_order_check(order, plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
+    if (order == NULL || ssk_order_check(order, &sim->plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
-    plan->n_steps = order->n_steps;
-    plan->step_group = order->step_group;
-    plan->step_where = order->step_where;
-    plan->step_take = order->step_take;
-    plan->step_when = order->step_when;
-    plan->step_batch = order->step_batch;
-    plan->step_least = order->step_least;
-    plan->step_attempts = order->step_attempts;
-    plan->step_choice = order->step_choice;
-    plan->step_list = order->step_list;
-    plan->n_lists = order->n_lists;
-    plan->n_listed = order->n_listed;
-    plan->list_ptr = order->list_ptr;
-    plan->list_instance = order->list_instance;
-    plan->list_value = order->list_value;
-    int status = ssk_victims_reset(&sim->victims, &sim->allocator, plan, sim->problem.n_workers);
+    sim->plan.order = *order;
+    int status = ssk_victims_reset(&sim->victims, &sim->allocator, order, sim->problem.n_workers);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     ssk_event(sim, SSK_ACQUIRE_ORDER, SSK_NONE, SSK_NONE, 0, 0);
@@ -314,7 +299,7 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decisions, int n, int
         const ssk_decision_t *decision = &decisions[i];
         switch (decision->kind) {
         case SSK_DECIDE_EXCHANGE: status = exchange(sim, decision, hook); break;
-        case SSK_DECIDE_ORDER: status = change_order(sim, decision->plan, hook); break;
+        case SSK_DECIDE_ORDER: status = change_order(sim, decision->order, hook); break;
         case SSK_DECIDE_KILL: status = ssk_kill(sim, decision->worker, hook); break;
         case SSK_DECIDE_PREEMPT:
         case SSK_DECIDE_DUPLICATE: status = move(sim, decision, hook); break;

@@ -81,27 +81,11 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .cache_counts = sim->cache_counts,
         .steals = sim->steals,
         .failed_probes = sim->failed_probes,
-        .memory_side_hit_bytes = sim->memory_side_hit_bytes,
-        .write_back_bytes = sim->write_back_bytes,
-        .requested_bytes = sim->requested_bytes,
-        .migrations = sim->migrations,
-        .migrated_bytes = sim->migrated_bytes,
-        .policy_ps = sim->policy_ps,
         .node_peak_bytes = sim->node_peak,
-        .peak_bytes = sim->peak,
-        .recycled_blocks = sim->recycled_blocks,
-        .page_faults = sim->page_faults,
-        .exchanges = sim->exchanges,
-        .transfers = sim->transfers,
-        .transferred_tasks = sim->transferred_tasks,
-        .page_fault_ps = sim->page_fault_ps,
-        .duplicates = sim->duplicates,
-        .kills = sim->kills,
-        .wasted_ps = sim->wasted_ps,
         .managed_bytes = {sim->managed_bytes[0], sim->managed_bytes[1]},
-        .n_tasks = sim->tasks_ended,
-        .n_events = ssk_trace_n_events(&sim->trace),
+        .counters = sim->counters,
     };
+    summary.counters.n_events = ssk_trace_n_events(&sim->trace);
     return summary;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Accesses that wait for the end of tasks; docs/semantics.md, "Life of a task".
+ * Accesses that wait for the end of tasks; docs/semantics.md, rules L.
  *
  * A row is executed in the order (end_number of the awaited task, access). What has ended later comes later, so those
  * executed at the places so far are the first ones in this order, and the last of them tells what follows.

@@ -1,5 +1,5 @@
 /*
- * Pools and the search for work; docs/semantics.md, "Pools and the search for work".
+ * Pools and the search for work; docs/semantics.md, rules P to N.
  *
  * A push costs O(1) when nobody is parked. Otherwise the parked workers that may take from the pool are found as a bit
  * set, with a few operations per step of the acquire order and 64 workers.
@@ -91,28 +91,28 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance, co
     uint32_t n_entries = ssk_pools_at(&sim->pools, group, instance)->count;
     uint64_t *owners = sim->candidates, *others = owners + n_words, *reached = others + n_words;
     memset(owners, 0, 2 * n_words * sizeof(*owners));
-    for (int32_t step = 0; step < plan->n_steps; step++) {
-        if (plan->step_group[step] != group || n_entries < (uint32_t)plan->step_least[step])
+    for (int32_t step = 0; step < plan->order.n_steps; step++) {
+        if (plan->order.step_group[step] != group || n_entries < (uint32_t)plan->order.step_least[step])
             continue;
         if (plan->n_devices > 0 && !ssk_admits(sim, step, instance))
             continue;
-        if (plan->step_choice[step] == SSK_UNIFORM) {
+        if (plan->order.step_choice[step] == SSK_UNIFORM) {
             memset(reached, 0, n_words * sizeof(*reached));
-            ssk_routes_add_reaching(routes, scope, plan->step_where[step], instance, reached);
+            ssk_routes_add_reaching(routes, scope, plan->order.step_where[step], instance, reached);
         } else {
-            memcpy(reached, ssk_victims_reaching(&sim->victims, plan->step_list[step], instance),
+            memcpy(reached, ssk_victims_reaching(&sim->victims, plan->order.step_list[step], instance),
                    n_words * sizeof(*reached));
         }
-        uint64_t *set = plan->step_where[step] == SSK_OWN ? owners : others;
+        uint64_t *set = plan->order.step_where[step] == SSK_OWN ? owners : others;
         for (size_t i = 0; i < n_words; i++) {
             uint64_t word = reached[i];
-            if (plan->step_when[step] & SSK_WHEN_HEAD)
+            if (plan->order.step_when[step] & SSK_WHEN_HEAD_WORKER)
                 word &= routes->heads[i];
-            if (plan->step_when[step] & SSK_WHEN_NOT_HEAD)
+            if (plan->order.step_when[step] & SSK_WHEN_NOT_HEAD_WORKER)
                 word &= ~routes->heads[i];
-            if (plan->step_when[step] & SSK_WHEN_INACTIVE)
+            if (plan->order.step_when[step] & SSK_WHEN_DOMAIN_INACTIVE)
                 word &= sim->inactive[i];
-            if (plan->step_when[step] & SSK_WHEN_SUPPLIED)
+            if (plan->order.step_when[step] & SSK_WHEN_DOMAIN_SUPPLIED)
                 word = keep_supplied(sim, word & sim->parked[i], (int32_t)i);
             set[i] |= word;
         }
@@ -151,7 +151,7 @@ void ssk_wake_for(ssk_sim_t *sim, int32_t group, int32_t instance)
     int32_t n = find_wakeable(sim, group, instance, &set);
     if (n == 0)
         return;
-    int32_t k = n > 1 ? (int32_t)ssk_draw_below(&sim->problem.wake, (uint32_t)n) : 0;
+    int32_t k = n > 1 ? (int32_t)ssk_draw_below(&sim->problem.wake_stream, (uint32_t)n) : 0;
     int32_t worker = pick(set, k);
     ssk_wake(sim, worker, n);
     sim->workers[worker].called_group = group;
@@ -254,13 +254,13 @@ int32_t ssk_note_ready(ssk_sim_t *sim, int32_t task)
 /* Tells whether the conditions of a step hold for a worker. */
 static inline bool may_use(const ssk_sim_t *sim, int32_t when, int32_t worker)
 {
-    if ((when & SSK_WHEN_HEAD) && !ssk_set_has(sim->routes.heads, worker))
+    if ((when & SSK_WHEN_HEAD_WORKER) && !ssk_set_has(sim->routes.heads, worker))
         return false;
-    if ((when & SSK_WHEN_NOT_HEAD) && ssk_set_has(sim->routes.heads, worker))
+    if ((when & SSK_WHEN_NOT_HEAD_WORKER) && ssk_set_has(sim->routes.heads, worker))
         return false;
-    if ((when & SSK_WHEN_INACTIVE) && !ssk_set_has(sim->inactive, worker))
+    if ((when & SSK_WHEN_DOMAIN_INACTIVE) && !ssk_set_has(sim->inactive, worker))
         return false;
-    return !((when & SSK_WHEN_SUPPLIED) && sim->expected[ssk_home(sim, worker)] > 0);
+    return !((when & SSK_WHEN_DOMAIN_SUPPLIED) && sim->expected[ssk_home(sim, worker)] > 0);
 }
 
 void ssk_wake_supplied(ssk_sim_t *sim, int32_t domain)
@@ -269,9 +269,9 @@ void ssk_wake_supplied(ssk_sim_t *sim, int32_t domain)
         int32_t worker = sim->routes.active_workers[i];
         if (ssk_home(sim, worker) != domain || sim->workers[worker].state != SSK_PARKED)
             continue;
-        for (int32_t step = 0; step < sim->plan.n_steps; step++) {
-            int32_t when = sim->plan.step_when[step];
-            if ((when & SSK_WHEN_SUPPLIED) && may_use(sim, when, worker)) {
+        for (int32_t step = 0; step < sim->plan.order.n_steps; step++) {
+            int32_t when = sim->plan.order.step_when[step];
+            if ((when & SSK_WHEN_DOMAIN_SUPPLIED) && may_use(sim, when, worker)) {
                 ssk_wake(sim, worker, 1);
                 break;
             }
@@ -361,31 +361,31 @@ static bool some_has(const ssk_pool_t *pools, const ssk_candidates_t *candidates
 /* How many instances a step may draw. */
 static int64_t attempts(const ssk_plan_t *plan, int32_t step)
 {
-    return plan->step_attempts[step] > 0 ? plan->step_attempts[step] : INT64_MAX;
+    return plan->order.step_attempts[step] > 0 ? plan->order.step_attempts[step] : INT64_MAX;
 }
 
 /* The same as draw_victim() for steps with ranks or weights. */
 static bool draw_listed(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_failed, int32_t *instance_ret)
 {
     const ssk_plan_t *plan = &sim->plan;
-    int32_t group = plan->step_group[step];
-    uint32_t least = (uint32_t)plan->step_least[step];
-    int64_t row = (int64_t)plan->step_list[step] * sim->problem.n_workers + worker;
+    int32_t group = plan->order.step_group[step];
+    uint32_t least = (uint32_t)plan->order.step_least[step];
+    int64_t row = (int64_t)plan->order.step_list[step] * sim->problem.n_workers + worker;
     const ssk_pool_t *pools = ssk_pools_at(&sim->pools, group, 0);
     const ssk_nearness_t near = nearness(sim, worker, plan->group_scope[group]);
-    int64_t i = plan->list_ptr[row], end = plan->list_ptr[row + 1];
+    int64_t i = plan->order.list_ptr[row], end = plan->order.list_ptr[row + 1];
     if (i == end)
         return false;
-    while (i < end && pools[plan->list_instance[i]].count < least)
+    while (i < end && pools[plan->order.list_instance[i]].count < least)
         i++;
     if (i == end) {
-        probe_in_vain(sim, plan->step_where[step]);
+        probe_in_vain(sim, plan->order.step_where[step]);
         *has_failed = true;
         return false;
     }
-    ssk_victims_open(&sim->victims, plan, plan->step_choice[step], row);
+    ssk_victims_open(&sim->victims, &plan->order, plan->order.step_choice[step], row);
     for (int64_t left = attempts(plan, step); left > 0; left--) {
-        int32_t instance = ssk_victims_draw(&sim->victims, &sim->problem.victim);
+        int32_t instance = ssk_victims_draw(&sim->victims, &sim->problem.victim_stream);
         if (pools[instance].count >= least) {
             *instance_ret = instance;
             return true;
@@ -400,9 +400,9 @@ static bool draw_listed(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
 static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_failed, int32_t *instance_ret)
 {
     const ssk_problem_t *p = &sim->problem;
-    int32_t group = sim->plan.step_group[step], where = sim->plan.step_where[step];
+    int32_t group = sim->plan.order.step_group[step], where = sim->plan.order.step_where[step];
     int32_t scope = sim->plan.group_scope[group];
-    const uint32_t least = (uint32_t)sim->plan.step_least[step];
+    const uint32_t least = (uint32_t)sim->plan.order.step_least[step];
     ssk_candidates_t candidates = ssk_routes_candidates(&sim->routes, scope, where, worker);
     if (candidates.n <= 0)
         return false;
@@ -413,7 +413,7 @@ static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
         return false;
     }
     /* Where hardly any pool holds tasks most of the time goes into this loop; what it needs is in local variables. */
-    const ssk_random_t random = p->victim;
+    const ssk_random_t random = p->victim_stream;
     const ssk_pool_t *pools = ssk_pools_at(&sim->pools, group, 0);
     const ssk_nearness_t near = nearness(sim, worker, scope);
     int64_t *probes = sim->probes;
@@ -433,20 +433,20 @@ static bool draw_victim(ssk_sim_t *sim, int32_t step, int32_t worker, bool *has_
 static bool find_pool(ssk_sim_t *sim, int32_t worker, found_t *found, bool *has_failed)
 {
     const ssk_plan_t *plan = &sim->plan;
-    for (int32_t step = 0; step < plan->n_steps; step++) {
-        int32_t when = plan->step_when[step], group = plan->step_group[step];
+    for (int32_t step = 0; step < plan->order.n_steps; step++) {
+        int32_t when = plan->order.step_when[step], group = plan->order.step_group[step];
         if (!may_use(sim, when, worker))
             continue;
         found->step = step;
         found->group = group;
-        found->is_own = plan->step_where[step] == SSK_OWN;
+        found->is_own = plan->order.step_where[step] == SSK_OWN;
         if (found->is_own) {
             found->instance = sim->routes.scope[plan->group_scope[group]].own[worker];
             if (ssk_pools_at(&sim->pools, group, found->instance)->count >=
-                    (uint32_t)plan->step_least[step] &&
+                    (uint32_t)plan->order.step_least[step] &&
                 (plan->n_devices == 0 || ssk_admits(sim, step, found->instance)))
                 return true;
-        } else if (plan->step_choice[step] != SSK_UNIFORM) {
+        } else if (plan->order.step_choice[step] != SSK_UNIFORM) {
             if (draw_listed(sim, step, worker, has_failed, &found->instance))
                 return true;
         } else if (draw_victim(sim, step, worker, has_failed, &found->instance)) {
@@ -488,34 +488,6 @@ static int stay_idle(ssk_sim_t *sim, int32_t worker)
     return SSK_WAIT;
 }
 
-/* Takes the rest of a batch of which the first entry has been taken; *n_ret is its size. */
-static int take_rest(ssk_sim_t *sim, const found_t *found, ssk_pool_t *pool, int32_t *n_ret)
-{
-    int32_t batch = sim->plan.step_batch[found->step], n = 0;
-    bool newest = sim->plan.step_take[found->step] == SSK_NEWEST;
-    *n_ret = 0;
-    if (batch == 1 || pool->count == 0)
-        return SSK_OK;
-    size_t most = pool->count < (uint32_t)batch - 1 ? pool->count : (uint32_t)batch - 1;
-    int status = ssk_grow(&sim->allocator, &sim->moved, &sim->moved_capacity, most, sizeof(*sim->moved));
-    while (status == SSK_OK && (size_t)n < most)
-        sim->moved[n++] = ssk_pools_take(&sim->pools, found->group, pool, newest);
-    *n_ret = n;
-    return status;
-}
-
-/* The thief's clock after it has stolen at `at` and put n more entries into its own instance. */
-static int64_t settle_in(ssk_sim_t *sim, int32_t worker, int32_t group, int32_t n, int64_t at)
-{
-    ssk_pool_t *own = ssk_pools_at(&sim->pools, group, sim->routes.scope[sim->plan.group_scope[group]].own[worker]);
-    for (int32_t i = 0; i < n; i++) {
-        at = ssk_add_ps(at, sim->problem.costs.push_ps);
-        if (sim->plan.group_locked[group])
-            at = lock(sim, own, at);
-    }
-    return at;
-}
-
 int ssk_search(ssk_sim_t *sim, int32_t worker)
 {
     const ssk_costs_t *costs = &sim->problem.costs;
@@ -536,11 +508,11 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
         return stay_idle(sim, worker);
     }
     ssk_pool_t *pool = ssk_pools_at(&sim->pools, found.group, found.instance);
-    int32_t task = ssk_pools_take(&sim->pools, found.group, pool, sim->plan.step_take[found.step] == SSK_NEWEST);
+    int32_t task = ssk_pools_take(&sim->pools, found.group, pool, sim->plan.order.step_take[found.step] == SSK_NEWEST);
     if (sim->plan.n_devices > 0)
         ssk_occupy(sim, task, found.group, found.instance);
     int64_t at = sim->now + probe_cost / party, cost;
-    int32_t distance = 0, n_moved = 0;
+    int32_t distance = 0;
     if (found.is_own) {
         if (sim->plan.group_locked[found.group])
             at = lock(sim, pool, at);
@@ -548,11 +520,7 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     } else {
         distance = ssk_distance(sim, worker, sim->plan.group_scope[found.group], found.instance);
         int64_t start = lock(sim, pool, at) - costs->lock_hold_ps;
-        int status = take_rest(sim, &found, pool, &n_moved);
-        if (status != SSK_OK)
-            return ssk_fail(sim, status);
-        at = ssk_add_ps(start, ssk_steal_cost(sim, distance));
-        cost = settle_in(sim, worker, found.group, n_moved, at) - sim->now;
+        cost = ssk_add_ps(start, ssk_steal_cost(sim, distance)) - sim->now;
     }
     ssk_event(sim, SSK_ACQUIRE, worker, task, ((int64_t)found.group << 32) + found.instance, cost);
     if (!found.is_own) {
@@ -566,12 +534,6 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
     ssk_set_busy(sim, worker, true);
     if (found.group != called_group || found.instance != w->called_instance)
         pass_on(sim, called_group, w->called_instance);
-    for (int32_t i = 0; i < n_moved; i++) {
-        int32_t own = sim->routes.scope[sim->plan.group_scope[found.group]].own[worker];
-        int status = ssk_enter(sim, sim->moved[i], found.group, own, worker);
-        if (status != SSK_OK)
-            return ssk_fail(sim, status);
-    }
     if (sim->plan.n_devices > 0 && sim->plan.group_device[found.group] != SSK_NONE)
         ssk_offer(sim, sim->devices.base[sim->plan.group_device[found.group]] + found.instance);
     w->task = task;

@@ -1,5 +1,5 @@
 /*
- * Segments: accesses of a task and their share of the computation; docs/semantics.md, "Segments".
+ * Segments: accesses of a task and their share of the computation; docs/semantics.md, rules S.
  *
  * A segment computes while its flows run one after the other; after the last flow it ends with its tail or with the
  * computation, whichever is later. When the number of busy workers on the core changes, computation and flow are
@@ -80,7 +80,7 @@ static void count_access(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t 
     const ssk_problem_t *p = &sim->problem;
     const ssk_worker_t *w = &sim->workers[worker];
     int32_t domain = p->worker_domain[worker], group = sim->plan.counter_group[w->task];
-    sim->requested_bytes += n_bytes;
+    sim->counters.requested_bytes += n_bytes;
     sim->node_bytes_now[domain * p->n_nodes + w->node] += moved;
     bool is_remote = p->node_domain[w->node] != SSK_NONE && p->node_domain[w->node] != domain;
     if (group >= 0)
@@ -173,13 +173,13 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
     if (written > 0) {
         dirtied = ssk_min(written, whole) - ssk_caches_write(&sim->caches, worker, block, n_bytes, written);
         moved = missing + written_back(sim, worker, missing, n_bytes - written, written, dirtied);
-        sim->write_back_bytes += moved - missing;
+        sim->counters.write_back_bytes += moved - missing;
     }
     if (moved > 0 && sim->problem.node_slots[w->node] > 0) {
         int64_t footprint = ssk_min(n_bytes, whole);
         hit = ssk_sidecache_access(&sim->sidecache, w->node, block, footprint - ssk_min(moved, footprint), footprint, moved);
     }
-    sim->memory_side_hit_bytes += hit;
+    sim->counters.memory_side_hit_bytes += hit;
     int64_t apart = ssk_min(moved - hit, modified(sim, worker, missing, ssk_min(n_bytes, whole), written, dirtied));
     add_flow(sim, worker, SSK_WAY_HIT, hit);
     add_flow(sim, worker, SSK_WAY_READ, moved - hit - apart);

@@ -2,7 +2,7 @@
  * Bandwidth sharing: weighted max-min fair rates by water-filling.
  *
  * All rates rise together; a class stops at its cap or when a resource it crosses is full. The sums and the order of
- * operations are those of docs/semantics.md, "Memory flows". A resource's level changes only when a class that crosses
+ * operations are those of docs/semantics.md, rules F. A resource's level changes only when a class that crosses
  * it stops, so the sums of a resource are computed again (from scratch, in class order) only then; each round costs
  * O(resources + rising classes) plus the sums of the resources that have changed.
  */

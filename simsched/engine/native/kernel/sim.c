@@ -163,7 +163,7 @@ void ssk_sim_free(ssk_sim_t *sim)
         sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
-        sim->failed_probes, sim->cache_counts, sim->group_missing, sim->moved, sim->node_peak, sim->marks,
+        sim->failed_probes, sim->cache_counts, sim->group_missing, sim->node_peak, sim->marks,
         sim->executed_ps, sim->pace, sim->grouped, sim->node_faults, sim->expected,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
@@ -222,7 +222,7 @@ static bool memory_is_sound(const ssk_sim_t *sim)
             return false;
         total += used;
     }
-    return total == sim->used && total <= sim->peak;
+    return total == sim->used && total <= sim->counters.peak_bytes;
 }
 
 int ssk_sim_verify(const ssk_sim_t *sim)
@@ -241,7 +241,7 @@ int ssk_sim_verify(const ssk_sim_t *sim)
     if (status == SSK_OK)
         status = ssk_routes_verify(&sim->routes);
     if (status == SSK_OK)
-        status = ssk_victims_verify(&sim->victims, &sim->plan, sim->problem.n_workers);
+        status = ssk_victims_verify(&sim->victims, &sim->plan.order, sim->problem.n_workers);
     if (status == SSK_OK)
         status = ssk_tasks_verify(&sim->tasks);
     if (status == SSK_OK)

@@ -143,7 +143,7 @@ struct ssk_sim {
     bool is_pooling; /* the tasks of this iteration allocate and free */
     int32_t *home;
     int64_t *node_used, *node_peak;
-    int64_t used, peak; /* on all nodes */
+    int64_t used; /* on all nodes */
     ssk_copies_t copies;
     ssk_drivers_t drivers;
     ssk_replicas_t replicas;
@@ -158,8 +158,6 @@ struct ssk_sim {
     ssk_devices_t devices;
     ssk_routes_t routes;
     ssk_victims_t victims;
-    int32_t *moved; /* working space of a steal: the rest of a batch */
-    size_t moved_capacity;
     uint64_t *parked, *inactive; /* sets of workers: parked; in a domain without marked tasks */
     uint64_t *candidates;        /* working space of a push */
     int32_t n_parked;            /* parked and active workers */
@@ -189,10 +187,8 @@ struct ssk_sim {
     int64_t *executed_ps; /* per task; NULL or unused unless the plan times tasks */
     size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity, executed_capacity;
     int64_t *steals, *failed_probes;
-    int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, tasks_ended, events_handled;
-    int64_t recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
-    int64_t exchanges, transfers, transferred_tasks;
-    int64_t duplicates, kills, wasted_ps;
+    ssk_run_counters_t counters;
+    int64_t managed_bytes[2], events_handled;
     int64_t deadline_ps;  /* the run is given up then unless a task ends or arrives before; at most SSK_NEVER */
     int32_t n_duplicates; /* executions of tasks beyond one each, at present */
     int32_t n_awaiting;   /* workers that wait inside a task for the end of another one */

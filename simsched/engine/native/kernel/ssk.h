@@ -77,64 +77,6 @@ enum {
     SSK_REASON_SEVERAL = 9   /* several workers execute .task, it cannot be moved */
 };
 
-/* Trace events; see simsched/trace/schema.py. */
-enum {
-    SSK_ITERATION_START = 0,
-    SSK_ITERATION_END = 1,
-    SSK_TASK_READY = 2,
-    SSK_ACQUIRE = 3,
-    SSK_STEAL = 4,
-    SSK_TASK_START = 5,
-    SSK_ACCESS = 6,
-    SSK_FLOW_END = 7,
-    SSK_TASK_SUSPEND = 8,
-    SSK_TASK_RESUME = 9,
-    SSK_TASK_END = 10,
-    SSK_PARK = 11,
-    SSK_WAKE = 12,
-    SSK_MIGRATE_START = 13,
-    SSK_MIGRATE_END = 14,
-    SSK_FIRST_TOUCH = 15,
-    SSK_PREEMPT = 16,
-    SSK_TIMER = 17,
-    SSK_SPAWN = 18,
-    SSK_TRANSFER = 19,
-    SSK_ALLOCATE = 20,
-    SSK_FREE = 21,
-    SSK_EXCHANGE = 22,
-    SSK_PAGE_FAULT = 23,
-    SSK_PAGE_MOVE = 24,
-    SSK_DUPLICATE = 25,
-    SSK_KILL = 26,
-    SSK_ACQUIRE_ORDER = 27,
-    SSK_TASK_AWAIT = 28,
-    SSK_SPEED = 29,
-    SSK_FAILURE = 30,
-    SSK_PACE = 31
-};
-
-/* Why a worker loses a task without result; see simsched/trace/schema.py. */
-enum { SSK_LOSS_ENDED = 0, SSK_LOSS_KILLED = 1, SSK_LOSS_FAILED = 2 };
-
-/* Codes of simsched/policy/contract/plan.py: SCOPES, WHERES, TAKES, bits of CONDITIONS, spawn orders. */
-enum {
-    SSK_SCOPE_WORKER = 0,
-    SSK_SCOPE_DOMAIN = 1,
-    SSK_SCOPE_SOCKET = 2,
-    SSK_SCOPE_MACHINE = 3,
-    SSK_SCOPE_CLASS = 4, /* instances are nobody's own: only SSK_ANYWHERE, one entry at a time */
-    SSK_N_SCOPES = 5
-};
-enum { SSK_OWN = 0, SSK_SAME_DOMAIN = 1, SSK_OTHER_DOMAINS = 2, SSK_ANYWHERE = 3 };
-enum { SSK_NEWEST = 0, SSK_OLDEST = 1, SSK_ENTRY = 2 }; /* the last one in decisions only */
-enum { SSK_WHEN_HEAD = 1, SSK_WHEN_INACTIVE = 2, SSK_WHEN_NOT_HEAD = 4, SSK_WHEN_SUPPLIED = 8 };
-/* How a step chooses among its candidates; see simsched/engine/victims.py. */
-enum { SSK_UNIFORM = 0, SSK_RANKED = 1, SSK_WEIGHTED = 2 };
-enum { SSK_FIRST = 0, SSK_ROUND_ROBIN = 1, SSK_LAST = 2 }; /* to whom tasks without a pusher go */
-enum { SSK_GROUP_NONE = 0, SSK_GROUP_BY_SHARING = 1, SSK_GROUP_FROM_START = 2 }; /* which workers share pages */
-enum { SSK_STAYS = 0, SSK_AT_WRITES = 1, SSK_AT_ACCESSES = 2 }; /* which accesses give a block a new home */
-enum { SSK_CHILD_FIRST = 0, SSK_PARENT_FIRST = 1, SSK_AS_PLANNED = 2 };
-
 /* What a worker is doing. */
 enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3, SSK_GATHERING = 4, SSK_AWAITING = 5 };
 
@@ -152,6 +94,28 @@ typedef struct {
     uint64_t (*next64)(void *state);
 } ssk_random_t;
 
+/*
+ * Where trace events go: columns with room for `capacity` events; with capacity 0 events are only counted. When the
+ * columns are full `take` gets the number of events in them, and then they are filled again from the start. A negative
+ * result aborts the run with SSK_ERR_HOOK; `take` must not call ssk_sim_* functions that change the simulation.
+ */
+typedef struct {
+    int64_t *time_ps;
+    int32_t *kind, *worker, *task, *iteration;
+    int64_t *arg0, *arg1;
+    size_t capacity;
+    void *context;
+    int (*take)(void *context, size_t n_events);
+} ssk_recorder_t;
+
+/* What the simulation is given: the structs of problems, graphs and plans, and codes in them and in trace events. */
+#include "interface.h"
+
+enum { SSK_N_SCOPES = SSK_SCOPE_CLASS + 1 };
+
+/* An answer of on_spawn beside SSK_CHILD_FIRST and SSK_PARENT_FIRST. */
+enum { SSK_AS_PLANNED = 2 };
+
 /* Kinds of decisions. */
 enum {
     SSK_DECIDE_PREEMPT = 0,
@@ -166,8 +130,6 @@ enum {
 
 #define SSK_WHOLE_PACE 1000000000
 
-typedef struct ssk_plan ssk_plan_t;
-
 /*
  * A decision of a hook; on_ready, on_start, on_finish and on_landing decide on transfers, paces and wakes only.
  * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
@@ -178,8 +140,8 @@ typedef struct ssk_plan ssk_plan_t;
  * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads, what they execute waits for `delay_ps`; of on_timer
  * and on_wake only.
  * SSK_DECIDE_PACE: `worker` computes at `count` billionths of its speed, 1 to SSK_WHOLE_PACE, from now on; not of on_idle.
- * SSK_DECIDE_ORDER: the steps and lists of `plan` replace those of the present plan until the iteration ends; of
- * on_timer and on_wake only. Its arrays are read until then or until the next such decision has been carried out.
+ * SSK_DECIDE_ORDER: `order` replaces that of the present plan until the iteration ends; of on_timer and on_wake only.
+ * Its arrays are read until then or until the next such decision has been carried out.
  * SSK_DECIDE_WAKE: on_wake is called with `tag` at `at_ps`, the present time or later; those of one instant by `rank`,
  * then in the order of the decisions.
  */
@@ -189,7 +151,7 @@ typedef struct {
     int32_t group, instance, to_group, to_instance, count, take, entry;
     int64_t delay_ps;
     int64_t at_ps, rank, tag;
-    const ssk_plan_t *plan;
+    const ssk_order_t *order;
 } ssk_decision_t;
 
 /* What on_ready, on_start, on_finish and on_landing answer. `decisions` stay the hook's and are read before its next call. */
@@ -222,159 +184,6 @@ typedef struct {
     int (*on_wake)(void *context, int64_t tag, const ssk_decision_t **decisions_ret);
 } ssk_hooks_t;
 
-/* Runtime costs; the two tables hold their last value beyond their end and have at least one entry. */
-typedef struct {
-    int64_t spawn_child_first_ps, spawn_parent_first_ps, pop_ps, push_ps;
-    int64_t lock_hold_ps, barrier_ps, context_switch_ps, page_fault_ps, page_move_ps;
-    int64_t driver_look_ps, copy_hand_over_ps, device_allocation_ps, device_chunk_bytes; /* no chunk: nothing is allocated */
-    const int64_t *steal_probe_ps, *steal_ps;
-    int32_t n_steal_probe, n_steal;
-} ssk_costs_t;
-
-/*
- * Where trace events go: columns with room for `capacity` events; with capacity 0 events are only counted. When the
- * columns are full `take` gets the number of events in them, and then they are filled again from the start. A negative
- * result aborts the run with SSK_ERR_HOOK; `take` must not call ssk_sim_* functions that change the simulation.
- */
-typedef struct {
-    int64_t *time_ps;
-    int32_t *kind, *worker, *task, *iteration;
-    int64_t *arg0, *arg1;
-    size_t capacity;
-    void *context;
-    int (*take)(void *context, size_t n_events);
-} ssk_recorder_t;
-
-/* See simsched.engine.pooling.Pooling. */
-typedef struct {
-    int32_t n_tasks; /* of the graphs of iterations 1, 2, ...; 0: there are no pools, and all else is unused */
-    const int32_t *size_class, *allocate_near;    /* n_blocks */
-    const uint8_t *is_fresh, *is_untracked;       /* n_blocks */
-    const int64_t *allocate_ptr, *release_ptr;    /* n_tasks + 1 */
-    const int32_t *allocate, *release;
-    int64_t n_allocate, n_release; /* lengths of allocate and release */
-} ssk_pooling_t;
-
-/* See simsched.engine.problem.Problem; shapes are given there. */
-typedef struct {
-    int32_t n_workers, n_cores, n_domains, n_sockets, n_nodes, n_node_kinds, n_blocks, n_paths, n_resources, n_levels;
-    int32_t n_allowed;   /* nodes in a touch order */
-    int32_t n_smt;       /* most workers on one core */
-    int64_t n_granules;  /* length of granule_frame */
-    int64_t n_crossings; /* length of path_resource and path_weight */
-    int64_t n_curve;     /* length of curve */
-    int32_t n_distances; /* distance classes that can occur */
-    int32_t n_classes;   /* pools of a group of scope SSK_SCOPE_CLASS, 1 or more */
-    const int32_t *worker_core, *worker_domain, *worker_kind;
-    const double *worker_rate; /* n_workers x n_smt */
-    const int32_t *domain_hops, *domain_socket;
-    const int64_t *path_latency_ps;
-    const double *path_share; /* n_paths: bytes per ps at a level of 1 */
-    const double *path_cap;   /* n_paths x n_smt: the highest level */
-    const int32_t *path_resource_ptr, *path_resource;
-    const double *path_weight;
-    const int32_t *path_access, *path_hit, *path_write; /* n_domains x n_nodes */
-    const int32_t *path_copy;                           /* n_nodes x n_nodes */
-    const double *resource_capacity;
-    const int32_t *curve_ptr;
-    const double *curve;
-    const int64_t *node_capacity_bytes;
-    const int32_t *node_domain, *node_kind;
-    int32_t n_caches, n_cache_slices; /* instances and their slices, all levels together */
-    const int32_t *cache_slices;      /* per level: slices of each of its instances */
-    const int64_t *cache_slice_bytes; /* capacities, by level, then instance, then slice */
-    const int64_t *cache_latency_ps;  /* this and the next: by level, then instance */
-    const double *cache_rate;
-    const double *cache_wait;       /* per level: share of the time of hits for which the core waits */
-    const uint8_t *cache_is_victim; /* per level: filled by what the level before drops; NULL: none is */
-    const int32_t *cache_instance; /* n_levels x n_workers */
-    const int32_t *n_cache_instances;
-    int32_t transfer_level; /* whose instances pass on what they have written; SSK_NONE */
-    int64_t transfer_latency_ps;
-    double transfer_rate;
-    double displacement_rate; /* of what is passed on and displaces something, in addition; 0: at once */
-    double upgrade_rate;      /* of what others give up to be written; 0: at once */
-    const int64_t *granule_ptr, *granule_frame, *node_slots; /* blocks without bytes have no granules */
-    const int64_t *block_bytes;
-    const int64_t *taken_bytes; /* NULL: block_bytes */
-    ssk_pooling_t pooling;
-    const int32_t *home;
-    const int32_t *touch_order; /* n_domains x n_allowed */
-    const uint8_t *follows; /* per block: SSK_STAYS, ...; NULL: all stay */
-    int32_t n_replicas;         /* most of a block; 0: there are none, and the next two are unused */
-    const int32_t *replica;     /* n_blocks x n_replicas */
-    const int32_t *node_rank;   /* n_domains x n_nodes */
-    int32_t copies_data;        /* 1: blocks are copied to the node of the worker that uses them */
-    const int32_t *worker_node;  /* this and the next: NULL where data are not copied */
-    const uint8_t *node_is_device;
-    ssk_costs_t costs;
-    int64_t timer_period_ps; /* 0: no timer */
-    int64_t progress_limit_ps; /* a run in which no task ends for so long is given up */
-    int32_t n_changes;         /* of conditions; 0: the next three are unused */
-    const int64_t *change_ps;  /* ascending */
-    const uint8_t *change_core; /* n_changes x n_cores */
-    const double *change_speed; /* what is left of worker_rate; 0: the cores fail */
-    ssk_random_t victim, wake;
-    ssk_recorder_t recorder;
-} ssk_problem_t;
-
-/* See simsched.workload.graph.TaskGraph. */
-typedef struct {
-    int32_t n_tasks, n_kinds;
-    int64_t n_children, n_edges, n_accesses; /* lengths of child, of succ, of access_block */
-    const double *ops, *join_ops;            /* n_kinds x n_tasks */
-    const int64_t *child_ptr;
-    const int32_t *child;
-    const int64_t *succ_ptr;
-    const int32_t *succ;
-    const int64_t *access_ptr, *join_access;
-    const int32_t *access_block;
-    const int64_t *read_bytes, *written_bytes;
-    const double *creation_ops;
-    const int64_t *arrival_ps;
-    const uint8_t *detached; /* 1: the parent does not wait for the task; NULL when there is no such task */
-    const int32_t *occupancy; /* share of a device that each task takes up; NULL: 1 */
-    const double *exposure; /* part of what the core waits for hits in each task; NULL: 1 */
-    const double *access_share; /* n_accesses; NULL: operations are divided by bytes */
-    const int32_t *access_after; /* n_accesses: task that must have ended before, SSK_NONE; NULL when there is none */
-    const uint8_t *access_final; /* n_accesses; 1: nobody writes to the block afterwards; NULL when there is none */
-    const int32_t *priority; /* of prefetches; NULL when all have the same */
-    int32_t unchanged; /* 1: these are the arrays of the iteration before, and what they hold is still the same */
-} ssk_graph_t;
-
-/* What comes first of the data that tasks in a pool group want. */
-enum { SSK_IN_ORDER = 1, SSK_BY_PRIORITY = 2 };
-
-/* See simsched.engine.problem.ResolvedPlan. */
-struct ssk_plan {
-    int32_t n_groups, n_steps, n_counter_groups, n_samples;
-    const int32_t *group_scope;
-    const uint8_t *group_locked, *group_marks_active;
-    const uint8_t *group_prefetches; /* 0, SSK_IN_ORDER or SSK_BY_PRIORITY */
-    int32_t n_devices;
-    const int32_t *group_device;    /* device that tasks from the group occupy, SSK_NONE; NULL without devices */
-    const int32_t *device_capacity; /* n_devices */
-    const int32_t *step_group, *step_where, *step_take, *step_when, *step_batch, *step_least;
-    const int32_t *step_attempts; /* instances that a step draws at most; 0: until one is not empty */
-    const int32_t *step_choice, *step_list; /* list of candidates, SSK_NONE with SSK_UNIFORM */
-    int32_t n_lists;
-    int64_t n_listed;                          /* length of list_instance and list_value */
-    const int64_t *list_ptr;                   /* n_lists x n_workers + 1 */
-    const int32_t *list_instance, *list_value; /* candidates; their ranks, ascending, or weights */
-    const uint8_t *spawn_order;
-    const int8_t *group_of;
-    const int32_t *instance_of, *counter_group;
-    const uint8_t *active;
-    int32_t roots; /* SSK_FIRST, SSK_ROUND_ROBIN or SSK_LAST */
-    int64_t monitor_period_ps;
-    const int64_t *sample_offset_bytes; /* n_blocks x n_samples */
-    int64_t balance_period_ps;          /* between scans that mark all pages; 0: pages do not follow accesses */
-    int64_t balance_page_bytes;
-    int32_t balance_faults; /* faulting accesses in a row from one domain that let a block move */
-    int32_t balance_group;  /* who shares pages: SSK_GROUP_NONE, SSK_GROUP_BY_SHARING or SSK_GROUP_FROM_START */
-    int32_t times_tasks;    /* 1: the time that each task is executed is measured */
-};
-
 /* What is wrong with an argument: the array or field, a static string, and the entry or -1. */
 typedef struct {
     const char *name;
@@ -395,11 +204,6 @@ typedef struct {
     int64_t start_ps, end_ps;
 } ssk_iteration_t;
 
-/* Counters of one worker. */
-typedef struct {
-    int64_t busy_ps, spawn_ps, acquire_ps, migrate_ps, tasks;
-} ssk_worker_counters_t;
-
 /* What a domain's workers find in one cache level: accesses that find all of their bytes, or not, and the bytes. */
 typedef struct {
     int64_t hits, misses, hit_bytes, missing_bytes;
@@ -413,10 +217,8 @@ typedef struct {
     const ssk_cache_counts_t *cache_counts; /* n_iterations x n_domains x n_levels */
     const int64_t *steals, *failed_probes; /* n_distances */
     const int64_t *node_peak_bytes;        /* n_nodes */
-    int64_t peak_bytes, recycled_blocks, managed_bytes[2], page_faults, page_fault_ps;
-    int64_t memory_side_hit_bytes, requested_bytes, write_back_bytes, migrations, migrated_bytes, policy_ps, n_tasks, n_events;
-    int64_t duplicates, kills, wasted_ps;
-    int64_t exchanges, transfers, transferred_tasks;
+    int64_t managed_bytes[2];
+    ssk_run_counters_t counters;
 } ssk_summary_t;
 
 /* Counters of the present (or last) iteration. Arrays belong to the simulation, as above. */
@@ -468,8 +270,8 @@ int ssk_problem_check(const ssk_problem_t *problem, ssk_flaw_t *flaw_ret) SSK_CH
 int ssk_graph_check(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
 int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem,
                    ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
-/* The same for the steps and lists of `order`, which refer to the pools of a plan that has been checked. */
-int ssk_order_check(const ssk_plan_t *order, const ssk_plan_t *plan, const ssk_problem_t *problem,
+/* The same for an order, which refers to the pools of a plan that has been checked. */
+int ssk_order_check(const ssk_order_t *order, const ssk_plan_t *plan, const ssk_problem_t *problem,
                     ssk_flaw_t *flaw_ret) SSK_CHECK_RESULT;
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Levels of caches that are filled by what the level before drops: docs/semantics.md, "Victim caches".
+ * Levels of caches that are filled by what the level before drops: docs/semantics.md, rules V.
  *
  * What a look-up drops for room waits in the list from first_dropped to last_dropped, linked by `following`, until the
  * next level has been looked up; it is then put there, or forgotten. Entries in this list, and in that of those which

@@ -20,42 +20,42 @@ void ssk_victims_free(ssk_victims_t *self, const ssk_allocator_t *allocator)
     memset(self, 0, sizeof(*self));
 }
 
-int ssk_victims_reset(ssk_victims_t *self, const ssk_allocator_t *allocator, const ssk_plan_t *plan,
+int ssk_victims_reset(ssk_victims_t *self, const ssk_allocator_t *allocator, const ssk_order_t *order,
                       int32_t n_workers)
 {
-    size_t n_sets = (size_t)plan->n_lists * (size_t)self->n_instances;
+    size_t n_sets = (size_t)order->n_lists * (size_t)self->n_instances;
     int status = ssk_grow(allocator, &self->reaching, &self->reaching_capacity, n_sets * self->n_words,
                           sizeof(*self->reaching));
     if (status != SSK_OK)
         return status;
     if (n_sets > 0)
         memset(self->reaching, 0, n_sets * self->n_words * sizeof(*self->reaching));
-    for (int64_t row = 0; row < (int64_t)plan->n_lists * n_workers; row++) {
+    for (int64_t row = 0; row < (int64_t)order->n_lists * n_workers; row++) {
         size_t first = (size_t)(row / n_workers) * (size_t)self->n_instances;
         int32_t worker = (int32_t)(row % n_workers);
-        for (int64_t i = plan->list_ptr[row]; i < plan->list_ptr[row + 1]; i++) {
-            uint64_t *set = &self->reaching[(first + (size_t)plan->list_instance[i]) * self->n_words];
+        for (int64_t i = order->list_ptr[row]; i < order->list_ptr[row + 1]; i++) {
+            uint64_t *set = &self->reaching[(first + (size_t)order->list_instance[i]) * self->n_words];
             set[worker >> 6] |= (uint64_t)1 << (worker & 63);
         }
     }
     return SSK_OK;
 }
 
-int ssk_victims_verify(const ssk_victims_t *self, const ssk_plan_t *plan, int32_t n_workers)
+int ssk_victims_verify(const ssk_victims_t *self, const ssk_order_t *order, int32_t n_workers)
 {
     int64_t n_members = 0;
-    for (int64_t row = 0; row < (int64_t)plan->n_lists * n_workers; row++) {
+    for (int64_t row = 0; row < (int64_t)order->n_lists * n_workers; row++) {
         int32_t worker = (int32_t)(row % n_workers);
-        for (int64_t i = plan->list_ptr[row]; i < plan->list_ptr[row + 1]; i++) {
-            const uint64_t *set = ssk_victims_reaching(self, (int32_t)(row / n_workers), plan->list_instance[i]);
+        for (int64_t i = order->list_ptr[row]; i < order->list_ptr[row + 1]; i++) {
+            const uint64_t *set = ssk_victims_reaching(self, (int32_t)(row / n_workers), order->list_instance[i]);
             if (!(set[worker >> 6] >> (worker & 63) & 1))
                 return SSK_ERR_INVARIANT;
         }
     }
-    for (size_t i = 0; i < (size_t)plan->n_lists * (size_t)self->n_instances * self->n_words; i++)
+    for (size_t i = 0; i < (size_t)order->n_lists * (size_t)self->n_instances * self->n_words; i++)
         for (uint64_t bits = self->reaching[i]; bits != 0; bits &= bits - 1)
             n_members++;
-    return n_members == plan->n_listed ? SSK_OK : SSK_ERR_INVARIANT;
+    return n_members == order->n_listed ? SSK_OK : SSK_ERR_INVARIANT;
 }
 
 /* Takes the candidates of the next rank, or all with weights, out of the rest of the row. */
@@ -75,11 +75,11 @@ static void take_rank(ssk_victims_t *self)
     self->n_listed -= n;
 }
 
-void ssk_victims_open(ssk_victims_t *self, const ssk_plan_t *plan, int32_t choice, int64_t row)
+void ssk_victims_open(ssk_victims_t *self, const ssk_order_t *order, int32_t choice, int64_t row)
 {
-    self->listed = plan->list_instance + plan->list_ptr[row];
-    self->value = plan->list_value + plan->list_ptr[row];
-    self->n_listed = plan->list_ptr[row + 1] - plan->list_ptr[row];
+    self->listed = order->list_instance + order->list_ptr[row];
+    self->value = order->list_value + order->list_ptr[row];
+    self->n_listed = order->list_ptr[row + 1] - order->list_ptr[row];
     self->n_left = 0;
     self->by_weight = choice == SSK_WEIGHTED;
 }

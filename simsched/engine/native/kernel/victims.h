@@ -32,12 +32,12 @@ int ssk_victims_alloc(ssk_victims_t *self, const ssk_allocator_t *allocator,
 void ssk_victims_free(ssk_victims_t *self, const ssk_allocator_t *allocator);
 
 /* Takes over the lists of a plan that has been checked. */
-int ssk_victims_reset(ssk_victims_t *self, const ssk_allocator_t *allocator, const ssk_plan_t *plan,
+int ssk_victims_reset(ssk_victims_t *self, const ssk_allocator_t *allocator, const ssk_order_t *order,
                       int32_t n_workers) SSK_CHECK_RESULT;
-int ssk_victims_verify(const ssk_victims_t *self, const ssk_plan_t *plan, int32_t n_workers) SSK_CHECK_RESULT;
+int ssk_victims_verify(const ssk_victims_t *self, const ssk_order_t *order, int32_t n_workers) SSK_CHECK_RESULT;
 
 /* Begins a search in a row of a plan, a list's of a worker. */
-void ssk_victims_open(ssk_victims_t *self, const ssk_plan_t *plan, int32_t choice, int64_t row);
+void ssk_victims_open(ssk_victims_t *self, const ssk_order_t *order, int32_t choice, int64_t row);
 
 /* Draws the next candidate; SSK_NONE when all have been drawn. O(those left of its rank) with weights, else O(1). */
 int32_t ssk_victims_draw(ssk_victims_t *self, const ssk_random_t *random);

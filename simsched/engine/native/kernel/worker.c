@@ -66,7 +66,7 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
     if (ssk_sim_has_failed_worker(sim, first) || ssk_sim_has_failed_worker(sim, second))
         return;
     ssk_event(sim, SSK_EXCHANGE, SSK_NONE, SSK_NONE, first, second);
-    sim->exchanges++;
+    sim->counters.exchanges++;
     if (cores[0] == cores[1])
         return;
     for (int i = 0; i < 2; i++)

@@ -1,5 +1,5 @@
 /*
- * What caches write back to memory: docs/semantics.md, "Segments", item 3.
+ * What caches write back to memory: docs/semantics.md, rules B.
  *
  * What is written in caches is written to memory when it leaves them. That is charged when it becomes dirty, so that no
  * access moves bytes of other blocks than its own; what is written again meanwhile costs nothing.

@@ -6,7 +6,6 @@
  * the upper half holds numbers without a meaning.
  */
 #include <math.h>
-#include <stddef.h>
 
 #include "../program.h"
 #include "counted.h"
@@ -119,13 +118,5 @@ static void initialise(const hw_call_t *call)
         }
 }
 
-static const hw_class_t classes[] = {
-    {"potrf", potrf, NULL},
-    {"trsm", trsm, NULL},
-    {"syrk", syrk, NULL},
-    {"gemm", gemm, NULL},
-    {"initialise", initialise, NULL},
-};
-
-extern const hw_program_t hw_program_cholesky;
-const hw_program_t hw_program_cholesky = {"cholesky", classes, sizeof(classes) / sizeof(*classes)};
+HW_PROGRAM(cholesky, {"potrf", potrf, NULL}, {"trsm", trsm, NULL}, {"syrk", syrk, NULL}, {"gemm", gemm, NULL},
+           {"initialise", initialise, NULL});

@@ -76,6 +76,4 @@ static void transform(const hw_call_t *call)
     }
 }
 
-static const hw_class_t classes[] = {{"initialise", initialise, 0}, {"combine", combine, 0}, {"transform", transform, 0}};
-
-const hw_program_t hw_program_fft = {"fft", classes, 3};
+HW_PROGRAM(fft, {"initialise", initialise, NULL}, {"combine", combine, NULL}, {"transform", transform, NULL});

@@ -4,8 +4,6 @@
  * Step after step, a block of pivot rows is eliminated within itself, then from all rows below it. Factors replace the
  * elements that they make zero, so that the matrix ends as L (without its unit diagonal) and U.
  */
-#include <stddef.h>
-
 #include "../program.h"
 #include "counted.h"
 #include "product.h"
@@ -68,12 +66,5 @@ static void initialise(const hw_call_t *call)
     }
 }
 
-static const hw_class_t classes[] = {
-    {"divide", NULL, NULL},
-    {"pivot", pivot, NULL},
-    {"eliminate", eliminate, NULL},
-    {"initialise", initialise, NULL},
-};
-
-extern const hw_program_t hw_program_ge;
-const hw_program_t hw_program_ge = {"ge", classes, sizeof(classes) / sizeof(*classes)};
+HW_PROGRAM(ge, {"divide", NULL, NULL}, {"pivot", pivot, NULL}, {"eliminate", eliminate, NULL},
+           {"initialise", initialise, NULL});

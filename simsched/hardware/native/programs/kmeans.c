@@ -113,7 +113,5 @@ static void move_centres(const hw_call_t *call)
     }
 }
 
-static const hw_class_t classes[] = {{"divide", 0, 0},   {"initialise", initialise, 0}, {"place", place_centres, 0},
-                                     {"assign", assign, 0}, {"reduce", 0, reduce},         {"move", 0, move_centres}};
-
-const hw_program_t hw_program_kmeans = {"kmeans", classes, 6};
+HW_PROGRAM(kmeans, {"divide", NULL, NULL}, {"initialise", initialise, NULL}, {"place", place_centres, NULL},
+           {"assign", assign, NULL}, {"reduce", NULL, reduce}, {"move", NULL, move_centres});

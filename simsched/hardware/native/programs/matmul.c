@@ -1,6 +1,4 @@
 /* Product of two tiled matrices; simsched/hardware/programs/matmul.py. Tiles are stored row by row, each contiguous. */
-#include <stddef.h>
-
 #include "../program.h"
 #include "counted.h"
 #include "product.h"
@@ -44,10 +42,4 @@ static void initialise(const hw_call_t *call)
         tile[i] = matrix == RESULT ? 0.0 : hashed_unit(seed, first + i) - 0.5;
 }
 
-static const hw_class_t classes[] = {
-    {"multiply", multiply, NULL},
-    {"initialise", initialise, NULL},
-};
-
-extern const hw_program_t hw_program_matmul;
-const hw_program_t hw_program_matmul = {"matmul", classes, sizeof(classes) / sizeof(*classes)};
+HW_PROGRAM(matmul, {"multiply", multiply, NULL}, {"initialise", initialise, NULL});

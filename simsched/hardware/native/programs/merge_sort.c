@@ -85,7 +85,5 @@ static void merge_halves(const hw_call_t *call)
           call->args[2] - first);
 }
 
-static const hw_class_t classes[] = {
-    {"divide", 0, 0}, {"initialise", initialise, 0}, {"merge", 0, merge_halves}, {"sort", sort_leaf, 0}};
-
-const hw_program_t hw_program_merge_sort = {"merge_sort", classes, 4};
+HW_PROGRAM(merge_sort, {"divide", NULL, NULL}, {"initialise", initialise, NULL}, {"merge", NULL, merge_halves},
+           {"sort", sort_leaf, NULL});

@@ -57,6 +57,4 @@ static void add_up(const hw_call_t *call)
     slots[call->args[0] * SLOT] = sum;
 }
 
-static const hw_class_t classes[] = {{"initialise", initialise, 0}, {"place", 0, add_up}, {"search", search, 0}};
-
-const hw_program_t hw_program_nqueens = {"nqueens", classes, 3};
+HW_PROGRAM(nqueens, {"initialise", initialise, NULL}, {"place", NULL, add_up}, {"search", search, NULL});

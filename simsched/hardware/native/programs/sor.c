@@ -4,8 +4,6 @@
  * A row holds the elements of colour 0, then those of colour 1; element k of colour q in row r is column
  * 2 k + ((r + q) & 1). Iteration t updates colour (t - 1) & 1 from the other one, in place.
  */
-#include <stddef.h>
-
 #include "../program.h"
 #include "counted.h"
 
@@ -56,11 +54,4 @@ static void initialise(const hw_call_t *call)
         }
 }
 
-static const hw_class_t classes[] = {
-    {"divide", NULL, NULL},
-    {"sweep", sweep, NULL},
-    {"initialise", initialise, NULL},
-};
-
-extern const hw_program_t hw_program_sor;
-const hw_program_t hw_program_sor = {"sor", classes, sizeof(classes) / sizeof(*classes)};
+HW_PROGRAM(sor, {"divide", NULL, NULL}, {"sweep", sweep, NULL}, {"initialise", initialise, NULL});

@@ -105,7 +105,5 @@ static void reduce(const hw_call_t *call)
     }
 }
 
-static const hw_class_t classes[] = {
-    {"initialise", initialise, 0}, {"map", map, 0}, {"shuffle", shuffle, 0}, {"reduce", reduce, 0}};
-
-const hw_program_t hw_program_word_count = {"word_count", classes, 4};
+HW_PROGRAM(word_count, {"initialise", initialise, NULL}, {"map", map, NULL}, {"shuffle", shuffle, NULL},
+           {"reduce", reduce, NULL});

@@ -23,7 +23,6 @@ from simsched.policy.contract.base import (
     Plan,
     PoolGroup,
     View,
-    param,
 )
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.placement import PlacedPolicy
@@ -184,29 +183,17 @@ class AcceleratorFcfs(AcceleratorPolicy):
 class PriorityOrder(AcceleratorPolicy):
     """Kernels of latency-critical applications first; the principle of TimeGraph and GPUSync.
 
-    Parameters
-    ----------
-    exclusive : bool
-        Whether one kernel runs at a time.
-
     Notes
     -----
     Whenever the device can accept a kernel it gets the oldest one of high priority, if there is
     any, else the oldest one of low priority; a running kernel is never preempted. A kernel of high
-    priority that does not fit is not overtaken. The source does not say whether kernels overlap; by
-    default they do where they fit, as under MPS. Copies are not managed.
+    priority that does not fit is not overtaken. Readings: docs/sources/accelerators.md.
 
     References
     ----------
     Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
     section 8.4.
     """
-
-    exclusive: bool = param(default=False)
-
-    def prepare(self, view: View) -> Workload:
-        """Return the program, with kernels that fill the device if they are to run alone."""
-        return exclusive_kernels(view) if self.exclusive else view.workload
 
     def groups(self, layout: Layout) -> NDArray[np.int8]:
         """Return the group of each task: kernels of critical applications go first."""

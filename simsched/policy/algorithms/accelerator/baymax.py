@@ -175,15 +175,12 @@ class Baymax(ReorderingPolicy):
     Parameters
     ----------
     predictor : {"lr_knn", "lr", "knn", "svm", "ann", "view"}
-        How durations are predicted: the better one of linear regression and nearest neighbours for
-        each task class, one model for all, or as `information` says. `ann` searches a random tenth
-        of the samples, exactly; see :mod:`simsched.policy.parts.predictors`.
+        What predicts durations (:mod:`simsched.policy.parts.predictors`), or `information` as it
+        is.
     refills : bool
         Whether time that concurrent kernels have saved flows back into the headroom.
-    refills_with_next : bool
-        Whether the kernel that is being submitted counts as done in equation 8.6, as printed.
     manages_copies : bool
-        Whether copies are managed.
+        Whether copies are managed, too.
     target_s : float
         Latency target; 0 for that of the workload.
     decision_s : float
@@ -191,20 +188,9 @@ class Baymax(ReorderingPolicy):
 
     Notes
     -----
-    * T_q is the sum of the predictions of issued kernels. While it exceeds the target nothing is
-      issued.
-    * Kernels of queries are issued in the order of their submission. The oldest kernel of a batch
-      job is issued if its prediction does not exceed the headroom of any query, which is then
-      reduced by it.
-    * A query's headroom is set when its first task is submitted (:func:`headroom_s`) and again
-      whenever it submits one (:func:`refilled_s`). Its tasks include copies and host code: the
-      prediction of a query is that of its whole latency alone, decisions included.
-    * Copies: those of queries start at once; of batch jobs at most :func:`batch_copies` per
-      direction, and one from pinned memory only within the headroom of every query. The pieces of a
-      copy from pageable memory are one copy. Both rates are those of the machine, of its links and
-      of one copy from pageable memory, or the source's where no link is stated. Where the equation
-      leaves no place to batch copies, they have one: they would never run otherwise.
-    * The engine looks at the pool at each submission and at each end, not periodically.
+    A batch kernel is issued if its prediction does not exceed the headroom of any query
+    (:func:`headroom_s`, :func:`refilled_s`), which it reduces. Readings:
+    docs/sources/accelerators.md.
 
     References
     ----------
@@ -214,7 +200,6 @@ class Baymax(ReorderingPolicy):
 
     predictor: str = param("lr_knn", choices=(*PREDICTORS, "view"))
     refills: bool = param(default=True)
-    refills_with_next: bool = param(default=False)
     manages_copies: bool = param(default=True)
     target_s: float = param(0.0, low=0.0, high=1e6)
     decision_s: float = param(50e-6, low=0.0, high=1.0)
@@ -279,13 +264,12 @@ class Baymax(ReorderingPolicy):
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
-            done_s = query.submitted_s + (state.part_s[task] if self.refills_with_next else 0.0)
             query.headroom_s = refilled_s(
                 target_s,
                 (now_ps - query.began_ps) * PS,
                 state.queued_s,
                 own_s,
-                float(done_s),
+                query.submitted_s,
                 self._needed_s(state, before),
             )
         query.submitted_s += float(state.part_s[task])

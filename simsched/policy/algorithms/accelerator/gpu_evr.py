@@ -53,7 +53,7 @@ class Kernel:
     held: int = 0
 
 
-def reallocate(kernels: Sequence[Kernel], multiprocessors: int, spare: str = "") -> None:
+def reallocate(kernels: Sequence[Kernel], multiprocessors: int, *, spare: bool = True) -> None:
     """Hand out the multiprocessors of a device anew.
 
     Parameters
@@ -62,8 +62,8 @@ def reallocate(kernels: Sequence[Kernel], multiprocessors: int, spare: str = "")
         The running ones, in the order of priority; changed in place.
     multiprocessors : int
         Of the device.
-    spare : {"", "batch", "critical"}
-        Who first gets what nobody needs; nobody by default.
+    spare : bool
+        Whether what nobody needs is handed out, too.
 
     Notes
     -----
@@ -71,18 +71,18 @@ def reallocate(kernels: Sequence[Kernel], multiprocessors: int, spare: str = "")
        others, but one of each: a kernel that has begun cannot be stopped. So can free ones.
     2. In the order of priority, each kernel gets what it lacks or, if that is not there, all that
        is left.
-    3. What is left then goes to kernels that can use more, low or high priority first.
+    3. What is left then goes to kernels that can use more, in the order of priority.
 
     Examples
     --------
     A critical kernel that needs 6 of 15 comes to two others, of which the first ends:
 
     >>> kernels = [Kernel(1, 6, 8), Kernel(0, 1, 10, held=10), Kernel(0, 1, 5, held=5)]
-    >>> reallocate(kernels, 15, "batch")
+    >>> reallocate(kernels, 15)
     >>> [kernel.held for kernel in kernels]
-    [6, 8, 1]
+    [8, 6, 1]
     >>> del kernels[1]
-    >>> reallocate(kernels, 15, "batch")
+    >>> reallocate(kernels, 15)
     >>> [kernel.held for kernel in kernels]
     [8, 5]
     """
@@ -93,8 +93,7 @@ def reallocate(kernels: Sequence[Kernel], multiprocessors: int, spare: str = "")
     free = multiprocessors - sum(kernel.held for kernel in kernels)
     for kernel in kernels:
         free -= _raise(kernel, kernel.needed, free)
-    others = sorted(kernels, key=lambda k: k.priority) if spare == "batch" else kernels
-    for kernel in others if spare else ():
+    for kernel in kernels if spare else ():
         free -= _raise(kernel, kernel.usable, free)
 
 
@@ -155,30 +154,12 @@ class GpuEvr(ReorderingPolicy):
     urgent_s : float
         How long before its latest start a batch kernel is urgent; 0 for the mean duration of all
         kernels.
-    takes_back : bool
-        Whether a critical kernel begins while no multiprocessor is free, with some of those of
-        batch kernels, or only when one is.
-    spare : {"critical", "batch"}
-        Which kernels first get multiprocessors that nobody needs: the source redistributes what is
-        free like what is needed, by priority. With "batch" critical kernels have what they need.
 
     Notes
     -----
-    A kernel that fills a part `o` of the M multiprocessors when it is alone computes at
-    ``min(1, s / (o M))`` of its speed while it has s of them, also after it has begun.
-
-    * *Workload manager.* Kernels wait on the host, one queue per priority. Whenever a
-      multiprocessor is free, urgent ones go first, then critical ones, then batch ones, each in the
-      order of submission. A batch kernel is urgent from ``T_margin = T_resp - E`` (equation 8.1)
-      less `urgent_s` on, E being its duration alone.
-    * *GPU manager.* :func:`reallocate`, when a kernel begins or ends: those that need more come
-      first, then those that wait, then those that can use more. A critical kernel needs the
-      fewest multiprocessors with which the profiled processing time of its query meets the
-      deadline, at most those it fills; a batch kernel needs one.
-
-    The source states neither how the needed number follows from the deadline, nor when it is close,
-    nor whether a kernel begins while nothing is free, nor what a reallocation costs, which is
-    nothing here. Deadlines of batch work are no part of the workload.
+    A kernel begins when a multiprocessor is free: urgent ones first, then critical, then batch. A
+    batch kernel is urgent from ``T_resp - E - urgent_s`` after its submission on, E being its
+    duration (equation 8.1). Readings: docs/sources/accelerators.md.
 
     References
     ----------
@@ -192,8 +173,6 @@ class GpuEvr(ReorderingPolicy):
     response_s: float = param(0.0, low=0.0, high=1e6)
     batch_response_s: float = param(0.0, low=0.0, high=1e6)
     urgent_s: float = param(0.0, low=0.0, high=1e6)
-    takes_back: bool = param(default=True)
-    spare: str = param("critical", choices=("critical", "batch"))
 
     def start(self, view: View) -> EvrState:
         """Return the state of a run."""
@@ -244,7 +223,7 @@ class GpuEvr(ReorderingPolicy):
 
     def chosen(self, view: View, state: EvrState) -> Iterator[Release]:
         """Yield kernels while there is a multiprocessor for them; hand out all of these anew."""
-        self._hand_out(state)
+        self._hand_out(state, spare=False)
         while state.waiting and len(state.held) < state.n_queues:
             task = self._next(view, state)
             if task is None:
@@ -252,9 +231,9 @@ class GpuEvr(ReorderingPolicy):
             del state.arrived_ps[task]
             critical, most = bool(state.now.is_critical[task]), math.ceil(state.usable[task])
             state.held[task] = Kernel(int(critical), int(state.needed[task]), most)
-            self._hand_out(state, self.spare)
+            self._hand_out(state)
             yield Release(task, seconds_to_ps(self.decision_s))
-        self._hand_out(state, self.spare)
+        self._hand_out(state)
 
     def _next(self, view: View, state: EvrState) -> int | None:
         """Return the waiting kernel that begins next, None if none may."""
@@ -263,7 +242,7 @@ class GpuEvr(ReorderingPolicy):
             return min(state.waiting, key=lambda task: self._rank(view, state, task))
         critical = (task for task in state.waiting if state.now.is_critical[task])
         first = next(critical, None)
-        if first is None or not self.takes_back:
+        if first is None:
             return None
         return first if any(k.held > 1 and k.priority == 0 for k in running) else None
 
@@ -279,11 +258,10 @@ class GpuEvr(ReorderingPolicy):
         waited_ps = view.state.now_ps() - state.arrived_ps[task]
         return 0 if waited_ps >= (margin_s - state.threshold_s) * PS_PER_S else 2
 
-    def _hand_out(self, state: EvrState, spare: str = "") -> None:
+    def _hand_out(self, state: EvrState, *, spare: bool = True) -> None:
         """Let kernels that have been passed on have the multiprocessors that are now theirs."""
-        reallocate(
-            sorted(state.held.values(), key=lambda k: -k.priority), self.multiprocessors, spare
-        )
+        kernels = sorted(state.held.values(), key=lambda k: -k.priority)
+        reallocate(kernels, self.multiprocessors, spare=spare)
 
     def on_start(self, view: View, state: EvrState, task: int, worker: int) -> tuple[Pace, ...]:
         """Let a kernel begin at the pace that its multiprocessors allow."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simsched.files.errors import ConfigurationError
-from simsched.files.units import PS_PER_S
 from simsched.policy.algorithms.accelerator.accelerator import exclusive_kernels
 from simsched.policy.algorithms.accelerator.accelerator_pool import (
     PoolState,
@@ -22,7 +21,6 @@ from simsched.policy.contract.base import (
 from simsched.policy.contract.registry import preset, register
 from simsched.workload.graph import Workload
 
-MAX_SLEEP_S = 3990  #: a transfer is on its way for at most 4000 s, with its decision
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
 
 
@@ -125,8 +123,6 @@ class TimeGraph(ReorderingPolicy):
         Posterior or a-priori enforcement of reserved GPU time, under `prt`.
     capacity_s, period_s : float
         Reserved GPU time C of each batch application and its period T, in seconds.
-    reserves_critical : bool
-        Whether critical applications have a reservation too.
     decision_s : float
         Time of the interrupt and the decision with which a sleeping kernel is woken.
     prediction_s : float
@@ -134,23 +130,9 @@ class TimeGraph(ReorderingPolicy):
 
     Notes
     -----
-    * `prt`: a kernel that arrives is submitted at once if the GPU is idle, else it sleeps; at the
-      end of a kernel the one of the highest priority is woken, after `decision_s`. The source has
-      a decision at the boundary of two kernels; where nothing sleeps, nobody waits for it.
-    * `ht`: a kernel that arrives is also submitted if the GPU executes kernels of the same
-      application and no kernel of higher priority sleeps; at the end of a kernel another one is
-      woken only if the GPU is idle.
-    * `pe`: a kernel is submitted if its application's budget e is above 0; `ae`: if its predicted
-      cost x is at most e. The GPU time of a kernel is taken off e when it has ended, as the driver
-      learns of it by an interrupt. Until then, from its arrival on, e is replenished for its x
-      (:func:`replenished`); an application without kernels has at most C. A kernel that sleeps for
-      its budget is on its way to the device until then and for the decision that wakes it, one of
-      an application at a time; if another one is running by then, it queues up behind it. Where a
-      budget is so small that a kernel would sleep for more than 3990 s, the run ends with a
-      message.
-
-    The source gives no amount for decisions and no reservations: `decision_s` is the order of an
-    interrupt, and a tenth of the GPU per batch application is reserved.
+    `prt` wakes the kernel of the highest priority when one has ended; `ht` submits kernels of the
+    application that runs unless a higher one sleeps. `pe` asks for a budget above 0, `ae` for the
+    predicted cost (:func:`replenished`). Readings: docs/sources/accelerators.md.
 
     References
     ----------
@@ -162,7 +144,6 @@ class TimeGraph(ReorderingPolicy):
     reservation: str = param("none", choices=("none", "pe", "ae"))
     capacity_s: float = param(0.01, low=1e-9, high=1e3)
     period_s: float = param(0.1, low=1e-9, high=1e3)
-    reserves_critical: bool = param(default=False)
     decision_s: float = param(20e-6, low=0.0, high=1.0)
     prediction_s: float = param(50e-6, low=0.0, high=1.0)
 
@@ -225,12 +206,6 @@ class TimeGraph(ReorderingPolicy):
             sleep_ps = self._sleep_ps(view, state, task)
             is_sent_on = task == state.arrived and not sleep_ps
             decision_ps = 0 if is_sent_on else seconds_to_ps(self.decision_s)
-            if sleep_ps > MAX_SLEEP_S * PS_PER_S:
-                raise ConfigurationError(
-                    f"policy {self.name}: parameters capacity_s and period_s: found "
-                    f"{self.capacity_s!r} and {self.period_s!r}, with which task {task} sleeps "
-                    f"{sleep_ps / PS_PER_S:.4g} s for its budget, accepted at most {MAX_SLEEP_S} s"
-                )
             if sleep_ps > 0:
                 state.wakes_ps[task] = now_ps + sleep_ps
             if self.reservation == "ae" and self._reserves(state, task):
@@ -260,9 +235,7 @@ class TimeGraph(ReorderingPolicy):
 
     def _reserves(self, state: TimeGraphState, task: int) -> bool:
         """Return whether a task belongs to an application with a reservation."""
-        return self.reservation != "none" and (
-            self.reserves_critical or not bool(state.now.is_critical[task])
-        )
+        return self.reservation != "none" and not bool(state.now.is_critical[task])
 
     def _budget(self, view: View, state: TimeGraphState, task: int) -> Budget:
         """Return the budget of a task's application, replenished up to now."""

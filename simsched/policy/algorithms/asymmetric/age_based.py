@@ -76,19 +76,9 @@ class AgeBased(ThreadScheduler):
 
     Notes
     -----
-    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
-    core at a time. Of other programs each class runs as if it were one thread.
-
-    A milestone is the end of a stretch between barriers. The cores of all threads, those of waiting
-    ones included, are chosen anew at every round of balancing, and when a thread is created or a
-    core has become idle. Threads that run can only be moved at the end of a time slice. So a new
-    thread enters the queue of its core, and an idle core sends for the thread that is to run on it
-    longest, if that waits or runs on a slower core; the other threads follow at the end of the time
-    slice. Threads are created by every iteration. A profile has the operations of every stretch.
-
-    Progress is the operations that a thread has executed in its stretch, as a counter of
-    instructions sees them at every time slice, in seconds of the fastest core: a thread on a slow
-    core makes less of it in the same time. The period is not published.
+    A milestone is the end of a stretch between barriers. Cores are chosen anew at every round of
+    balancing, for a new thread and for an idle core (:func:`assign_by_age`). Readings:
+    docs/sources/aats.md.
 
     References
     ----------

@@ -88,24 +88,9 @@ class Camp(ThreadScheduler):
 
     Notes
     -----
-    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
-    core at a time. Of other programs each class runs as if it were one thread.
-
-    Threads ``a.x`` and ``a.y`` belong to application ``a``; all whose names have no full stop are
-    one application. It is parallel if it has more than one thread. Its utility factor, and so the
-    class of all its threads, has the mean speedup and the number of those that can run. A boosted
-    thread on a slow core changes places with what a fast core runs unless that is boosted as well,
-    a thread of high class with one of lower class; of those, threads of low class go first. If all
-    fast cores run threads of high class and others wait on slow cores, one of these changes places
-    with one of them in every round, so that they share the fast cores. Left-over fast cores keep
-    what they run; those that run nothing take threads of medium class from slow cores, then of low
-    class. In a program of one application all threads are of one class.
-
-    How threads spread over cores of one kind is a matter of the operating system: in every round,
-    waiting threads first go from long queues to ones that are shorter by two or more, those of
-    higher class first where the other core is faster. Thresholds are not published; the defaults
-    separate threads that hardly gain, and the times of stalls come from the program, not from
-    counters.
+    The class of a thread follows from its application's utility factor: mean speedup and number of
+    threads that can run. Fast cores take boosted threads first, then those of high class, in turn,
+    then medium and low ones. Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -201,24 +186,9 @@ class BiasScheduling(ThreadScheduler):
 
     Notes
     -----
-    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
-    core at a time. Of other programs each class runs as if it were one thread.
-
-    Big cores are the fastest ones, all others small. A thread is biased by the share of its time
-    for which it stalls: the more, the more to small cores.
-
-    In every round the system is balanced first. The load of a core is its threads relative to its
-    speed, so that big cores have more of them. Waiting threads go from the busiest core to the
-    idlest one while that makes the larger load of the two smaller, or that has none; between cores
-    of different type those with the highest bias to the other one go first, and any if none has
-    such a bias. Big cores that then have no thread take one that runs on a small core, again by its
-    bias, then any.
-
-    If nothing has been moved, one thread with a bias to small cores from the queues of the big
-    cores, what they run included, changes places with one with a bias to big cores from the queues
-    of the small ones. The source looks at "critical" big cores; all are taken here, in turn of
-    their numbers. The threshold is not published, and stalls come from the program, not from
-    counters.
+    Every round balances queues first, by threads relative to speed, those with a bias to the other
+    type of core first. If nothing has moved, a thread biased to small cores changes places with one
+    biased to big ones. Readings: docs/sources/aats.md.
 
     References
     ----------

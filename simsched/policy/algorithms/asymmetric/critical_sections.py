@@ -22,16 +22,8 @@ class CriticalSections(ThreadScheduler):
 
     Notes
     -----
-    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
-    core at a time. Of other programs each class runs as if it were one thread.
-
-    ``acs`` sends every critical section to the fastest core, ``bis`` those for which others wait: a
-    thread waits when it has ended the stretch before its critical section. Hardware measures the
-    cycles that threads wait; their number stands for that here. All critical sections are taken for
-    one lock, and every stretch for one that ends before it, as in the programs of `threads`; of
-    programs with several locks ``bis`` moves sections for which nobody waits, too. Threads are not
-    moved otherwise. A critical section waits there for the end of a time slice if another thread is
-    running.
+    ``acs`` moves every critical section, ``bis`` those for which others wait, which stands for the
+    cycles that threads wait. Threads are not moved otherwise. Readings: docs/sources/aats.md.
 
     References
     ----------

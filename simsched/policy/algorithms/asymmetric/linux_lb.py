@@ -34,18 +34,9 @@ class LinuxBalancer(ThreadScheduler):
 
     Notes
     -----
-    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
-    core at a time. Of other programs each class runs as if it were one thread.
-
-    Every core in turn looks for the longest queue of its domain, its socket, the machine; if that
-    is longer than its own by two or more, what is running included, it pulls the oldest waiting
-    thread. Three against two is left alone. Threads that run are not pulled.
-
-    If pulls to a core without a thread have failed so often (`failed_attempts`), that of cache-hot
-    threads as well, the migration thread of the kernel takes the thread that runs on the busiest
-    core of the busiest domain of its socket, or socket of the machine. It does so if that has still
-    as many threads afterwards, relative to its cores, as the idle core's own: two threads in a
-    domain spread to an idle domain, one that is alone stays. Speeds of cores are not seen.
+    Every core in turn pulls the oldest waiting thread from the longest queue of its domain, its
+    socket, the machine, if that is longer than its own by two or more. Readings:
+    docs/sources/aats.md.
 
     References
     ----------

@@ -20,25 +20,9 @@ class SpeedBalancing(ThreadScheduler):
 
     Notes
     -----
-    Programs of threads are meant: tasks of one class are stretches of one thread, which is on one
-    core at a time. Of other programs each class runs as if it were one thread.
-
-    The speed of a thread is the share of the last interval in which it was executed, times the
-    speed of its core relative to the fastest one; that of a core the mean of its threads', and
-    without threads its own. Every core whose speed is above the mean of all cores pulls, from the
-    slowest core below the mean that has a thread and has not taken part in a move in this round or
-    the one before, the thread that has been moved least; of equal ones those that wait come first.
-    Balancers of cores are independent; here fast cores come first, of equal ones those with fewer
-    threads. A thread that has its core for itself is pulled to faster cores only: it gains nothing
-    elsewhere, but the time of its last switch lets its core look slow. The interval is `balance_s`;
-    no source states it.
-
-    The rule compares speeds, not what a pull would gain, and is made for more threads than cores. A
-    fast core therefore pulls the only thread of a core of half its clock: 1 and 1/2 are above and
-    below the mean. Two threads then run on it at 1/2 each, the other core without threads counts as
-    1/2 too, nobody is above the mean, and it stays idle. The source says nothing of cores without
-    threads; with the balancing of idle cores of Linux below it one would take the waiting thread
-    back, to be pulled again.
+    The speed of a thread is the share of the last interval in which it was executed, times that of
+    its core. A core faster than the mean pulls the thread that has been moved least from the
+    slowest core below the mean. Readings: docs/sources/aats.md.
 
     References
     ----------

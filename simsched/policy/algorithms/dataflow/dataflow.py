@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
-from simsched.machine.model import Machine
 from simsched.policy.contract.base import (
     PARENT_FIRST,
-    AcquireStep,
     Placement,
     Plan,
     Policy,
@@ -24,19 +21,15 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.contract.blocks import THREAD_GROUPS, system_pages
 from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.dataflow_buffers import (
-    ALLOCATIONS,
-    block_pools,
-    find_buffers,
-)
-from simsched.policy.parts.dataflow_pushing import PUSHINGS, Pushing
+from simsched.policy.parts.dataflow_buffers import ALLOCATIONS, block_pools, find_buffers
+from simsched.policy.parts.dataflow_pushing import PUSHINGS, Pushing, write_read_ratio
+from simsched.policy.parts.dataflow_stealing import STEALINGS, search_order
 from simsched.policy.parts.placement import interleave
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import generated, generator_of
+from simsched.workload.variants import variant
 
 DEQUE, SLOT, PUSHED = 0, 1, 2
 POOL_GROUPS = (PoolGroup("deque"), PoolGroup("slot"), PoolGroup("pushed"))
-STEALINGS = ("random", "hierarchical")
 MIGRATIONS = ("off", "balancenuma")
 CONTROLS = ("parallel", "sequential")
 #: Pushing that can be combined with each allocation.
@@ -50,15 +43,7 @@ LEGAL = {
 
 @dataclass
 class DataflowState:
-    """What a run remembers.
-
-    Parameters
-    ----------
-    pushing : Pushing or None
-        Algorithm 1 for the present graph.
-    pushed : list of list of int
-        Per worker, the tasks in its push queue, oldest first.
-    """
+    """What a run remembers: Algorithm 1 for the present graph, and each worker's push queue."""
 
     pushing: Pushing | None = None
     pushed: list[list[int]] = field(default_factory=list)
@@ -74,14 +59,11 @@ class Dataflow(Policy):
     stealing : {"random", "hierarchical"}
         Victims: any other worker, or nearer ones first.
     pushing : {"none", "original", "input_only", "output_only", "weighted"}
-        Whether a task that becomes ready goes to the worker that made it ready, to the node of its
-        largest input, or to the node from which its inputs, outputs or both are reached at the
-        least cost.
+        Where a task that becomes ready goes: nowhere, to the node of its largest input, or to that
+        from which its inputs, its outputs or both are reached at the least cost.
     allocation : {"immediate", "deferred", "dependence_aware", "interleaved_static"}
-        Input buffers are allocated when their consumer is created, on the creator's node; when
-        their producer starts, on its node; when their consumer is created, on the node where the
-        producer's largest input is; or there are no buffers, only global arrays spread over all
-        nodes.
+        Node of an input buffer: its consumer's creator's, its producer's, or that of the producer's
+        largest input; or there are no buffers, only global arrays on all nodes.
     page_migration : {"off", "balancenuma"}
         Whether the operating system moves pages to the node that accesses them.
     scan_period_s, page_bytes, faults_to_move, thread_group : float, int, int, str
@@ -90,11 +72,9 @@ class Dataflow(Policy):
         Whether tasks create tasks, or the first task creates all.
     threshold_bytes : int
         Tasks with fewer bytes in the buffers considered are not pushed.
-    input_weight : float
-        Weight of an input byte with `weighted`.
-    output_weight : float
-        Weight of an output byte with `weighted`; 0 takes the ratio of a local write to a local read
-        on the machine.
+    input_weight, output_weight : float
+        Weights of bytes with `weighted`; an output weight of 0 is the machine's time of a local
+        write by that of a local read.
     tracked_bytes : int
         Smallest buffer whose node is known.
     push_queue_slots : int
@@ -102,54 +82,14 @@ class Dataflow(Policy):
 
     Notes
     -----
-    *Activation* (Algorithm 1). With D_in, D_out the buffers considered, s_tot their bytes and
-    data[j] the weighted bytes on node j, buffers without a node or smaller than `tracked_bytes`
-    left out, a task with s_tot of at least the threshold is handed to a random worker of the node i
-    with the smallest ``sum over j of data[j] * distance(i, j)``, the distances being those of the
-    operating system. The local node wins ties, others are broken at random. Stolen tasks are not
-    considered again.
-
-    *Queues.* Each worker has a deque, of which others steal the oldest task, a slot and a push
-    queue, which nobody else can reach. A task that the worker keeps goes to the slot and displaces
-    what is there to the deque. A worker that looks for work imports its push queue into the slot,
-    one task after the other: the last one is executed, those before it, and what the slot held,
-    are in the deque from then on. Then come the slot and the newest task of the deque. A push costs
-    what it costs into any pool of the machine (`push`); the lines that it takes to another node are
-    not charged.
-
-    *Hierarchical stealing.* Workers that share the smallest shared cache, then those of the domain,
-    until one has work, where the run-time draws twice among the pair and eight times among the
-    die, so that it may miss what is there. Then it makes one attempt each at every hop distance,
-    nearer ones first, and one at the whole machine, and repeats such rounds until it finds
-    something. The first round is like that here; those after it are one draw, in which a victim h
-    hops away has a weight of ``1 / workers at h hops + 1 / all workers``.
-
-    *Versions of the program.* `interleaved_static` runs the version of the workload with shared
-    arrays, `sequential` the one whose root creates all tasks, if the workload has them. Global
-    arrays are interleaved over all nodes in every version. A task does not wait for the creation of
-    its consumers, unless the program has an edge for it.
-
-    *Page migration.* During initialisation the pages stay where they are interleaved. The study
-    scans the whole address space as often as the kernel is willing to, which is once a second:
-    `task_scan_min` of Linux 4.3 takes no less where a scan covers more than 2560 MB. That the
-    period grows while most accesses are local is not modelled. Pages are of 4 KiB by default, as
-    forced in the study for one of its variants. The filter is that of Linux; the workers are a
-    group from the beginning, since they share the pages of the run-time (deques, task frames)
-    while the data are initialised. `faults_to_move` 1 with `thread_group` none is the mechanism as
-    the study sums it up: pages move at every remote fault.
-
-    *Legal combinations.* With `deferred` outputs have no node yet when a task is activated, so only
-    `none` and `input_only` go with it; with `interleaved_static` nothing is known of data, so only
-    `none`.
+    A task that a worker keeps goes to its slot and displaces what is there to the deque. A worker
+    imports its push queue when it looks for work. Readings: docs/sources/dataflow.md.
 
     References
     ----------
-    A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA: A
-    Uniform Abstraction for Coordinated Scheduling and Memory Management*, PACT 2016, sections 2 and
-    3, Algorithm 1. A. Drebes, K. Heydemann, N. Drach, A. Pop, A. Cohen, *Topology-Aware and
-    Dependence-Aware Scheduling and Memory Allocation for Task-Parallel Languages*, ACM TACO 11(3),
-    2014 (`original`, `dependence_aware`). Attempts, threshold, slot and queue sizes: OpenStream
-    run-time, December 2015.
+    A. Drebes et al., *Scalable Task Parallelism for NUMA*, PACT 2016, sections 2-3, Algorithm 1. A.
+    Drebes et al., *Topology-Aware and Dependence-Aware Scheduling*, ACM TACO 11(3), 2014
+    (`original`, `dependence_aware`). OpenStream run-time, December 2015 (sizes, attempts).
     """
 
     stealing: str = param("hierarchical", choices=STEALINGS)
@@ -266,145 +206,20 @@ class Dataflow(Policy):
         )
 
 
-def variant(workload: Workload, **wanted: str) -> Workload:
-    """Return another version of a generated workload.
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload.
-    **wanted : str
-        Parameters of its generator; those that it does not have are left out.
-    """
-    maker = generator_of(workload)
-    if maker is None:
-        return workload
-    known = maker.parameters
-    changes = {
-        key: value
-        for key, value in wanted.items()
-        if key in known and workload.parameters.get(key) != value
-    }
-    if not changes:
-        return workload
-    given = {key: value for key, value in workload.parameters.items() if key in known}
-    seed = workload.parameters.get("seed", 0)
-    made = generated(maker, {**given, **changes}, seed if isinstance(seed, int) else 0)
-    return replace(made, name=workload.name)
-
-
-def write_read_ratio(machine: Machine) -> float:
-    """Return how many times longer a local write takes than a local read, at least 1."""
-    path = next(
-        path
-        for node, path in zip(machine.nodes, machine.paths[0], strict=True)
-        if node.domain in (0, None)
-    )
-    read, write = path.core_cap_bytes_per_s[0], path.write_core_cap[0]
-    return max(1.0, read / write) if np.isfinite(read) and np.isfinite(write) else 1.0
-
-
-def search_order(stealing: str, view: View) -> tuple[AcquireStep, ...]:
-    """Return how a worker looks for work."""
-    own = (
-        AcquireStep("pushed", "own", "newest"),
-        AcquireStep("slot", "own", "newest"),
-        AcquireStep("deque", "own", "newest"),
-    )
-    if stealing == "random":
-        return (*own, AcquireStep("deque", "anywhere", "oldest"))
-    hops = view.machine.domain_hops[view.worker_domain][:, view.worker_domain]
-    first_round = [
-        AcquireStep(
-            "deque",
-            "other_domains",
-            "oldest",
-            rank=np.where(hops == distance, 0, -1).astype(np.int32),
-            attempts=1,
-        )
-        for distance in np.unique(hops[hops > 0]).tolist()
-    ]
-    return (
-        *own,
-        AcquireStep("deque", "same_domain", "oldest", rank=near_ranks(view)),
-        *first_round,
-        AcquireStep("deque", "anywhere", "oldest", attempts=1),
-        AcquireStep("deque", "other_domains", "oldest", weight=far_weights(view)),
-    )
-
-
-def near_ranks(view: View) -> NDArray[np.int32]:
-    """Return 0 for workers that share the smallest shared cache, 1 for others of the domain.
-
-    Shape (n_workers, n_workers); -1 elsewhere.
-    """
-    domain = view.worker_domain
-    rank = np.where(domain[:, None] == domain[None, :], 1, -1).astype(np.int32)
-    core = view.machine.thread_core[view.worker_thread]
-    for level in view.machine.caches:
-        instance = level.core_instance[core]
-        together = (instance[:, None] == instance[None, :]) & (rank >= 0)
-        if together.sum() > len(core):
-            rank[together] = 0
-            break
-    return rank
-
-
-def far_weights(view: View) -> NDArray[np.int32]:
-    """Return how often workers of other domains are tried after the first round.
-
-    Shape (n_workers, n_workers). Per round one attempt at each hop distance and one at the whole
-    machine: ``1 / n_h + 1 / n`` for each of the n_h workers h hops away, of n workers, in units of
-    a millionth.
-    """
-    domain, n = view.worker_domain, view.n_workers
-    hops = view.machine.domain_hops[domain][:, domain]
-    weight = np.zeros((n, n), np.int32)
-    for row in range(n):
-        counts = np.bincount(hops[row])
-        share = np.round(1e6 / np.maximum(counts, 1) + 1e6 / n).astype(np.int32)
-        weight[row] = share[hops[row]]
-    weight[domain[:, None] == domain[None, :]] = 0
-    return weight
-
-
 preset("dsa_base", Dataflow, "Hierarchical stealing, buffers on the creator's node.")
-preset(
-    "ewp_input_only",
-    Dataflow,
-    "Enhanced work pushing towards inputs.",
-    pushing="input_only",
-)
-preset(
-    "ewp_output_only",
-    Dataflow,
-    "Enhanced work pushing towards outputs.",
-    pushing="output_only",
-)
-preset(
-    "ewp_weighted",
-    Dataflow,
-    "Enhanced work pushing towards inputs and outputs, writes weighing more.",
-    pushing="weighted",
-)
-preset(
-    "work_pushing_original",
-    Dataflow,
-    "Work pushing to the node of the largest input.",
-    pushing="original",
-)
-preset(
-    "dfa",
-    Dataflow,
-    "Deferred allocation: buffers on the node of their producer.",
-    allocation="deferred",
-)
-preset(
-    "deferred_allocation",
-    Dataflow,
-    "Deferred allocation under its full name (dfa).",
-    allocation="deferred",
-)
+_PUSHING = "Enhanced work pushing towards"
+for _name, _summary, _pushing in (
+    ("ewp_input_only", f"{_PUSHING} inputs.", "input_only"),
+    ("ewp_output_only", f"{_PUSHING} outputs.", "output_only"),
+    ("ewp_weighted", f"{_PUSHING} inputs and outputs, writes weighing more.", "weighted"),
+    ("work_pushing_original", "Work pushing to the node of the largest input.", "original"),
+):
+    preset(_name, Dataflow, _summary, pushing=_pushing)
+for _name, _summary in (
+    ("dfa", "Deferred allocation: buffers on the node of their producer."),
+    ("deferred_allocation", "Deferred allocation under its full name (dfa)."),
+):
+    preset(_name, Dataflow, _summary, allocation="deferred")
 preset(
     "dsa_opt",
     Dataflow,

@@ -38,15 +38,9 @@ class StaticSplit(DividingPolicy):
 
     Notes
     -----
-    One step.
-
-    ``profile_db``: an earlier run of `profiled_fraction` of the loop, divided equally on the same
-    machine, has left the time of each part in a database; shares are in proportion to the speeds.
-    ``code_model``: the speed of a part is that of its computation as the code shows it, with a
-    device that is busy as a whole, without launches and copies. Both read the times from the
-    description of machine and program.
-
-    A program without divisible work runs from a central queue.
+    One step. Speeds come from the times of an equal division in an earlier run (``profile_db``), or
+    from the computation alone (``code_model``). A program without divisible work runs from a
+    central queue.
 
     References
     ----------

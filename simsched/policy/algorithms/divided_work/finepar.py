@@ -172,33 +172,16 @@ class FinePar(PlacedPolicy):
         Threads that share the processor's rows; 0 for one per core.
     diagonal_threshold : float
         T_diag: part of the non-zeros near the diagonal that makes a matrix quasi-diagonal.
-    diagonal_rule : {"near", "printed"}
-        Compare with it the non-zeros near the diagonal by all, or all by those near the diagonal,
-        as the text has it.
     sample_rows : int
         Rows from which the type is told, drawn at random.
-    long_rows : {"cpu", "gpu"}
-        Who gets the rows that are longer than T_f.
     step : int
         Positions in the list of thresholds that hill climbing moves at once.
 
     Notes
     -----
-    *Offline.* For each type of matrices, random matrices are divided at every threshold T_f, the
-    two parts are timed on the machine, and the performance of each device is fitted by least
-    squares to the mean and the variance of the non-zeros of a row and the logarithms of the numbers
-    of rows and of non-zeros (Eq. 6.3, 6.4). The times are those of launch, copies and kernel as the
-    machine and the program describe them; other matrices have other random numbers.
-
-    *Online.* The type is told from a sample of rows. The first T_f makes the ratio of the parts'
-    non-zeros closest to that of the peak speeds; hill climbing then looks for the T_f with which
-    the later part is predicted to end first. There is one division, and one kernel.
-
-    The source gives neither the coefficients nor T_diag, the step and the base of the logarithms,
-    nor which side of T_f goes where. A quasi-diagonal matrix has "more than T_diag" there, but of
-    all non-zeros by those near the diagonal, which is large for other matrices.
-
-    Programs that are no product of a sparse matrix run from a central queue.
+    Models of both devices are fitted to timed random matrices of each type (Eq. 6.3, 6.4). Hill
+    climbing then looks for the T_f with which the later part is predicted to end first. Other
+    programs run from a central queue. Readings: docs/sources/hats.md.
 
     References
     ----------
@@ -209,9 +192,7 @@ class FinePar(PlacedPolicy):
 
     threads: int = param(0, low=0)
     diagonal_threshold: float = param(0.5, low=0.0)
-    diagonal_rule: str = param("near", choices=("near", "printed"))
     sample_rows: int = param(1024, low=1)
-    long_rows: str = param("cpu", choices=("cpu", "gpu"))
     step: int = param(1, low=1, high=len(THRESHOLDS) - 1)
 
     def prepare(self, view: View) -> Workload:
@@ -234,7 +215,7 @@ class FinePar(PlacedPolicy):
     def short(self, nonzeros: Int64Array, threshold: int) -> BoolArray:
         """Return which rows the device gets with a threshold."""
         short: BoolArray = nonzeros <= threshold
-        return short if self.long_rows == "cpu" else ~short
+        return short
 
     def threshold(self, view: View, sides: Sides, program: MatrixWorkload) -> int:
         """Return T_f for a matrix."""
@@ -260,8 +241,7 @@ class FinePar(PlacedPolicy):
         count = min(self.sample_rows, len(rows.nonzeros))
         chosen = rng.choice(len(rows.nonzeros), count, replace=False)
         total, near = max(1, _sum(rows.nonzeros[chosen])), max(1, _sum(rows.near[chosen]))
-        ratio = near / total if self.diagonal_rule == "near" else total / near
-        return QUASI_DIAGONAL if ratio > self.diagonal_threshold else OTHER
+        return QUASI_DIAGONAL if near / total > self.diagonal_threshold else OTHER
 
     def models(self, devices: Devices, kind: int) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of processor and device, fitted on matrices of one type."""

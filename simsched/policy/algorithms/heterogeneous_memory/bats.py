@@ -13,7 +13,6 @@ from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
     Counters,
-    Monitor,
     Placement,
     Plan,
     Policy,
@@ -24,15 +23,17 @@ from simsched.policy.contract.base import (
     seconds_to_ps,
 )
 from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.bats_balancer import (
+    PUBLISHED_SAMPLES,
+    monitor,
+    monitoring_workers,
+    moves,
+)
 from simsched.policy.parts.localization import Localization
-from simsched.policy.parts.placement import host_nodes, placement_rule
+from simsched.policy.parts.placement import placement_rule
 from simsched.policy.parts.subgraphs import UPPER, Subgraphs, group_tasks
-from simsched.policy.parts.traffic import choose_moves, hotness, sample_pages
 from simsched.workload.graph import TaskGraph
 
-Int64Array = NDArray[np.int64]
-
-PUBLISHED_SAMPLES = 4  #: pages of each block, also of blocks that have fewer
 WORKER, HIGH, LOW = 0, 1, 2  #: pool groups of the hierarchical scheduler
 POOL_GROUPS = (
     PoolGroup("worker"),
@@ -70,81 +71,34 @@ class Bats(Policy):
     Parameters
     ----------
     allocation : {"weighted", "even"}
-        Initial placement: contiguous parts in proportion to the bandwidth of the nodes, or of equal
-        size.
+        Initial placement: contiguous parts by the bandwidth of the nodes, or of equal size.
     balancer : bool
         Whether iteration 1 measures hotness and blocks are migrated after it.
     scheduler : {"hierarchical", "random"}
-        Profiling and hierarchical stealing of subgraphs from iteration 2 on, or random stealing
-        throughout.
+        Hierarchical stealing of subgraphs from iteration 2 on, or random stealing throughout.
     sample_pages : int
         Pages b sampled in each block; beyond four, at most as many as the largest block has.
     monitor_threads : int
         Workers that iteration 1 does without because they poll access bits.
     migrating_workers : int
         Workers that copy blocks at the same time.
-    literal_bounds : bool
-        Read the outer loop of algorithm 1 as printed: the least under-utilised node is not filled.
     tasks_per_core : int
-        Tasks of a subgraph for each core of a socket.
-    cores : {"physical", "virtual"}
-        What counts as a core of a socket: a core with a worker on it, or every worker.
-    exclusive : bool
-        Whether a socket works on one subgraph at a time also after profiling.
+        Tasks of a subgraph for each core of a socket that has a worker.
     joining : {"one_attempt", "before_beginning", "after_beginning"}
-        When a worker joins the subgraphs that its socket has begun, after profiling: it asks one
-        random worker of its socket before it begins another subgraph, as many as it takes to find
-        a task, or nobody as long as there is a subgraph to begin.
-    two_counters : bool
-        Profile as on Knights Landing, with two hardware counters at a time, in an iteration more:
-        whether that took one is not stated. By default all four are seen, as the equations need.
+        Whom of its socket a worker asks for tasks before it begins another subgraph: one random
+        worker, all, or nobody as long as there is one to begin.
     analysis_s_per_item : float
-        Time in seconds that the policy spends on every block and task when it analyses iteration 1,
-        and on every subgraph after each profiling iteration.
+        Time in seconds of analysing a block, a task, or a profiled subgraph.
 
     Notes
     -----
-    *Iteration 0* (initialisation) runs under random stealing; placement does not depend on who runs
-    a leaf. That all its tasks first enter one pool, in order to number the leaves, is not modelled.
-
-    *Iteration 1* runs under random stealing while `monitor_threads` workers poll the access bits of
-    sampled pages. They are taken from the domains in turn, in each the last worker first; one
-    worker always remains. One polling loop takes (sampled pages) * `hotness_sample_ps` / (threads).
-    Then blocks migrate (algorithm 1).
-
-    *Iterations 2 to M + 1*: subgraphs visit the M sockets in turn, without stealing between sockets
-    and one at a time per socket, until local accesses are at least as many as remote ones
-    (high-localized) or all have been tried (low-localized where most accesses were local).
-    Profiling ends as soon as all are settled.
-
-    *Afterwards* a worker looks at its own pool, pools of its socket's workers, the socket's high-
-    and low-localized subgraphs, then, if the socket has completed all it had, at low- and at last
-    at high-localized subgraphs of other sockets. Tasks above the subgraphs are run parent first by
-    the workers of the socket of the first worker and push the roots into the sockets' pools at
-    their spawn; inside a subgraph tasks are spawned child first.
-
-    How hard a worker tries to steal in its socket before it begins another subgraph is not stated;
-    a thief of Cilk, on which the authors built, asks one random worker and then looks at everything
-    anew. If it asks until it finds something, a socket works on one or two subgraphs at a time,
-    whose data live on one node: its DRAM and HBM nodes are then busy one after the other rather
-    than together, which is what the allocation is for. Whoever has found nothing to begin asks
-    again.
-
-    Interpretations: the sockets of the paper are the NUMA domains that have workers. Several roots
-    of one subgraph (loops, dataflow graphs) all enter the socket's pool. If a subgraph has several
-    roots or depends on others after it has started, sockets do not keep to one subgraph at a time,
-    which could come to a standstill. A tree with fewer than ``tasks_per_core * cores`` tasks, or
-    with one level of small children, is one subgraph and stays on one socket until others steal it.
-    Which worker migrates and how fast is not stated: one worker by default.
-    Levels 4 and 5 are open to any socket without unfinished subgraphs, also while the roots of an
-    iteration are still being distributed. Of a subgraph with several roots an idle socket takes one
-    root at a time. A single worker monitors without leaving out anybody, at no cost.
+    Readings: docs/sources/bats.md.
 
     References
     ----------
     H. Zhao, Q. Chen, Y. Qiu, M. Wu, Y. Shen, J. Leng, C. Li, M. Guo, *Bandwidth and Locality Aware
     Task-stealing for Manycore Architectures with Bandwidth-Asymmetric Memory*, ACM TACO 15(4),
-    article 55, 2018.
+    article 55, 2018, sections 5-8.
     """
 
     allocation: str = param("weighted", choices=("weighted", "even"))
@@ -153,12 +107,8 @@ class Bats(Policy):
     sample_pages: int = param(PUBLISHED_SAMPLES, low=1, high=1_000_000)
     monitor_threads: int = param(4, low=1)
     migrating_workers: int = param(1, low=1)
-    literal_bounds: bool = param(False)
     tasks_per_core: int = param(10, low=1)
-    cores: str = param("physical", choices=("physical", "virtual"))
-    exclusive: bool = param(False)
     joining: str = param("one_attempt", choices=JOINING)
-    two_counters: bool = param(False)
     analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
 
     def start(self, view: View) -> BatsState:
@@ -181,7 +131,7 @@ class Bats(Policy):
             acquire=plan.acquire,
             spawn_order=plan.spawn_order,
             active_workers=active,
-            monitor=self._monitor(view, len(monitoring)),
+            monitor=monitor(view, self.sample_pages, len(monitoring)),
         )
 
     def on_iteration(self, view: View, state: BatsState, counters: Counters) -> Update | None:
@@ -197,33 +147,19 @@ class Bats(Policy):
 
     def least_tasks(self, view: View) -> int:
         """Return the smallest number of tasks of a subgraph."""
-        thread = (
-            view.worker_thread
-            if self.cores == "virtual"
-            else view.machine.thread_core[view.worker_thread]
-        )
-        per_domain = np.unique(np.column_stack([view.worker_domain, thread]), axis=0)[:, 0]
+        core = view.machine.thread_core[view.worker_thread]
+        per_domain = np.unique(np.column_stack([view.worker_domain, core]), axis=0)[:, 0]
         return self.tasks_per_core * int(np.bincount(per_domain).max())
-
-    def _monitor(self, view: View, n_threads: int) -> Monitor:
-        """Return random pages of every block and the length of a polling loop."""
-        pages = pages_of(view)
-        most = max(int(pages.max(initial=1)), PUBLISHED_SAMPLES)
-        sampled = sample_pages(pages, min(self.sample_pages, most), view.rng)
-        loop_ps = -(-sampled.size * view.machine.costs.hotness_sample_ps // max(n_threads, 1))
-        return Monitor(max(loop_ps, 1), sampled * _page_bytes(view))
 
     def _after_first(self, view: View, state: BatsState, counters: Counters) -> Update:
         """Return the migrations, and the plan for iteration 2."""
         graph = view.workload.graph
         none = np.empty(0, np.int32)
-        blocks, nodes = self._moves(view, counters) if self.balancer else (none, none)
+        blocks, nodes = moves(view, counters) if self.balancer else (none, none)
         items = graph.n_blocks if self.balancer else 0
         if self.scheduler == "hierarchical":
             state.subgraphs = group_tasks(graph, self.least_tasks(view))
-            state.localization = Localization(
-                state.subgraphs.n_subgraphs, len(state.domains), two_counters=self.two_counters
-            )
+            state.localization = Localization(state.subgraphs.n_subgraphs, len(state.domains))
             items += graph.n_tasks
         return Update(
             plan=stealing_plan() if state.localization is None else self._hierarchical(state),
@@ -231,27 +167,6 @@ class Bats(Policy):
             move_node=nodes,
             migrating_workers=self.migrating_workers,
             overhead_ps=seconds_to_ps(self.analysis_s_per_item * items),
-        )
-
-    def _moves(self, view: View, counters: Counters) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return which blocks migrate, and where to."""
-        machine = view.machine
-        usable = set(host_nodes(machine))
-        bandwidth = [
-            node.peak_bandwidth_bytes_per_s if i in usable else 0.0
-            for i, node in enumerate(machine.nodes)
-        ]
-        used = counters.node_used_bytes.tolist()
-        room = [
-            node.capacity_bytes - taken for node, taken in zip(machine.nodes, used, strict=True)
-        ]
-        return choose_moves(
-            hotness(counters.samples, pages_of(view)),
-            counters.block_home,
-            bandwidth,
-            room,
-            view.workload.graph.block_bytes,
-            literal_bounds=self.literal_bounds,
         )
 
     def _hierarchical(self, state: BatsState) -> Plan:
@@ -270,7 +185,7 @@ class Bats(Policy):
         instance_of = np.full(len(of_task), -1, np.int32)
         instance_of[is_root] = state.domains[found.targets()[of_task[is_root]]]
         parent_first = is_root | (of_task == UPPER)
-        alone = subgraphs.separable and (self.exclusive or not found.is_complete)
+        alone = subgraphs.separable and not found.is_complete
         return Plan(
             acquire=search_order(
                 alone=alone,
@@ -316,35 +231,6 @@ def search_order(
         AcquireStep("low", "other_domains", "oldest", IDLE_DOMAIN),
         AcquireStep("high", "other_domains", "oldest", IDLE_DOMAIN),
     )
-
-
-def monitoring_workers(worker_domain: NDArray[np.int32], n_threads: int) -> list[int]:
-    """Return the workers that monitor: from the domains in turn, the last ones first, never all.
-
-    Examples
-    --------
-    >>> monitoring_workers(np.array([0, 0, 0, 1, 1, 1], np.int32), 3)
-    [2, 5, 1]
-    """
-    of_domain = {
-        d: np.flatnonzero(worker_domain == d).tolist() for d in np.unique(worker_domain).tolist()
-    }
-    chosen: list[int] = []
-    while len(chosen) < min(n_threads, len(worker_domain) - 1):
-        for workers in of_domain.values():
-            if workers and len(chosen) < min(n_threads, len(worker_domain) - 1):
-                chosen.append(workers.pop())
-    return chosen
-
-
-def pages_of(view: View) -> Int64Array:
-    """Return the number of pages of each block, at least 1."""
-    return np.maximum(-(-view.workload.graph.block_bytes // _page_bytes(view)), 1)
-
-
-def _page_bytes(view: View) -> int:
-    """Return the page size; host nodes share one."""
-    return view.machine.nodes[host_nodes(view.machine)[0]].page_bytes
 
 
 preset(

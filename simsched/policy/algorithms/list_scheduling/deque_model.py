@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from simsched.files.units import PS_PER_S
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import View, param
 from simsched.policy.contract.registry import preset, register
@@ -29,8 +32,8 @@ class TransferModel:
 
     def __init__(self, machine: Machine, slowdown: float) -> None:
         n = len(machine.nodes)
-        self._latency_s = [[0.0] * n for _ in range(n)]
-        self._byte_time_s = [[0.0] * n for _ in range(n)]
+        self._latency_ps = [[0] * n for _ in range(n)]
+        self._byte_ps = [[0.0] * n for _ in range(n)]
         self._copies_data = machine.copies_data
         self._is_device = [node.kind == "GPU" for node in machine.nodes]
         self._main = host_nodes(machine)[0]
@@ -39,8 +42,9 @@ class TransferModel:
                 if source == target or node.domain is None:
                     continue
                 path = machine.paths[node.domain][source]
-                self._latency_s[source][target] = path.latency_ps * 1e-12
-                self._byte_time_s[source][target] = slowdown / path.core_cap_bytes_per_s[0]
+                self._latency_ps[source][target] = path.latency_ps
+                per_byte_s = slowdown / path.core_cap_bytes_per_s[0]
+                self._byte_ps[source][target] = per_byte_s * PS_PER_S
 
     def missing_bytes(
         self, view: View, graph: TaskGraph, task: int, node: int
@@ -64,18 +68,18 @@ class TransferModel:
             sum(int(size[block]) for block in homeless),
         )
 
-    def penalty_s(
+    def penalty_ps(
         self, view: View, graph: TaskGraph, task: int, node: int, released: set[int]
-    ) -> float:
+    ) -> int:
         """Return the expected time of bringing what a task reads to a node, one by one.
 
         What is already expected there takes no time. What has been `released` only now is not
         expected by the host yet.
         """
         if not self._copies_data:
-            return 0.0
+            return 0
         assert view.state is not None
-        holds, expects, total = view.state.holds, view.state.expects, 0.0
+        holds, expects, total = view.state.holds, view.state.expects, 0
         for block in read_blocks(graph, task):
             is_unasked = block in released and not self._is_device[node]
             if (holds if is_unasked else expects)(node, block):
@@ -83,11 +87,11 @@ class TransferModel:
             size = int(graph.block_bytes[block])
             total += min(
                 (
-                    self._latency_s[source][node] + size * self._byte_time_s[source][node]
-                    for source in range(len(self._latency_s))
+                    self._latency_ps[source][node] + round(size * self._byte_ps[source][node])
+                    for source in range(len(self._latency_ps))
                     if holds(source, block)
                 ),
-                default=0.0,
+                default=0,
             )
         return total
 
@@ -107,40 +111,41 @@ def read_blocks(graph: TaskGraph, task: int) -> list[int]:
 
 @dataclass
 class WorkerQueue:
-    """Tasks that a worker is to execute, and when it is expected to have done so; in seconds.
+    """Tasks that a worker is to execute, and when it is expected to have done so.
 
     Attributes
     ----------
     tasks : TaskQueue
         Tasks that the worker has not asked for yet.
-    start_s : float
+    start_ps : int
         When the first of them is expected to start.
-    length_s : float
+    length_ps : int
         How long they are expected to take.
-    pipeline_s : float
+    pipeline_ps : int
         Expected time of what the worker has asked for and not finished.
     """
 
     tasks: TaskQueue
-    start_s: float = 0.0
-    length_s: float = 0.0
-    pipeline_s: float = 0.0
+    start_ps: int = 0
+    length_ps: int = 0
+    pipeline_ps: int = 0
 
 
 @dataclass
 class Model:
     """Queues of all workers, and what was expected of each task when it was queued.
 
-    `cost_s` has the expected seconds of every task on each worker; workers that are alike share a
-    list. `chosen` has the worker and the penalty of tasks that are being pushed.
+    `cost_ps` has the expected time of every task on each worker, which means nothing where it
+    cannot execute the task; workers that are alike share a list. `chosen` has the worker and the
+    penalty of tasks that are being pushed.
     """
 
-    cost_s: list[list[float]]
+    cost_ps: list[list[int]]
     workers: dict[int, WorkerQueue]
     transfers: TransferModel
-    length_s: dict[int, float]
-    transfer_s: dict[int, float]
-    chosen: dict[int, tuple[int, float]]
+    length_ps: dict[int, int]
+    transfer_ps: dict[int, int]
+    chosen: dict[int, tuple[int, int]]
 
 
 @register("dmda")
@@ -215,13 +220,14 @@ class DequeModel(QueuedRuntime):
         """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         row, cost_s = worker_costs(view, state.graph)
-        lists = cost_s.tolist()
+        cost_ps = np.rint(np.where(np.isfinite(cost_s), cost_s, 0.0) * PS_PER_S)
+        lists = cost_ps.astype(np.int64).tolist()
         state.queues = Model(
-            cost_s=[lists[r] for r in row.tolist()],
+            cost_ps=[lists[r] for r in row.tolist()],
             workers={worker: WorkerQueue(TaskQueue()) for worker in state.order},
             transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
-            length_s={},
-            transfer_s={},
+            length_ps={},
+            transfer_ps={},
             chosen={},
         )
 
@@ -230,18 +236,18 @@ class DequeModel(QueuedRuntime):
         model: Model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
-            model.chosen[task] = self.best_worker(view, state, task, now_ps(view) * 1e-12, released)
+            model.chosen[task] = self.best_worker(view, state, task, now_ps(view), released)
 
     def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
         model: Model = state.queues
-        now = now_ps(view) * 1e-12
+        now = now_ps(view)
         worker, penalty = model.chosen.pop(task)
-        queue, length = model.workers[worker], model.cost_s[worker][task]
-        queue.start_s = max(queue.start_s, now)
-        late = max(0.0, now + penalty - (queue.start_s + queue.length_s))
-        queue.length_s += late + length
-        model.length_s[task], model.transfer_s[task] = length, late
+        queue, length = model.workers[worker], model.cost_ps[worker][task]
+        queue.start_ps = max(queue.start_ps, now)
+        late = max(0, now + penalty - (queue.start_ps + queue.length_ps))
+        queue.length_ps += late + length
+        model.length_ps[task], model.transfer_ps[task] = length, late
         queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
         return worker
 
@@ -250,9 +256,9 @@ class DequeModel(QueuedRuntime):
         return [owner]
 
     def best_worker(
-        self, view: View, state: RuntimeState, task: int, now: float, released: set[int]
-    ) -> tuple[int, float]:
-        """Return the worker with the smallest fitness, and the time of copies in seconds.
+        self, view: View, state: RuntimeState, task: int, now: int, released: set[int]
+    ) -> tuple[int, int]:
+        """Return the worker with the smallest fitness, and the time of copies.
 
         Parameters
         ----------
@@ -262,27 +268,27 @@ class DequeModel(QueuedRuntime):
             Expected ends of all workers.
         task : int
             A ready task.
-        now : float
-            Present time in seconds.
+        now : int
+            Present time.
         released : set of int
             Blocks that the worker that pushes the task has just written for the last time: it has
             not yet asked for bringing them back.
         """
         model: Model = state.queues
-        penalty: dict[int, float] = {}
-        ends: list[tuple[int, float, float]] = []
+        penalty: dict[int, int] = {}
+        ends: list[tuple[int, int, int]] = []
         for worker in state.order:
-            length = model.cost_s[worker][task]
-            if length == float("inf"):
+            if not state.able[worker][task]:
                 continue
+            length = model.cost_ps[worker][task]
             queue, node = model.workers[worker], state.node[worker]
             if node not in penalty:
                 penalty[node] = (
-                    model.transfers.penalty_s(view, state.graph, task, node, released)
+                    model.transfers.penalty_ps(view, state.graph, task, node, released)
                     if self.data_aware
-                    else 0.0
+                    else 0
                 )
-            begin = max(max(queue.start_s, now) + queue.length_s, now + penalty[node])
+            begin = max(max(queue.start_ps, now) + queue.length_ps, now + penalty[node])
             ends.append((worker, begin + length, penalty[node]))
         earliest = min(end for _, end, _ in ends)
         worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
@@ -291,8 +297,8 @@ class DequeModel(QueuedRuntime):
     def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
         """Take a task out of the worker's queue."""
         model: Model = state.queues
-        queue, now = model.workers[worker], now_ps(view) * 1e-12
-        queue.start_s = max(queue.start_s, now)
+        queue, now = model.workers[worker], now_ps(view)
+        queue.start_ps = max(queue.start_ps, now)
         if self.pop == "ready" and len(queue.tasks) > 1:
             node = state.node[worker]
             task = queue.tasks.pop_smallest(
@@ -301,26 +307,26 @@ class DequeModel(QueuedRuntime):
         else:
             task = queue.tasks.pop()
         if task is not None:
-            late = model.transfer_s[task]
-            queue.length_s -= late
-            queue.pipeline_s += late
-            queue.start_s = now + queue.pipeline_s
+            late = model.transfer_ps[task]
+            queue.length_ps -= late
+            queue.pipeline_ps += late
+            queue.start_ps = now + queue.pipeline_ps
         return task
 
     def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Count the task's computation instead of its transfers."""
         model: Model = state.queues
-        queue, length = model.workers[worker], model.length_s[task]
-        queue.length_s -= length
-        queue.pipeline_s += length - model.transfer_s.pop(task)
-        queue.start_s = now_ps(view) * 1e-12 + queue.pipeline_s
+        queue, length = model.workers[worker], model.length_ps[task]
+        queue.length_ps -= length
+        queue.pipeline_ps += length - model.transfer_ps.pop(task)
+        queue.start_ps = now_ps(view) + queue.pipeline_ps
 
     def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
         """Count the task no longer."""
         model: Model = state.queues
         queue = model.workers[worker]
-        queue.pipeline_s -= model.length_s.pop(task)
-        queue.start_s = max(now_ps(view) * 1e-12 + queue.pipeline_s, queue.start_s)
+        queue.pipeline_ps -= model.length_ps.pop(task)
+        queue.start_ps = max(now_ps(view) + queue.pipeline_ps, queue.start_ps)
 
 
 preset("dm", DequeModel, "Expected end of the computation alone.", data_aware=False)

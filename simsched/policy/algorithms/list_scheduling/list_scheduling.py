@@ -43,35 +43,9 @@ class ListScheduling(PlacedPolicy):
 
     Notes
     -----
-    With w the mean cost of a task over all workers, c the mean time of an edge over all pairs of
-    different workers, and EFT (EST) the earliest finish (start) of a ready task on a worker:
-
-    * heft: falling upward rank ``w + max(c + rank of the successor)``; the worker with the smallest
-      EFT.
-    * lookahead: as heft, but the worker after which the successors, placed one by one in the order
-      of their edges by EFT, would be done first.
-    * peft: optimistic cost table ``OCT(t, p) = max over successors of min over workers q of (OCT +
-      cost on q + c unless p and q share a node)``; falling mean OCT; the smallest EFT + OCT.
-    * cpop: falling sum of upward and downward rank; tasks of the critical path (from the entry task
-      with the largest sum on, always the successor from which c + rank is largest) on the worker
-      that runs all of them fastest; others by EFT.
-    * mcp: the latest possible start rises; ties go to the task with the successor that must start
-      earliest; the worker with the smallest EST.
-    * etf: the pair of ready task and worker with the smallest EST; ties to the higher static level
-      (upward rank without edges). dls: the pair with the largest ``level - EST + (m - cost)``; m,
-      also in the level, is the median cost over all workers; a worker that cannot run the task
-      counts as the slowest one that can, and of an even number the middle two are averaged.
-    * min_min and max_min: of all ready tasks that with the smallest (largest) of the smallest EFTs.
-
-    Remaining ties go to the lower worker, then to the lower task. The order on every worker is kept
-    by dependences. All these algorithms count on communication that overlaps with computing: where
-    data are copied, a worker asks for those of its next task when it begins one. Programs with a
-    spawn tree are refused. Estimates are described at
-    :func:`simsched.policy.parts.schedules.estimate`. An initialisation is dealt out in turn.
-
-    etf, dls, min_min and max_min compare all ready tasks for every task that they place: a second
-    for 10,000 that are independent on 64 workers that are alike, three on eight nodes, four times
-    that for twice as many.
+    The rule of each algorithm is in :func:`make_schedule`, what is known of tasks in
+    :func:`simsched.policy.parts.schedules.estimate`. Programs with a spawn tree are refused.
+    Readings: docs/sources/list-scheduling.md.
 
     References
     ----------
@@ -115,7 +89,7 @@ class ListScheduling(PlacedPolicy):
 
 
 def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:
-    """Return a static schedule; see :class:`ListScheduling`.
+    """Return a static schedule.
 
     Parameters
     ----------
@@ -135,6 +109,34 @@ def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = Tru
     ------
     PolicyError
         The graph has a cycle, or a task that no worker can run.
+
+    Notes
+    -----
+    With w the mean cost of a task over all workers, c the mean time of an edge over all pairs of
+    different workers, and EFT (EST) the earliest finish (start) of a ready task on a worker:
+
+    * heft: falling upward rank ``w + max(c + rank of the successor)``; the worker with the smallest
+      EFT.
+    * lookahead: as heft, but the worker after which the successors, placed one by one in the order
+      of their edges by EFT, would be done first.
+    * peft: optimistic cost table ``OCT(t, p) = max over successors of min over workers q of (OCT +
+      cost on q + c unless p and q share a node)``; falling mean OCT; the smallest EFT + OCT.
+    * cpop: falling sum of upward and downward rank; tasks of the critical path (from the entry task
+      with the largest sum on, always the successor from which c + rank is largest) on the worker
+      that runs all of them fastest; others by EFT.
+    * mcp: the latest possible start rises; ties go to the task with the successor that must start
+      earliest; the worker with the smallest EST.
+    * etf: the pair of ready task and worker with the smallest EST; ties to the higher static level
+      (upward rank without edges). dls: the pair with the largest ``level - EST + (m - cost)``; m,
+      also in the level, is the median cost over all workers; a worker that cannot run the task
+      counts as the slowest one that can, and of an even number the middle two are averaged.
+    * min_min and max_min: of all ready tasks that with the smallest (largest) of the smallest EFTs.
+
+    Remaining ties go to the lower worker, then to the lower task.
+
+    etf, dls, min_min and max_min compare all ready tasks for every task that they place: a second
+    for 10,000 that are independent on 64 workers that are alike, three on eight nodes, four times
+    that for twice as many.
     """
     mean = estimates.mean_cost_s()
     if algorithm in PAIR_RULES:

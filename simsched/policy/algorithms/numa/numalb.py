@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from simsched.files.errors import PolicyError
-from simsched.machine.model import Machine
 from simsched.policy.contract.base import (
     AcquireStep,
     Counters,
@@ -22,6 +21,7 @@ from simsched.policy.contract.base import (
     seconds_to_ps,
 )
 from simsched.policy.contract.registry import register
+from simsched.policy.parts.communication import block_writer, messages, numa_factors
 from simsched.policy.parts.loop import flattened
 from simsched.policy.parts.placement import PlacedPolicy, host_nodes
 from simsched.workload.graph import TaskGraph, Workload
@@ -69,28 +69,10 @@ class Numalb(PlacedPolicy):
 
     Notes
     -----
-    The program is a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`): tasks with
-    data of their own that come back in every iteration. Each is executed by its worker, in the
-    order in which tasks become ready; nothing is stolen. At first workers have contiguous parts of
-    the loop, also of the initialisation.
-
-    At a balancing step all tasks are taken off their workers and given back, the longest one first,
-    each to the worker p with the least
-
-    ``load(p) + w (sum over partners u on other sockets of messages(t, u) F(socket of u, socket of
-    p) - messages with partners on the socket of p)``,
-
-    the lowest-numbered one of several. ``F(i, j)`` is the latency of reads of socket i from the
-    node of socket j by that from its own; 1 where latencies are 0. Partners that have not been
-    given back count where they were. The load of a worker is the sum of the measured times of its
-    tasks.
-
-    A message is an edge of the graph, or data that one task writes and another one touches. The
-    time of a task runs from its becoming ready, or the end of the task before on the same worker,
-    to its end. Blocks without a writer stay where they are.
-
-    The source names neither the period nor the weight; sums over several partner sockets are taken
-    message by message.
+    At a balancing step all tasks are given back, the longest one first, each to the worker p with
+    the least ``load(p) + s_per_message (sum over partners u on other sockets of messages(t, u)
+    F(socket of u, socket of p) - messages with partners on the socket of p)``; F is the NUMA
+    factor. Readings: docs/sources/laws.md.
 
     References
     ----------
@@ -243,52 +225,6 @@ def contiguous_parts(n_tasks: int, n_workers: int) -> Int32Array:
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     return (np.arange(n_tasks) * n_workers // n_tasks).astype(np.int32)
-
-
-def messages(graph: TaskGraph) -> csr_array:
-    """Return the messages between each pair of tasks; symmetric, shape (n_tasks, n_tasks).
-
-    Notes
-    -----
-    One for each edge, and one for each block that one task of the pair writes and the other one
-    touches; of several writers of a block the first counts.
-    """
-    n = graph.n_tasks
-    source = np.repeat(np.arange(n), np.diff(graph.succ_ptr))
-    task = np.repeat(np.arange(n), np.diff(graph.access_ptr))
-    writer = block_writer(graph)[graph.access_block]
-    foreign = (writer >= 0) & (writer != task)
-    row = np.concatenate([source, writer[foreign]])
-    column = np.concatenate([graph.succ.astype(np.int64), task[foreign]])
-    one_way = csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
-    return csr_array(one_way + one_way.T)
-
-
-def block_writer(graph: TaskGraph) -> Int64Array:
-    """Return the first task that writes each block, -1 for none; shape (n_blocks,)."""
-    task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
-    writes = graph.written_bytes > 0
-    first = np.full(graph.n_blocks, graph.n_tasks, np.int64)
-    np.minimum.at(first, graph.access_block[writes], task[writes])
-    return np.where(first < graph.n_tasks, first, -1)
-
-
-def numa_factors(machine: Machine) -> FloatArray:
-    """Return the latency of reads from each domain's node by that of the reader's own node.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_domains, n_domains)
-        Rows are the readers. The node of a domain is the first one that it touches.
-    """
-    node = machine.touch_order[:, 0]
-    latency = np.array(
-        [[machine.paths[d][n].latency_ps for n in node.tolist()] for d in range(machine.n_domains)],
-        dtype=np.float64,
-    )
-    own = np.diag(latency)[:, None]
-    factors: FloatArray = np.where(own > 0, latency / np.where(own > 0, own, 1.0), 1.0)
-    return factors
 
 
 def _lists(worker_of: Int32Array) -> Plan:

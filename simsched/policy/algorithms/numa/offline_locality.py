@@ -48,24 +48,15 @@ class OfflineLocality(PlacedPolicy):
 
     Parameters
     ----------
-    steal : bool
-        Whether a worker whose list is empty takes the last task of another one, of its domain
-        first.
     most_sharers : int
         Of a block that more tasks touch, only neighbours in the order of tasks count as sharing it.
 
     Notes
     -----
-    The program is a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`). What tasks
-    touch and how long they compute is known from an earlier run, which is not simulated. For the
-    outermost level of caches the tasks are divided into groups whose working sets fit, ordered so
-    that each shares most with those before, and given in this order to the caches of that level in
-    contiguous parts of equal work. The same is done inside every group with the next level; inside
-    the innermost groups tasks are ordered in the same way. So the workers that share a cache work
-    on one of its groups at a time. There are at least as many groups as caches to share them.
-
-    Partitioning is spectral (:func:`~simsched.policy.parts.sharing.bisect`) where the source uses
-    METIS. Tasks that wait for others are executed in the order in which they become ready.
+    What tasks touch and how long they compute is known from an earlier run, which is not simulated.
+    At every level of caches tasks are divided into groups that fit, ordered so that each shares
+    most with those before, and dealt out in contiguous parts of equal work. Readings:
+    docs/sources/laws.md.
 
     References
     ----------
@@ -74,7 +65,6 @@ class OfflineLocality(PlacedPolicy):
     Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 4.3.7.
     """
 
-    steal: bool = param(False)
     most_sharers: int = param(64, low=2)
 
     def prepare(self, view: View) -> Workload:
@@ -103,13 +93,9 @@ class OfflineLocality(PlacedPolicy):
             return stealing_plan()
         if not isinstance(view.workload, ScheduledWorkload):
             raise PolicyError("offline_locality: plan: the program has not been prepared")
-        steps: tuple[AcquireStep, ...] = (AcquireStep("worker", "own", "oldest"),)
-        if self.steal:
-            steps += (
-                AcquireStep("worker", "same_domain", "newest"),
-                AcquireStep("worker", "other_domains", "newest"),
-            )
-        return Plan(acquire=steps, instance_of=view.workload.worker_of)
+        return Plan(
+            acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=view.workload.worker_of
+        )
 
 
 class _Scheduler:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from simsched.policy.algorithms.static.openmp import static_chunks
 from simsched.policy.contract.base import AcquireStep, Plan, View, param
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.loop import dependence_levels, flattened
+from simsched.policy.parts.loop import dependence_levels, flattened, static_chunks
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import Int32Array, TaskGraph, Workload

@@ -10,29 +10,10 @@ from numpy.typing import NDArray
 
 from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, View, param
 from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.loop import flattened
+from simsched.policy.parts.loop import flattened, static_chunks
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import TaskGraph, Workload
-
-
-def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
-    """Return the worker of each loop item: contiguous parts, the first ones one item larger.
-
-    Parameters
-    ----------
-    n_items, n_workers : int
-        Items to divide, and among how many.
-
-    Examples
-    --------
-    >>> static_chunks(7, 3).tolist()
-    [0, 0, 0, 1, 1, 2, 2]
-    """
-    share, larger = divmod(n_items, n_workers)
-    sizes = np.full(n_workers, share)
-    sizes[:larger] += 1
-    return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)
 
 
 def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:

@@ -33,13 +33,8 @@ class Recorded(PlacedPolicy):
 
     Notes
     -----
-    Each worker has its own pool and takes from no other. The order is made of dependences added to
-    the graph, one from each task to the next one of its worker. So a recorded order that
-    contradicts the dependences of the program makes a cycle, which is an error, and not a run that
-    stalls. Children are spawned parent first and go to their recorded worker; the join of a task
-    runs on the worker that ends its last child, as everywhere, wherever it ran in the record. An
-    initialisation is dealt out in turn.
-
+    Each worker takes from its own pool only. The order is made of dependences added to the graph,
+    so that a record that contradicts the program is an error and not a run that stalls.
     :func:`simsched.hardware.replay.replay` fills in both from a recording.
 
     References

@@ -60,21 +60,8 @@ class Hws(PlacedPolicy):
 
     Notes
     -----
-    The first worker of each NUMA domain is the leader of its group, the others are its slaves. A
-    leader runs global tasks only, spawns them parent first onto its global stack and takes the
-    newest. Tasks of level l + 1 are the roots of *blocks*; they enter the leader's local stack,
-    from which slaves take the oldest. Inside a block slaves spawn child first and steal from slaves
-    of their group at random, before they begin another block.
-
-    A leader without global tasks steals the oldest one of a random other leader, if its group lacks
-    work. This is so while no block of the group is unfinished: the number of failed steals that
-    tells a leader is not published, and this is what one from every slave amounts to.
-
-    Interpretations. Whether level l itself is global is not stated, but that a binary program has
-    ``2^l`` global tasks: with levels as the book counts them, 0 for the program and 1 for the root
-    of its recursion, these are the tasks of the levels 0 to l. A group of one has no slaves; if
-    there is one, leaders run local tasks, too. Programs without a spawn tree, and the
-    initialisation, run under random stealing.
+    Leaders, the first workers of NUMA domains, share out tasks down to the level l; their slaves
+    take the subtrees below and steal inside their group. Readings: docs/sources/cab.md.
 
     References
     ----------

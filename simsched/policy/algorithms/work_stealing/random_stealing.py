@@ -13,11 +13,8 @@ from simsched.policy.contract.base import (
     PARENT_FIRST,
     TAKES,
     AcquireStep,
-    Counters,
-    Exchange,
     Plan,
     PoolGroup,
-    Update,
     View,
     param,
 )
@@ -91,38 +88,26 @@ class RandomStealing(PlacedPolicy):
     Parameters
     ----------
     spawn : {"child_first", "parent_first"}
-        Whether a worker that spawns a child runs the child at once and leaves its own continuation
-        to thieves (work first), or puts the child into its pool and goes on (help first).
+        Whether a worker runs a child at once and leaves its continuation to thieves (work first),
+        or puts the child into its pool and goes on (help first).
     local_take, steal_take : {"newest", "oldest"}
         End of the pool from which its owner and thieves take.
     roots : {"round_robin", "first"}
         Tasks without a parent enter the pools of the workers in turn, or all that of the first
         worker.
     main : {"fastest", "anywhere"}
-        Where the main task of an iteration starts on cores of different speeds: on a core of the
-        fastest group (:func:`main_on_fastest`), or on the one that takes it first.
+        Where the main task starts on cores of different speeds: on one of the fastest group
+        (:func:`main_on_fastest`), as the study does, or on the one that takes it first.
 
     Notes
     -----
-    The study of cores of different speeds starts the main task on the fastest core for all
-    schedulers, a favour to those that would start it at random; here in each iteration, that is
-    batch, as for AATS.
-
-    A worker with an empty pool draws victims uniformly among the other workers until one has work.
-    Owners do not lock their pools, thieves do. The book's single-worker order for parent-first, t0
-    t1 t2 t3 t4 t5 t6 t7, needs owners that take the oldest task; its thieves are taken to do the
-    same (``pfws``). The study of LAWS changes nothing but the spawn order of Cilk
-    (``random_ws_parent_first``): owners take the newest task.
-
-    Workers are pinned, as in Cilk-a (``cilk_a``). MIT Cilk does not pin them (``cilk``):
-    :class:`UnpinnedStealing`.
+    A worker with an empty pool draws victims uniformly among the others until one has work. Owners
+    do not lock their pools, thieves do. Readings: docs/sources/cab.md.
 
     References
     ----------
     Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 2.2-2.3, 4.9 and 5.9. Q. Chen, M. Guo, H. Guan, *LAWS: Locality-Aware Work-Stealing for
-    Multi-socket Multi-core Architectures*, ICS 2014, section 4. R. D. Blumofe, C. E. Leiserson,
-    *Scheduling multithreaded computations by work stealing*, J. ACM 46(5), 1999.
+    sections 2.2-2.3, 4.9, 5.9. R. D. Blumofe, C. E. Leiserson, J. ACM 46(5), 1999.
     """
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
@@ -156,67 +141,6 @@ class RandomStealing(PlacedPolicy):
         return core_groups(view).of_worker
 
 
-@register("unpinned_stealing")
-@dataclass(frozen=True, kw_only=True)
-class UnpinnedStealing(RandomStealing):
-    """Random work stealing whose workers the operating system moves between cores.
-
-    Parameters
-    ----------
-    exchange_period_s : float
-        Time in seconds between two moves on the machine; 0 pins the workers. The default is an
-        assumption: no source says how often threads are moved.
-
-    Notes
-    -----
-    At every multiple of the period two different workers, drawn uniformly, swap their hardware
-    threads, whatever they are doing; one of w workers is thus moved every ``w / 2`` periods on
-    average, 80 ms for 16 workers. What they have in private caches stays behind, as does, when they
-    leave the domain, what they have in its shared cache and on its memory node. The move itself
-    costs nothing. A run shorter than the period is that of pinned workers.
-
-    The study of cores of different speeds has parent-first stealing and snatching differ from Cilk
-    in nothing else. As theirs, its Cilk has pinned workers in the shipped experiments (``cilk_a``).
-
-    References
-    ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    chapter 3: MIT Cilk beside Cilk-a, in which worker i is pinned to core i.
-    """
-
-    exchange_period_s: float = param(0.01, low=0.0, high=1e6)
-
-    @property
-    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two moves in seconds."""
-        return self.exchange_period_s
-
-    def start(self, view: View) -> Int32Array:
-        """Return the group of each worker's core."""
-        return core_groups(view).of_worker.copy()
-
-    def seats(self, view: View, state: Any) -> Int32Array:
-        """Return who is where after the moves so far."""
-        found: Int32Array = state
-        return found
-
-    def on_timer(self, view: View, state: Any) -> tuple[Exchange, ...]:
-        """Return two workers that swap threads."""
-        if view.n_workers < 2:
-            return ()
-        pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()
-        live = view.state
-        assert live is not None
-        if any(map(live.has_failed, pair)):
-            return ()  # nobody is moved to a core that has failed
-        state[pair] = state[pair[::-1]]
-        return (Exchange(*pair),)
-
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
-        """Return the plan with who is on the fastest core by now, where there is such a core."""
-        return Update(plan=self.plan(view, state, view.workload.graph)) if state.any() else None
-
-
 @register("single_thread")
 @dataclass(frozen=True, kw_only=True)
 class SingleThread(RandomStealing):
@@ -238,11 +162,6 @@ class SingleThread(RandomStealing):
         return stealing_plan(self.spawn, self.local_take, self.steal_take, "first", only_first)
 
 
-preset(
-    "cilk",
-    UnpinnedStealing,
-    "MIT Cilk: child first, data where they are first touched, workers that are not pinned.",
-)
 preset("cilk_a", RandomStealing, "Cilk with pinned workers.")
 preset("cilk_dram", RandomStealing, "Cilk with all data on DRAM nodes.", placement="all_dram")
 preset(

@@ -53,35 +53,18 @@ class Slaw(PlacedPolicy):
     stack_limit : int
         Most frames on the stack of a worker (S).
     fresh_limit : int
-        Most tasks that have been created parent first and not been started (F).
-    fresh_scope : {"worker", "global"}
-        Whether the limit is one for each worker or for all.
+        Most tasks of a worker that have been created parent first and not been started (F).
     interval_tasks : int
         Creations after which a worker chooses its default anew (INT).
     steals_per_task : float
-        Steals from a worker for each task that it creates in an interval, above which it spawns
-        parent first in the next.
+        Steals per created task in an interval above which the next one spawns parent first.
     initial : {"parent_first", "child_first"}
         Default of all workers at the beginning.
 
     Notes
     -----
-    A worker whose stack has `stack_limit` frames spawns parent first, whatever else holds;
-    otherwise child first if there are `fresh_limit` fresh tasks; otherwise by its default. So no
-    stack ever has more frames than the limit, and there are more fresh tasks only where a stack
-    was full.
-
-    A task that is taken from a pool begins an empty stack, if it is fresh or was another worker's;
-    a child spawned child first lies on its parent. A task that waits at its sync leaves the stack:
-    engines resume it where its last child ends.
-
-    Interpretations. The source has one number, INT, for the length of an interval and for the
-    steals in it, a rate of 1; `steals_per_task` is that rate, since a worker can hardly lose more
-    tasks than it creates: at 1 workers of a tree spawn child first after one interval, and only
-    those of flat loops come back. Values, the scope of fresh tasks and the initial default are not
-    published. The locality-aware half of SLAW, groups of workers, is not described in the source
-    and not modelled. Owners take their newest task, thieves the oldest of a random victim. A child
-    that waits for others is spawned parent first.
+    A worker with a full stack spawns parent first, otherwise one with `fresh_limit` fresh tasks
+    child first, otherwise by its default. Readings: docs/sources/cab.md.
 
     References
     ----------
@@ -92,7 +75,6 @@ class Slaw(PlacedPolicy):
 
     stack_limit: int = param(256, low=1)
     fresh_limit: int = param(128, low=0)
-    fresh_scope: str = param("worker", choices=("worker", "global"))
     interval_tasks: int = param(50, low=1)
     steals_per_task: float = param(1.0, low=0.0)
     initial: str = param("parent_first", choices=tuple(SPAWN_ORDERS))
@@ -143,5 +125,4 @@ class Slaw(PlacedPolicy):
         """Return the spawn order for a worker whose stack has `depth` frames."""
         if depth >= self.stack_limit:
             return PARENT_FIRST
-        fresh = sum(state.fresh) if self.fresh_scope == "global" else state.fresh[worker]
-        return CHILD_FIRST if fresh >= self.fresh_limit else state.mode[worker]
+        return CHILD_FIRST if state.fresh[worker] >= self.fresh_limit else state.mode[worker]

@@ -1,0 +1,108 @@
+"""Simulated runs as recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.paths import path_nodes
+from simsched.files.errors import ConfigurationError
+from simsched.machine.model import Machine
+from simsched.trace.recording import Recording
+from simsched.trace.run import Run
+from simsched.trace.schema import Trace
+from simsched.workload.graph import Workload
+
+
+def recording_of(run: Run, name: str | None = None) -> Recording:
+    """Return a simulated run as a recording.
+
+    Parameters
+    ----------
+    run : Run
+        A run with its events.
+    name : str, optional
+        Name of the recording; by default workload, policy and seed.
+
+    Returns
+    -------
+    Recording
+        Its details hold machine, policy, backend and seed, the domain of each worker, the names of
+        the memory nodes, and the node that each path leads to (-1 for copies between nodes).
+
+    Raises
+    ------
+    ConfigurationError
+        The run was simulated without events.
+    """
+    if run.trace is None:
+        raise ConfigurationError("run: found no event trace, accepted a run with events=True")
+    policy = run.policy.name or type(run.policy).__name__
+    return simulated_recording(
+        name or f"{run.workload.name} {policy} seed {run.seed}",
+        run.trace,
+        run.machine,
+        run.workload,
+        run.worker_thread,
+        {"policy": policy, "backend": run.backend, "seed": run.seed},
+    )
+
+
+def simulated_recording(
+    name: str,
+    trace: Trace,
+    machine: Machine,
+    workload: Workload,
+    worker_thread: NDArray[np.int32],
+    details: Mapping[str, Any],
+) -> Recording:
+    """Return events of a simulated run as a recording.
+
+    Parameters
+    ----------
+    name : str
+        Name of the recording.
+    trace : Trace
+        The events, or none if they are kept elsewhere.
+    machine, workload : Machine, Workload
+        What was simulated, the program as the policy's runtime ran it.
+    worker_thread : ndarray of int32, shape (n_workers,)
+        Hardware thread of each worker.
+    details : mapping
+        What else is to be known; see :func:`recording_of` for what is added.
+
+    Returns
+    -------
+    Recording
+        With the graph of the program.
+    """
+    core = machine.thread_core[worker_thread]
+    return Recording(
+        name,
+        trace,
+        workload.graph.task_class,
+        workload.graph.class_names,
+        tuple(_thread_names(machine.thread_core, worker_thread)),
+        core.astype(np.int32),
+        workload,
+        {
+            "machine": machine.name,
+            **details,
+            "worker_domain": machine.core_domain[core].tolist(),
+            "memory_nodes": [node.name for node in machine.nodes],
+            "path_node": path_nodes(machine, worker_thread).tolist(),
+        },
+    )
+
+
+def _thread_names(thread_core: NDArray[np.int32], threads: NDArray[np.int32]) -> list[str]:
+    """Return a name for each hardware thread: its core and its rank there."""
+    rank: dict[int, int] = {}
+    names = []
+    for core in thread_core.tolist():
+        rank[core] = rank.get(core, -1) + 1
+        names.append(f"core {core}, thread {rank[core]}")
+    return [names[thread] for thread in threads.tolist()]

@@ -1,0 +1,73 @@
+"""Random work stealing of workers that are not pinned to cores: MIT Cilk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import Counters, Exchange, Update, View, param
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.core_groups import Int32Array, core_groups
+
+
+@register("unpinned_stealing")
+@dataclass(frozen=True, kw_only=True)
+class UnpinnedStealing(RandomStealing):
+    """Random work stealing whose workers the operating system moves between cores.
+
+    Parameters
+    ----------
+    exchange_period_s : float
+        Time in seconds between two moves on the machine; 0 pins the workers. The default is an
+        assumption: no source says how often threads are moved.
+
+    Notes
+    -----
+    At every multiple of the period two workers, drawn uniformly, swap their hardware threads. What
+    they have in caches stays behind; the move itself costs nothing. Readings: docs/sources/cab.md.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
+    chapter 3: MIT Cilk beside Cilk-a, in which worker i is pinned to core i.
+    """
+
+    exchange_period_s: float = param(0.01, low=0.0, high=1e6)
+
+    @property
+    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
+        """Time between two moves in seconds."""
+        return self.exchange_period_s
+
+    def start(self, view: View) -> Int32Array:
+        """Return the group of each worker's core."""
+        return core_groups(view).of_worker.copy()
+
+    def seats(self, view: View, state: Any) -> Int32Array:
+        """Return who is where after the moves so far."""
+        found: Int32Array = state
+        return found
+
+    def on_timer(self, view: View, state: Any) -> tuple[Exchange, ...]:
+        """Return two workers that swap threads."""
+        if view.n_workers < 2:
+            return ()
+        pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()
+        live = view.state
+        assert live is not None
+        if any(map(live.has_failed, pair)):
+            return ()  # nobody is moved to a core that has failed
+        state[pair] = state[pair[::-1]]
+        return (Exchange(*pair),)
+
+    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        """Return the plan with who is on the fastest core by now, where there is such a core."""
+        return Update(plan=self.plan(view, state, view.workload.graph)) if state.any() else None
+
+
+preset(
+    "cilk",
+    UnpinnedStealing,
+    "MIT Cilk: child first, data where they are first touched, workers that are not pinned.",
+)
