@@ -101,11 +101,13 @@ class ProgramEntry(Section):
         known = programs()
         if self.name not in known:
             raise FieldError(("name",), unknown_name("program", self.name, known))
+        what = f"program {self.name}"
         for key, value in self.parameters.items():
             try:
-                checked(f"program {self.name}", known[self.name].parameters, {key: value})
+                checked(what, known[self.name].parameters, {key: value})
             except ConfigurationError as error:
-                raise FieldError((key,), str(error)) from error
+                text = str(error).removeprefix(f"{what}: {key}: ")  # the field has the key
+                raise FieldError((key,), text) from error
         return self
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
+from simsched.files.errors import SimschedError
 from simsched.names.extensions import blamed
 from simsched.names.parameters import checked
 from simsched.names.registry import Entry, Function
@@ -32,25 +31,6 @@ class Format(Entry[Function]):
 
     suffixes: tuple[str, ...] = ()
     recognises: Callable[[Any], bool] | None = None
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options that the format accepts."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
-
-    def check_options(self, options: Iterable[str]) -> None:
-        """Check the options that somebody gives.
-
-        Raises
-        ------
-        ConfigurationError
-            The format does not accept one of them.
-        """
-        for option in options:
-            if option not in self.options:
-                what = f"option of format {self.name}"
-                raise ConfigurationError(unknown_name(what, option, self.options))
 
     def has_suffix(self, path: Path) -> bool:
         """Return whether a file is called like one of this format."""

@@ -13,7 +13,7 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal
 
 from simsched.files.errors import ConfigurationError, unknown_name
@@ -35,7 +35,7 @@ class Bounds:
 
     def __str__(self) -> str:
         if self.low is None:
-            return "any number" if self.high is None else f"at most {self.high}"
+            return f"at most {self.high}"
         return f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
 
     def holds(self, value: float) -> bool:
@@ -71,6 +71,8 @@ class Parameter:
         Whether None is accepted.
     item : type, optional
         Of the entries of a list.
+    by_kind : bool
+        Whether a mapping with a value for each kind of processor is accepted in place of one value.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Parameter:
     choices: tuple[Any, ...] = ()
     optional: bool = False
     item: Any = None
+    by_kind: bool = False
 
     @property
     def is_size(self) -> bool:
@@ -93,7 +96,7 @@ class Parameter:
             text = ", ".join(map(str, self.choices))
         elif self.type in (int, float):
             kind = "a whole" if self.type is int else "a" if self._is_unlimited else "a finite"
-            text = f"{kind} number, {self.bounds}"
+            text = f"{kind} number" + (f", {self.bounds}" if self.bounds != Bounds() else "")
             text += ", or text such as '2 MiB'" if self.is_size else ""
         else:
             text = _WORDS.get(self.type, f"a {self.type.__name__}")
@@ -116,6 +119,9 @@ class Parameter:
         """
         if value is None and self.optional:
             return None
+        if self.by_kind and isinstance(value, Mapping):
+            one = replace(self, optional=False, by_kind=False)
+            return {kind: one.checked(value[kind], f"{where}.{kind}") for kind in value}
         if self.is_size and isinstance(value, str):
             try:
                 value = parse_size(value)
@@ -256,20 +262,22 @@ def _of_field(field: Field[Any]) -> Parameter:
 
 def _of_hint(name: str, hint: Any, default: object) -> Parameter:
     """Return a parameter as its type hint describes it."""
-    bounds, optional, item = Bounds(), False, None
+    bounds, optional, item, by_kind = Bounds(), False, None, False
     choices: tuple[str, ...] = ()
     for _ in range(3):
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is Annotated:
             bounds = next((extra for extra in arguments[1:] if isinstance(extra, Bounds)), bounds)
             hint = arguments[0]
-        elif origin in (types.UnionType, typing.Union) and type(None) in arguments:
-            optional = True
-            hint = next(kind for kind in arguments if kind is not type(None))
+        elif origin in (types.UnionType, typing.Union):
+            mapping = [kind for kind in arguments if typing.get_origin(kind) is Mapping]
+            kinds = [kind for kind in arguments if kind not in (types.NoneType, *mapping)]
+            optional, by_kind = types.NoneType in arguments, bool(mapping)
+            hint = kinds[0] if len(kinds) == 1 else hint
         elif origin is Literal:
             choices, hint = arguments, str
         elif origin in (list, dict):
             item, hint = arguments[0] if origin is list else None, origin
     if hint not in (int, float, bool, str, list, dict):
         raise ValueError(f"parameter {name}: type {hint} is not supported")
-    return Parameter(name, hint, default, bounds, choices, optional, item)
+    return Parameter(name, hint, default, bounds, choices, optional, item, by_kind)

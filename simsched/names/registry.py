@@ -92,9 +92,6 @@ class Registry(Generic[AnyEntry]):
         Registers what an entry point leads to, if its module does not; takes name and object.
     error : type
         What is raised for a name that is taken.
-    are_declared : bool
-        Whether functions have to declare their parameters, see
-        :func:`~simsched.names.parameters.parameters_of`.
     """
 
     def __init__(
@@ -106,11 +103,9 @@ class Registry(Generic[AnyEntry]):
         group: str = "",
         offered: Callable[[str, Any], None] | None = None,
         error: type[Exception] = ValueError,
-        are_declared: bool = True,
     ) -> None:
         self._what, self._package, self._noun = what, package, noun or what
         self._group, self._offered, self._error = group, offered, error
-        self._are_declared = are_declared
         self._entries: dict[str, AnyEntry] = {}
         self._own = f"__simsched_{what}_names__"  # where modules of users' files have theirs
         self._is_complete = not (package or group)
@@ -126,8 +121,7 @@ class Registry(Generic[AnyEntry]):
         ValueError
             A parameter has a type that cannot be checked, or no default.
         """
-        if self._are_declared:
-            _ = entry.parameters  # is what raises
+        _ = entry.parameters  # is what raises
         names = self._names_of(entry.home)
         known = names.get(entry.name)
         if known is not None and not entry.replaces(known):

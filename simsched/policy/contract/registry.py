@@ -401,5 +401,4 @@ policies: Registry[PolicyInfo] = Registry(
     group="simsched.policies",
     offered=_register_offered,
     error=PolicyError,
-    are_declared=False,  # fields of dataclasses always are
 )

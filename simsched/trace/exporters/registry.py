@@ -84,7 +84,7 @@ def export_recording(
     format : str, optional
         Name of the format; by default it follows from the suffix.
     **options
-        Options of the format, see `Exporter.options`.
+        Options of the format, see `Exporter.parameters`.
 
     Returns
     -------

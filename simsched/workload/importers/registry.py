@@ -24,9 +24,7 @@ F = TypeVar("F", bound=Read)
 
 Importer = Format[Read]
 
-_importers: Registry[Importer] = Registry(
-    "importer", __package__, noun="format", are_declared=False
-)
+_importers: Registry[Importer] = Registry("importer", __package__, noun="format")
 
 
 def importer(
@@ -54,7 +52,7 @@ def importer(
     Raises
     ------
     ValueError
-        The name is taken.
+        The name is taken, or an option has no default or a type that cannot be checked.
     """
 
     def register(read: F) -> F:
@@ -90,7 +88,7 @@ def import_workload(
         Name of the format; by default it follows from the suffix and, where that is shared, from
         the content.
     **options
-        Options of the format, see `Importer.options`.
+        Options of the format, see `Importer.parameters`.
 
     Returns
     -------
@@ -145,9 +143,9 @@ def import_measured(
 def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload | MeasuredWorkload:
     """Read a file with the importer that fits."""
     chosen = _recognise(path) if name is None else _importers.find(name)
-    chosen.check_options(options)
+    given = chosen.checked(options)
     with blamed(f"{path}: importer {chosen.name}", chosen.function):
-        result = chosen.function(path, **options)
+        result = chosen.function(path, **given)
     workload = result.workload if isinstance(result, MeasuredWorkload) else result
     check_returned(f"{path}: importer {chosen.name}", chosen.function, workload, Workload)
     try:
