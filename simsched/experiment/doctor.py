@@ -28,24 +28,15 @@ _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Parameters
-    ----------
-    area, name : str
-        What: ``"dependencies"``, ``"numpy"``.
-    found : str
-        What was found.
-    status : {"ok", "note", "broken"}
-        Whether it is as it should be; a note is about something that simsched can do without.
-    advice : str
-        What to do about it, or what does not work without it.
-    """
-
+    #: What: ``"dependencies"``, ``"numpy"``.
     area: str
     name: str
     found: str
+    #: A note is about something that simsched can do without.
     status: Status = "ok"
+    #: What to do about it, or what does not work without it.
     advice: str = ""
 
     def document(self) -> dict[str, str]:
@@ -56,10 +47,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at the installation and at the host; nothing is changed.
 
-    Returns
-    -------
-    list of Finding
-        In the order in which they are best read. A part that fails is a broken finding itself.
+    Findings are in the order in which they are best read. A part that fails is a broken one itself.
     """
     parts: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
         ("program", _program),

@@ -50,7 +50,7 @@ class _Block:
 
 
 def draw_machine(machine: Machine, path: str | Path) -> None:
-    """Write a picture of a machine; the suffix of the file chooses the format (``.png``, ``.svg``)."""
+    """Write a picture of a machine; the file's suffix chooses the format (``.png``, ``.svg``)."""
     machine_figure(machine).savefig(path)
 
 

@@ -41,7 +41,7 @@ def real_file(path: Path) -> Path:
 
 @dataclass
 class Lines:
-    """The lines of a file, read one after the other; `number` is that of the last one read, from 1."""
+    """The lines of a file, read one after the other; `number` is that of the last one, from 1."""
 
     path: Path
     lines: list[str] = field(default_factory=list)

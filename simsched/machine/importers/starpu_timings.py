@@ -39,7 +39,7 @@ def timing_lines(costs: CostTable, measured_as: dict[str, str], patterns: str) -
 
 
 def ambiguous(costs: CostTable) -> list[tuple[str, int]]:
-    """Return codelets and sizes with several durations on one processor, which nothing tells apart."""
+    """Return codelets and sizes with several durations on one processor, told apart by nothing."""
     shapes: dict[tuple[str, str, int, int], set[float]] = {}
     for cost in costs.costs:
         key = (cost.codelet, cost.processor, cost.implementation, cost.size_bytes)
