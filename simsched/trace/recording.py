@@ -91,13 +91,7 @@ class Recording:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write a recording as one Parquet file: events as rows, everything else as its metadata.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
-    """
+    """Write a recording as one Parquet file: events as rows, everything else as its metadata."""
     write_events(path, recording.trace, recording_metadata(recording))
 
 
