@@ -452,16 +452,6 @@ int ssk_caches_victim_access(ssk_caches_t *self, int32_t worker, int32_t block, 
                         true);
 }
 
-bool ssk_caches_uses(const ssk_caches_t *self, int32_t worker, int32_t slice)
-{
-    for (int32_t level = 0; level < self->problem->n_levels; level++) {
-        int32_t first = slice_of(self, level, own_instance(self, level, worker));
-        if (slice >= first && slice < first + n_slices_of(self, level))
-            return true;
-    }
-    return false;
-}
-
 int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int64_t n_bytes, int64_t written)
 {
     const ssk_problem_t *p = self->problem;
@@ -469,7 +459,7 @@ int64_t ssk_caches_write(ssk_caches_t *self, int32_t worker, int32_t block, int6
         return 0;
     for (int32_t entry = self->holder[block]; entry != self->end;) {
         int32_t following = self->entries[entry].following;
-        if (!ssk_caches_uses(self, worker, self->entries[entry].slice))
+        if (!is_own_slice(self, worker, self->entries[entry].slice))
             ssk_caches_drop(self, entry);
         entry = following;
     }

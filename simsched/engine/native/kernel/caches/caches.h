@@ -125,7 +125,4 @@ void ssk_caches_displace(ssk_caches_t *self, int32_t slice, int32_t block, bool 
 /* Bytes of a block in an instance; *is_there_ret: whether it has an entry of it. */
 int64_t ssk_caches_held_by(const ssk_caches_t *self, int32_t level, int32_t instance, int32_t block, bool *is_there_ret);
 
-/* Tells whether a slice belongs to an instance that a worker uses. */
-bool ssk_caches_uses(const ssk_caches_t *self, int32_t worker, int32_t slice);
-
 #endif

@@ -28,6 +28,17 @@ static inline int32_t own_instance(const ssk_caches_t *self, int32_t level, int3
     return self->problem->cache_instance[(size_t)level * (size_t)self->problem->n_workers + (size_t)worker];
 }
 
+/* Tells whether a slice belongs to an instance that a worker uses. */
+static inline bool is_own_slice(const ssk_caches_t *self, int32_t worker, int32_t slice)
+{
+    for (int32_t level = 0; level < self->problem->n_levels; level++) {
+        int32_t first = slice_of(self, level, own_instance(self, level, worker));
+        if (slice >= first && slice < first + n_slices_of(self, level))
+            return true;
+    }
+    return false;
+}
+
 /* Part of some bytes in slice `number` of n. */
 static inline int64_t part(int64_t n_bytes, int32_t number, int32_t n)
 {

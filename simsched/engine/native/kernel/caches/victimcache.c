@@ -130,7 +130,7 @@ void ssk_victimcache_note_sharing(ssk_caches_t *self, int32_t worker, int32_t bl
     if (self->holder[block] == self->end)
         self->shared[block] = 0;
     for (int32_t e = self->holder[block]; e != self->end && !self->shared[block]; e = self->entries[e].following)
-        self->shared[block] = !ssk_caches_uses(self, worker, self->entries[e].slice);
+        self->shared[block] = !is_own_slice(self, worker, self->entries[e].slice);
     if (!self->shared[block])
         ssk_writeback_hand_over(self, worker, block);
 }
