@@ -152,7 +152,6 @@ def _most_at_once(began: NDArray[np.int64], ended: NDArray[np.int64]) -> int:
 
 
 def _latency_columns(seconds: NDArray[np.float64], target_s: float) -> dict[str, Any]:
-    """Return the columns on latencies."""
     mean = tail = largest = float("nan")
     if len(seconds):
         mean, tail, largest = seconds.mean(), percentile(seconds, 99.0), seconds.max()
@@ -188,7 +187,6 @@ def _service_columns(
 
 
 def _copy_columns(workload: Workload, times: TaskTimes, mine: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the columns on copies of queries."""
     about, graph = workload.applications, workload.graph
     assert about is not None
     copies = {}

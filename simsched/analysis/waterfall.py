@@ -205,7 +205,6 @@ def _accesses(run: Run) -> Iterator[tuple[TaskGraph, _Segments]]:
 
 
 def _graph(run: Run, iteration: int) -> TaskGraph:
-    """Return what an iteration executes."""
     workload, units = run.workload, run.summary.part_units
     if workload.division is not None and units.size:
         return divided(workload.graph, workload.division, units[iteration - 1])

@@ -112,7 +112,6 @@ def _document(
     bins: int,
     remarks: list[str],
 ) -> Iterator[str]:
-    """Yield the file."""
     classes = Classes(recording)
     edges, series = node_bandwidth(recording, bins)
     for remark in remarks:
