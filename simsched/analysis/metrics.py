@@ -152,9 +152,7 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
         "policy_decision_s": summary.decision_ps * PS,
         "migration_overhead_s": migration * PS,
         "migration_overhead_percent": 100.0 * migration / whole,
-        "iterations_to_amortise": iterations_to_amortise(
-            summary, barrier_ps=machine.costs.barrier_ps
-        ),
+        "iterations_to_amortise": iterations_to_amortise(summary, machine.costs.barrier_ps),
     }
 
 
@@ -163,35 +161,19 @@ def _moving_ps(summary: Summary) -> int:
     return int(summary.worker_move_ps.sum()) + summary.page_fault_ps
 
 
-def iterations_to_amortise(
-    summary: Summary, baseline: Summary | None = None, *, barrier_ps: int = 0
-) -> int:
+def iterations_to_amortise(summary: Summary, barrier_ps: int) -> int:
     """Return after how many iterations a run has made up for its overhead; -1 is never.
 
     It is the first iteration, counted from 1, from whose end on the time since the start of
-    iteration 1, with everything between the iterations, is no longer than the baseline's, to the
-    last iteration that both have. Without a baseline, all iterations of that take as long as the
-    first one of `summary`, with nothing but barriers in between.
+    iteration 1, with everything between the iterations, is no longer than if all had taken as long
+    as the first one, with nothing but barriers in between.
     """
-    own = _elapsed(summary)
-    if baseline is None:
-        count = np.arange(1, len(own) + 1)
-        other = own[:1] * count + barrier_ps * (count - 1)
-    else:
-        other = _elapsed(baseline)
-    shared = min(len(own), len(other))
-    behind = np.flatnonzero(own[:shared] > other[:shared])
-    last = int(behind[-1]) + 1 if len(behind) else 0
-    return last + 1 if last < shared or shared == 0 else -1
-
-
-def _elapsed(summary: Summary) -> NDArray[np.int64]:
-    """Return the time from the start of iteration 1 to the end of each iteration."""
     real = summary.iteration > 0
-    elapsed: NDArray[np.int64] = (
-        summary.iteration_end_ps[real] - summary.iteration_start_ps[real][:1]
-    )
-    return elapsed
+    elapsed = summary.iteration_end_ps[real] - summary.iteration_start_ps[real][:1]
+    count = np.arange(1, len(elapsed) + 1)
+    behind = np.flatnonzero(elapsed > elapsed[:1] * count + barrier_ps * (count - 1))
+    last = int(behind[-1]) + 1 if len(behind) else 0
+    return last + 1 if last < len(elapsed) or not len(elapsed) else -1
 
 
 def _worker_times(summary: Summary) -> dict[str, Any]:
