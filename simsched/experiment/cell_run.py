@@ -99,7 +99,6 @@ def _simulated(
     events: EventSink | bool,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Simulate a cell."""
     return simulate(
         cell.machine_model,
         workload,
@@ -139,7 +138,6 @@ def rehearse_cell(cell: Cell, most: int) -> None:
 
 
 def _built(cell: Cell) -> Workload:
-    """Return the workload."""
     try:
         return cell.workload_source.build()
     except MemoryError as error:

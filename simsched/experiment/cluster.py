@@ -270,7 +270,6 @@ def _unusable(address: str, error: BaseException | None) -> ClusterError:
 
 
 def _one_line(error: BaseException | None) -> str:
-    """Return an exception as a part of a message."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 

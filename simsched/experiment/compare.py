@@ -150,7 +150,6 @@ def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
 
 
 def _packed(text: str) -> str:
-    """Return a text without blanks."""
     return "".join(text.split())
 
 

@@ -95,7 +95,6 @@ def _dependencies() -> Iterator[Finding]:
 
 
 def _dependency(name: str, least: str, *, optional: bool) -> Finding:
-    """Look at one dependency."""
     lacking: Status = "note" if optional else "broken"
     advice = f"pip install '{name}>={least}'"
     if optional:
@@ -149,7 +148,6 @@ def _kernel() -> Iterator[Finding]:
 
 
 def _data() -> Iterator[Finding]:
-    """Look for the files that ship."""
     from simsched.files.resources import DATA_KINDS, data_dir
 
     for kind in DATA_KINDS:
@@ -160,7 +158,6 @@ def _data() -> Iterator[Finding]:
 
 
 def _host() -> Iterator[Finding]:
-    """Look at processors and memory."""
     yield Finding(
         "host", "system", f"{platform.system()} {platform.release()}, {platform.machine()}"
     )
@@ -229,7 +226,6 @@ def _counters() -> Iterator[Finding]:
 
 
 def _places() -> Iterator[Finding]:
-    """Look at places that are written to."""
     where = "results go to --output then"
     yield _writable("working directory", Path.cwd(), "note", where)
     yield _writable("temporary files", Path(tempfile.gettempdir()), "broken", "set TMPDIR")

@@ -140,7 +140,6 @@ def _frame_of(
 
 
 def _iterations(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the iterations of a run."""
     first = 0 if row.get("initialisation_s", 0.0) > 0.0 else 1
     kinds = [
         key.removeprefix("iteration_").removesuffix("_bytes")
@@ -158,14 +157,12 @@ def _iterations(row: Row) -> Iterator[dict[str, Any]]:
 
 
 def _workers(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the workers of a run."""
     columns = (row["worker_busy_s"], row["worker_acquire_s"], row["worker_idle_s"])
     for worker, (busy, acquire, idle) in enumerate(zip(*columns, strict=True)):
         yield {"worker": worker, "busy_s": busy, "acquire_s": acquire, "idle_s": idle}
 
 
 def _jobs(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the MapReduce jobs of a run."""
     times, counts = ("arrival_s", "maps_end_s", "end_s"), ("maps", "local_maps")
     numbers = row.get("job_iteration") or []
     for index, number in enumerate(numbers):
@@ -176,7 +173,6 @@ def _jobs(row: Row) -> Iterator[dict[str, Any]]:
 
 
 def _services(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the latency-critical services of a run."""
     for index, service in enumerate(row.get("service_name") or ()):
         of_service = {name: row[f"service_{name}"][index] for name in OF_SERVICE}
         yield {"service": service} | of_service

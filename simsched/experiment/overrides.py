@@ -306,7 +306,6 @@ def _set(target: Any, parts: list[str], value: object, where: str) -> KeyPath:
 
 
 def _position(values: list[Any], part: str, where: str) -> int:
-    """Return a position in a list."""
     if not part.isdigit() or int(part) >= len(values):
         accepted = f"0 to {len(values) - 1}"
         raise ConfigurationError(f"{where}: found position {part!r}, accepted: {accepted}")

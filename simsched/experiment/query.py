@@ -207,20 +207,17 @@ def one_line(message: str) -> str:
 
 
 def _runs(experiments: Sequence[StoredExperiment]) -> ds.Dataset:
-    """Return the table of runs."""
     names = [ds.field("experiment") == experiment.name for experiment in experiments]
     return _dataset([e.runs for e in experiments], ("experiment",), names)
 
 
 def _events(experiments: Sequence[StoredExperiment]) -> ds.Dataset:
-    """Return the table of events."""
     files = [(e.name, file) for e in experiments for file in e.events]
     marks = [(ds.field("experiment") == n) & (ds.field("key") == f.stem) for n, f in files]
     return _dataset([file for _, file in files], ("experiment", "key"), marks)
 
 
 def _event_kinds() -> pa.Table:
-    """Return the names of the kinds of events."""
     kinds = list(EventKind)
     return pa.table({"kind": [int(k) for k in kinds], "name": [k.name.lower() for k in kinds]})
 

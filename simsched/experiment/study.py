@@ -250,7 +250,6 @@ class _Builder:
         seed: int,
         source: Workloads,
     ) -> Cell:
-        """Return a run."""
         return Cell(
             machine.label,
             workload.label,

@@ -398,7 +398,6 @@ def _selects(
 def _os_distance(
     distances: dict[tuple[int, int], int], n_domains: int, n_nodes: int
 ) -> IntArray | None:
-    """Return the given operating-system distances as a matrix."""
     if not distances:
         return None
     rows = [[distances[domain, node] for node in range(n_nodes)] for domain in range(n_domains)]

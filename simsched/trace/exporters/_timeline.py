@@ -210,7 +210,6 @@ def _among(kind: NDArray[Any], kinds: tuple[int, ...]) -> Mask:
 
 
 def _by_worker(worker: NDArray[np.int32], event: Int64Array, *, ordered: bool) -> Int64Array:
-    """Return the order of rows by worker, then by event."""
     if ordered and int(worker.max(initial=0)) < 2**15:
         # Numbers this small are sorted digit by digit, ten times as fast.
         return np.argsort(worker.astype(np.int16), kind="stable")

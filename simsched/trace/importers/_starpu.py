@@ -200,7 +200,6 @@ def _unique(trace: StarpuTrace, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _picoseconds(values_ms: pd.Series[float]) -> NDArray[np.int64]:
-    """Return milliseconds as whole picoseconds."""
     rounded: NDArray[np.float64] = np.rint(values_ms.to_numpy(np.float64) * PS_PER_MS)
     return rounded.astype(np.int64)
 
@@ -253,7 +252,6 @@ def _workload(
     start: NDArray[np.int64],
     end: NDArray[np.int64],
 ) -> Workload:
-    """Return the graph that was executed."""
     path = trace.path
     kept = {job: i for i, job in enumerate(tasks["JobId"].tolist())}
     edges, loose = contract(_pairs(trace), kept, set(trace.rows["JobId"].tolist()), path)
