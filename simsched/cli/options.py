@@ -15,13 +15,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,4000}", re.ASCII)
 
 
 def at_least_one(option: str) -> Callable[[str | int], int]:
-    """Return what reads the value of an option that is a number of something.
-
-    Parameters
-    ----------
-    option : str
-        The option, for messages.
-    """
+    """Return what reads the value of an option that is a number of something."""
 
     def parse(value: str | int) -> int:
         text = str(value).strip()

@@ -22,29 +22,19 @@ KEPT_RUNS = 2
 
 @dataclass(frozen=True, eq=False)
 class ResultData:
-    """The results of an experiment as plots and reports read them.
+    """The results of an experiment as plots and reports read them."""
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Rows and where they are stored.
-    lines : list of Line
-        The comparison, one line per machine, workload, sweep point and policy.
-    claims : list of Verdict
-        Published claims about a shipped experiment that was run as it is.
-    pictures : list of Path
-        PNG files that were written.
-    summary : Path or None
-        The machine-readable summary (JSON), where results are stored.
-    others : list of dict
-        Rows of the runs that were left out, among them perhaps the baseline's.
-    """
-
+    #: Rows and where they are stored.
     outcome: Outcome
+    #: The comparison, one line per machine, workload, sweep point and policy.
     lines: list[Line]
+    #: Published claims about a shipped experiment that was run as it is.
     claims: list[Verdict]
+    #: PNG files that were written.
     pictures: list[Path]
+    #: The machine-readable summary (JSON), where results are stored.
     summary: Path | None
+    #: Rows of the runs that were left out, among them perhaps the baseline's.
     others: list[dict[str, Any]] = field(default_factory=list, repr=False)
     _kept: dict[Any, Run] = field(default_factory=dict, repr=False)
 
@@ -79,16 +69,8 @@ class ResultData:
     def __getitem__(self, which: str) -> Self:
         """Return the results of some of the runs.
 
-        Parameters
-        ----------
-        which : str
-            ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload,
-            policy, seed and what is swept.
-
-        Raises
-        ------
-        ConfigurationError
-            A key or value is unknown.
+        These are a policy's, or those with ``key=value`` pairs separated by commas; keys are
+        machine, workload, policy, seed and what is swept.
         """
         chosen = {id(cell) for cell in chosen_cells(self.cells, which)}
         pairs = list(zip(self.cells, self.rows, strict=True))
@@ -100,24 +82,11 @@ class ResultData:
         return replace(self, outcome=outcome, lines=lines, claims=[], others=others)
 
     def simulate(self, which: str = "", *, iterations: int | tuple[int, int] | None = None) -> Run:
-        """Simulate one of the runs again, with its events; the last two are kept in memory.
+        """Simulate the first run that `which` describes again, with its events.
 
-        Parameters
-        ----------
-        which : str
-            As for ``result[which]``; the first of these runs.
-        iterations : int or tuple of int, optional
-            Keep only the events of this iteration, or of those from the first to the second.
-
-        Returns
-        -------
-        Run
-            With `trace`; see :mod:`simsched.trace.schema`.
-
-        Raises
-        ------
-        ConfigurationError
-            A key or value is unknown, or there would be more events than memory should hold.
+        `which` is as for ``result[which]``. Events are kept of one iteration, or from one to
+        another, where `iterations` says so. The last two runs are kept in memory; what memory
+        cannot hold is refused.
         """
         cells = chosen_cells(self.cells, which)
         if not cells:

@@ -32,25 +32,12 @@ if TYPE_CHECKING:
 
 
 class Decisions:
-    """Asks the policy where it decides on workers, and does what it says.
-
-    Parameters
-    ----------
-    sim : SimpyBackend
-        The engine.
-    hooks : Hooks
-        The policy.
-
-    Attributes
-    ----------
-    timer_ps : int
-        When the policy's timer fires next; 0 without one.
-    """
+    """Asks the policy where it decides on workers, and does what it says."""
 
     def __init__(self, sim: SimpyBackend, hooks: Hooks) -> None:
         self._sim = sim
         self._hooks = hooks
-        self.timer_ps = sim.problem.timer_period_ps
+        self.timer_ps = sim.problem.timer_period_ps  # when its timer fires next; 0 without one
 
     def ask_on_idle(self, worker: int) -> tuple[int, int] | None:
         """Return (task, cost) if the policy lets the worker snatch a running task."""
