@@ -161,8 +161,6 @@ def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
 def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
     """Measure the time from the end of an iteration to the start of the next, with all workers.
 
-    Notes
-    -----
     The middle one counts: how long the last worker takes to notice depends on where in its waiting
     it is, which is no disturbance.
     """
@@ -240,8 +238,6 @@ def steal_costs(
 def smt_throughput(core: Sequence[int], rounds: int, cached_bytes: int) -> tuple[Measured, ...]:
     """Measure the throughput of a core with 1, 2, ... busy threads, relative to one.
 
-    Notes
-    -----
     The work is polynomials of elements that lie in the first-level cache: arithmetic that keeps the
     core busy. Programs that wait more gain more by a second thread.
     """

@@ -105,8 +105,6 @@ class Host:
     def probe(self) -> float:
         """Return how long a fixed computation takes, in seconds: the speed of a core.
 
-        Notes
-        -----
         Hashing 400 kB in the first-level cache: below a millisecond, and nothing but the clock rate
         of the core, and what interrupts it, changes that.
         """

@@ -22,19 +22,29 @@ KEPT_RUNS = 2
 
 @dataclass(frozen=True, eq=False)
 class ResultData:
-    """The results of an experiment as plots and reports read them."""
+    """The results of an experiment as plots and reports read them.
 
-    #: Rows and where they are stored.
+    Parameters
+    ----------
+    outcome : Outcome
+        Rows and where they are stored.
+    lines : list of Line
+        The comparison, one line per machine, workload, sweep point and policy.
+    claims : list of Verdict
+        Published claims about a shipped experiment that was run as it is.
+    pictures : list of Path
+        PNG files that were written.
+    summary : Path or None
+        The machine-readable summary (JSON), where results are stored.
+    others : list of dict
+        Rows of the runs that were left out, among them perhaps the baseline's.
+    """
+
     outcome: Outcome
-    #: The comparison, one line per machine, workload, sweep point and policy.
     lines: list[Line]
-    #: Published claims about a shipped experiment that was run as it is.
     claims: list[Verdict]
-    #: PNG files that were written.
     pictures: list[Path]
-    #: The machine-readable summary (JSON), where results are stored.
     summary: Path | None
-    #: Rows of the runs that were left out, among them perhaps the baseline's.
     others: list[dict[str, Any]] = field(default_factory=list, repr=False)
     _kept: dict[Any, Run] = field(default_factory=dict, repr=False)
 

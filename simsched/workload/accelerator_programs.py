@@ -167,8 +167,6 @@ class Profile:
 def profile(task_class: str, reading: int = 0) -> Profile | None:
     """Return a profile of a task class of `accelerator_mix`; None for host code.
 
-    Notes
-    -----
     180 library calls, 200 samples of each kernel of a service, 1000 invocations of each kernel of a
     batch job, 500 copies of each kind, with other inputs than those of the workload.
     """

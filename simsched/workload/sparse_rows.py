@@ -42,15 +42,7 @@ class RowCosts:
         return self.cpu_ops * int(nonzeros.sum())
 
     def on_gpu(self, nonzeros: Int64Array) -> float:
-        """Return the operations of rows on a GPU, in the order in which they are given.
-
-        Examples
-        --------
-        Two rows in lock step take twice the longer one:
-
-        >>> RowCosts(gpu_ops=1.0, warp_rows=2, saturation_rows=0).on_gpu(np.array([1, 5, 2, 2]))
-        14.0
-        """
+        """Return the operations of rows on a GPU, in the order in which they are given."""
         if not len(nonzeros):
             return 0.0
         padded = np.zeros(-(-len(nonzeros) // self.warp_rows) * self.warp_rows, np.int64)
