@@ -40,10 +40,8 @@ PAIRS = 3
 class Check:
     """Seconds per task of a run of ``empty``, measured and as the costs say."""
 
-    #: What ran.
     mode: str
     shape: str
-    #: Seconds per task.
     measured_s: float
     charged_s: float
     #: Whether a cost was derived from this run; the others are predictions.

@@ -38,11 +38,9 @@ Progress = Callable[[str], None]
 class Effort:
     """How much is measured."""
 
-    #: Repetitions of each measurement.
     rounds: int
     #: Size of all arrays of a bandwidth probe in memory, relative to the outermost caches.
     beyond_caches: float
-    #: The least size of these arrays.
     least_bytes: int
     #: Buffer of the latency of memory.
     chase_bytes: int
@@ -83,7 +81,6 @@ class CacheLevelValues:
     name: str
     #: Of each instance.
     capacity_bytes: int
-    #: Where the capacity is from.
     capacity_how: str
     #: Number of cores that share an instance.
     shared_by: int

@@ -15,7 +15,6 @@ from simsched.hardware.calibration import Calibration
 class Row:
     """One measured value."""
 
-    #: What it is.
     name: str
     #: In seconds, bytes per second, or a ratio.
     value: float
@@ -23,9 +22,7 @@ class Row:
     unit: str
     #: See :class:`~simsched.hardware.calibrate_probes.Measured`.
     spread: float
-    #: Number of rounds.
     rounds: int
-    #: How it was measured.
     how: str
 
     @property

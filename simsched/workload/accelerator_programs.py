@@ -58,7 +58,6 @@ DEVIATION = {"copy": 0.032, "library": 0.062, "critical": 0.058, "batch": 0.072}
 class Program:
     """One program."""
 
-    #: As in the source.
     name: str
     #: Kernels of a query, or of a step of a batch job.
     kernels: int
@@ -160,7 +159,6 @@ class Profile:
 
     #: Size; 1 for copies out of the device; 1 for copies of pinned memory; shape (n_samples, 3).
     features: FloatArray
-    #: Durations; shape (n_samples,).
     seconds: FloatArray
 
 

@@ -56,10 +56,8 @@ MOST_FILES = 1000  #: that a reduce task may have
 class JobShape:
     """Sizes and costs of a job."""
 
-    #: Number of map and reduce tasks.
     splits: int
     reduces: int
-    #: Bytes that a map task reads.
     split_bytes: int
     #: Bytes of map output over bytes of input.
     map_output_ratio: float

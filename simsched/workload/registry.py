@@ -144,7 +144,6 @@ class WorkloadGenerator:
     name: str
     #: Takes the seed and the parameters as keywords, returns a Workload.
     function: Generator
-    #: In the order of the signature.
     parameters: dict[str, Parameter]
     summary: str
     #: Parameters of a small instance, for checks that run every generator.

@@ -26,14 +26,12 @@ class SparseRows:
 class RowCosts:
     """What rows cost."""
 
-    #: Operations per non-zero.
     cpu_ops: float = 4.0
     gpu_ops: float = 100.0
     #: Rows that a GPU executes in lock step: each takes as long as the longest of them.
     warp_rows: int = 32
     #: Rows of average length whose time a GPU needs on top, whatever it gets.
     saturation_rows: float = 256.0
-    #: Bytes read for a non-zero and written for a row.
     nonzero_bytes: int = 8
     result_bytes: int = 4
 
@@ -56,11 +54,9 @@ class RowCosts:
 class MatrixWorkload(Workload):
     """A program over the rows of a sparse matrix."""
 
-    #: The matrix.
     rows: SparseRows = field(
         default_factory=lambda: SparseRows(np.zeros(0, np.int64), np.zeros(0, np.int64))
     )
-    #: What its rows cost.
     costs: RowCosts = field(default_factory=RowCosts)
 
 
