@@ -125,7 +125,6 @@ class Reproduction:
     families: list[Family]
     #: By the name of the family.
     verdicts: dict[str, list[Verdict]]
-    #: The experiments that were needed.
     outcomes: list[Outcome]
     elapsed_s: float
 
