@@ -47,24 +47,13 @@ Function = TypeVar("Function", bound=Generator)
 
 @dataclass(frozen=True)
 class WorkloadGenerator(Entry[Generator]):
-    """A registered generator.
+    """A registered generator; its function takes the seed and the parameters as keywords."""
 
-    Parameters
-    ----------
-    name : str
-        What YAML files call it.
-    function : callable
-        Takes the seed and the parameters as keywords, returns a Workload.
-    small : dict of str to object
-        Parameters of a small instance, for checks that run every generator.
-    about : str
-        One sentence about it; by default from the function's docstring.
-    bound : tuple
-        What a variant has bound, see :func:`variant`.
-    """
-
+    #: Parameters of a small instance, for checks that run every generator.
     small: Mapping[str, object] = field(default_factory=dict)
+    #: One sentence about it; by default from the function's docstring.
     about: str = ""
+    #: What a variant has bound, see :func:`variant`.
     bound: tuple[object, ...] = ()
 
     @property
@@ -132,25 +121,8 @@ def variant(
 ) -> None:
     """Register a function that several workloads share, with defaults of its own.
 
-    Parameters
-    ----------
-    name : str
-        What YAML files call it.
-    function : callable
-        Like a generator, but before the seed it takes the name and `bound`.
-    summary : str
-        One sentence that says which program it is.
-    *bound : object
-        What sets it apart and nobody else can choose.
-    small : mapping of str to object, optional
-        As for :func:`generator`.
-    **defaults : object
-        Defaults that differ from those of the function.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`generator`.
+    It is like a generator, but before the seed it takes the name and `bound`, which sets the
+    workload apart and nobody else can choose.
     """
     made = partial(function, name, *bound, **defaults)
 
@@ -195,13 +167,10 @@ def find_workload(name: str) -> WorkloadGenerator:
 
 
 def is_found_anywhere(name: str) -> bool:
-    """Return whether another process finds a generator by its name, as this one does.
+    """Return whether another process finds a generator by its name or file, as this one does.
 
-    Parameters
-    ----------
-    name : str
-        As registered, or a file. What a script or a notebook has registered is known to its
-        process only, also when it is a variant of a function that ships.
+    What a script or a notebook has registered is known to its process only, also when it is a
+    variant of a function that ships.
     """
     if is_file_spec(name):
         return True
@@ -254,17 +223,7 @@ class _Given(dict[str, object]):
 def generated(
     chosen: WorkloadGenerator, params: Mapping[str, object], seed: int, name: str = ""
 ) -> Workload:
-    """Return a workload of a generator.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        The generator.
-    params, seed
-        As for :func:`make_workload`, which also has what is raised.
-    name : str
-        What messages call it, by default its name.
-    """
+    """Return a workload of a generator; `name` is what messages call it, by default its own."""
     given = resolve_parameters(chosen, params)
     what = f"workload {name or chosen.name}"
     if type(seed) is not int or seed < 0:
@@ -288,18 +247,7 @@ def generator_of(workload: Workload) -> WorkloadGenerator | None:
 
 
 def make_small_workload(name: str) -> Workload:
-    """Return the small instance of a generator.
-
-    Parameters
-    ----------
-    name : str
-        Name of the generator.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown generator.
-    """
+    """Return the small instance of a generator."""
     return make_workload(name, find_workload(name).small)
 
 
