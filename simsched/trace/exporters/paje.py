@@ -182,10 +182,10 @@ def _header(class_names: tuple[str, ...], has_names: bool) -> str:
         f'{ENTITY_VALUE} VD LD "dependence" "0.3 0.3 0.3"',
     ]
     lines += [f'{ENTITY_VALUE} R{a} S "{name}" "0.4 0.4 0.4"' for a, name in RUNTIME.items()]
-    for kind in MOMENTS:
-        name = kind.name.lower().replace("_", " ")
+    for moment in MOMENTS:
+        name = moment.name.lower().replace("_", " ")
         for where in "WM":
-            lines.append(f'{ENTITY_VALUE} E{where}{kind:d} E{where} "{name}" "0.8 0.1 0.1"')
+            lines.append(f'{ENTITY_VALUE} E{where}{moment:d} E{where} "{name}" "0.8 0.1 0.1"')
     for number, name in enumerate(class_names):
         hue = (number * 0.618) % 1.0  # neighbours far apart
         color = " ".join(f"{part:.3f}" for part in colorsys.hsv_to_rgb(hue, 0.6, 0.85))
