@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.names.parameters import Count, Whole
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
@@ -76,7 +77,7 @@ Int64Array = NDArray[np.int64]
 
 @exporter("paje", suffixes=(".paje", ".paje.trace", ".trace"))
 def export_paje(
-    recording: Recording, path: Path, *, dependences: int = 100_000, bins: int = 500
+    recording: Recording, path: Path, *, dependences: Whole = 100_000, bins: Count = 500
 ) -> list[str]:
     """Paje: states of workers, steals, dependences and bandwidth in ViTE.
 
@@ -95,12 +96,10 @@ def export_paje(
     Raises
     ------
     ConfigurationError
-        An option that is not accepted, or the file cannot be written.
+        The file cannot be written.
     """
     found = timeline(recording.trace)
-    stolen, wanted, remarks = drawn_arrows(
-        "paje", recording, found, dependences=dependences, bins=bins
-    )
+    stolen, wanted, remarks = drawn_arrows(recording, found, dependences)
     write_pieces(path, _document(recording, found, (stolen, wanted), bins, remarks))
     return remarks
 
