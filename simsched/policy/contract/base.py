@@ -54,6 +54,7 @@ from simsched.policy.contract.plan import Device as Device
 from simsched.policy.contract.plan import Monitor as Monitor
 from simsched.policy.contract.plan import Plan as Plan
 from simsched.policy.contract.plan import PoolGroup as PoolGroup
+from simsched.policy.contract.records import Decision
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -119,7 +120,7 @@ class Update:
 
 
 @dataclass(frozen=True, eq=False)
-class AcquireOrder:
+class AcquireOrder(Decision):
     """Decision of `on_timer` and `on_wake`: workers look for work in another order.
 
     It holds until the iteration ends.
