@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from simsched.cli import names
+from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
 from simsched.files.errors import ConfigurationError, unknown_name
 
@@ -48,10 +49,7 @@ def import_command(
             "--output", "-o", metavar="FILE", help="Recording (.parquet) or machine (.yaml)."
         ),
     ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Option of the format; may be repeated."),
-    ] = None,
+    assignments: Annotated[Words, repeatable("--set", "NAME=VALUE", "Option of the format")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

@@ -169,16 +169,7 @@ class Matrix(Section):
 def read_matrix(document: Document) -> Matrix:
     """Return what a document says to measure.
 
-    Parameters
-    ----------
-    document : Document
-        Content of a file.
-
-    Raises
-    ------
-    ConfigurationError
-        Something in it is not accepted. Every program is built once, so that parameters which do
-        not fit together are found too.
+    Every program is built once, so that parameters which do not fit together are found too.
     """
     matrix = validate_document(document, Matrix)
     for position, entry in enumerate(matrix.programs):
@@ -190,17 +181,6 @@ def read_matrix(document: Document) -> Matrix:
 
 
 def load_matrix(name_or_path: str | Path) -> Matrix:
-    """Return what a file, or a shipped one, says to measure.
-
-    Parameters
-    ----------
-    name_or_path : str or Path
-        A YAML file, or the name of a shipped measurement.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such file, or it is wrong.
-    """
+    """Return what a file, or a shipped one, says to measure."""
     folder = data_dir("experiments") / "hardware"
     return read_matrix(read_named("measurement", name_or_path, folder))

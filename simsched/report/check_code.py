@@ -27,22 +27,10 @@ def is_code(text: str) -> bool:
 
 
 def check_code(text: str) -> list[str]:
-    """Load a Python file and make what it defines: policies, and small instances of workloads.
+    """Load a Python file and make what it defines; return what it contains.
 
-    Parameters
-    ----------
-    text : str
-        ``FILE.py``, or one thing in it: ``FILE.py:NAME``, also with parameters.
-
-    Returns
-    -------
-    list of str
-        What the file contains.
-
-    Raises
-    ------
-    SimschedError
-        The file does not run or defines nothing, or something in it cannot be made.
+    Of workloads small instances are made. The text is ``FILE.py``, or one thing in it:
+    ``FILE.py:NAME``, also with parameters.
     """
     spec, parameters = parse_spec(WHAT, text)
     file, name = split_file_spec(spec)

@@ -58,18 +58,7 @@ _YAML = r"\.ya?ml$"
 
 
 def schema_of(kind: str) -> Json:
-    """Return the JSON Schema (draft 7) of the YAML files of one kind.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such kind.
-    """
+    """Return the JSON Schema (draft 7) of the YAML files of one of `KINDS`."""
     if kind not in KINDS:
         raise ConfigurationError(unknown_name("kind of file", kind, KINDS))
     found = KINDS[kind].model_json_schema(schema_generator=_Generator)

@@ -29,13 +29,7 @@ MAX_ITERATIONS = 2**31 - 1
 
 
 def is_graph_file(text: str) -> bool:
-    """Say whether a text names a task graph file, options aside; its ending decides.
-
-    Examples
-    --------
-    >>> is_graph_file("my.dot"), is_graph_file("my.json.gz[iterations=2]"), is_graph_file("heat")
-    (True, True, False)
-    """
+    """Say whether a text names a task graph file, options aside; its ending decides."""
     return _has_suffix(text[: _path_length(text)])
 
 

@@ -77,29 +77,16 @@ Fraction = Annotated[float, Bounds(0, 1)]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a generator.
-
-    Parameters
-    ----------
-    name : str
-        As in YAML and in the function.
-    type : type
-        ``int``, ``float``, ``bool`` or ``str``.
-    default : object
-        Value when it is not given.
-    bounds : Bounds
-        Accepted numbers.
-    choices : tuple of str
-        Accepted words; empty when any text is.
-    optional : bool
-        Whether None is accepted.
-    """
+    """One parameter of a generator."""
 
     name: str
+    #: ``int``, ``float``, ``bool`` or ``str``.
     type: type
     default: object
     bounds: Bounds = Bounds()
+    #: Accepted words; empty when any text is.
     choices: tuple[str, ...] = ()
+    #: Whether None is accepted.
     optional: bool = False
 
     @property
@@ -140,13 +127,7 @@ class Parameter:
         return finite and self.bounds.holds(number)
 
     def read(self, text: str) -> object:
-        """Return the value that a text stands for where all values are written as text.
-
-        Raises
-        ------
-        ValueError
-            When it is not accepted; the message is for the user.
-        """
+        """Return the value that a text stands for where all values are written as text."""
         if self.type is str:
             return self.check(text)
         if self.optional and text == "null":
@@ -157,35 +138,21 @@ class Parameter:
 
 @dataclass(frozen=True)
 class WorkloadGenerator:
-    """A registered generator.
+    """A registered generator."""
 
-    Parameters
-    ----------
-    name : str
-        What YAML files call it.
-    function : callable
-        Takes the seed and the parameters as keywords, returns a Workload.
-    parameters : dict of str to Parameter
-        Its parameters in the order of the signature.
-    summary : str
-        One sentence about it.
-    small : dict of str to object
-        Parameters of a small instance, for checks that run every generator.
-    place : str
-        Where it has got its name.
-    namespace : dict of str to object
-        Global names of the module that has registered it.
-    file : str
-        What the line was compiled from that has registered it.
-    """
-
+    #: What YAML files call it.
     name: str
+    #: Takes the seed and the parameters as keywords, returns a Workload.
     function: Generator
     parameters: dict[str, Parameter]
     summary: str
+    #: Parameters of a small instance, for checks that run every generator.
     small: dict[str, object]
+    #: Where it has got its name.
     place: str
+    #: Global names of the module that has registered it.
     namespace: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    #: What the line was compiled from that has registered it.
     file: str = ""
 
     @property
@@ -240,25 +207,8 @@ def variant(
 ) -> None:
     """Register a function that several workloads share, with defaults of its own.
 
-    Parameters
-    ----------
-    name : str
-        What YAML files call it.
-    function : callable
-        Like a generator, but before the seed it takes the name and `bound`.
-    summary : str
-        One sentence that says which program it is.
-    *bound : object
-        What sets it apart and nobody else can choose.
-    small : mapping of str to object, optional
-        As for :func:`generator`.
-    **defaults : object
-        Defaults that differ from those of the function.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`generator`.
+    It is like a generator, but before the seed it takes the name and `bound`, which sets the
+    workload apart and nobody else can choose.
     """
     made = partial(function, name, *bound, **defaults)
 
@@ -315,18 +265,7 @@ def list_workloads() -> list[WorkloadGenerator]:
 
 
 def find_workload(name: str) -> WorkloadGenerator:
-    """Return the generator of that name.
-
-    Parameters
-    ----------
-    name : str
-        As registered, or a file ``path.py`` or ``path.py:NAME``.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown, the message lists the accepted names and the nearest; or the file is wrong.
-    """
+    """Return the generator of a registered name, or of a file ``path.py`` or ``path.py:NAME``."""
     _discover()
     if is_file_spec(name):
         return _of_file(name)
@@ -343,13 +282,10 @@ def _of_file(spec: str) -> WorkloadGenerator:
 
 
 def is_found_anywhere(name: str) -> bool:
-    """Return whether another process finds a generator by its name, as this one does.
+    """Return whether another process finds a generator by its name or file, as this one does.
 
-    Parameters
-    ----------
-    name : str
-        As registered, or a file. What a script or a notebook has registered is known to its
-        process only, also when it is a variant of a function that ships.
+    What a script or a notebook has registered is known to its process only, also when it is a
+    variant of a function that ships.
     """
     if is_file_spec(name):
         return True
@@ -402,17 +338,7 @@ class _Given(dict[str, object]):
 def generated(
     chosen: WorkloadGenerator, params: Mapping[str, object], seed: int, name: str = ""
 ) -> Workload:
-    """Return a workload of a generator.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        The generator.
-    params, seed
-        As for :func:`make_workload`, which also has what is raised.
-    name : str
-        What messages call it, by default its name.
-    """
+    """Return a workload of a generator; `name` is what messages call it, by default its own."""
     given = resolve_parameters(chosen, params)
     what = f"workload {name or chosen.name}"
     if type(seed) is not int or seed < 0:
@@ -436,59 +362,20 @@ def generator_of(workload: Workload) -> WorkloadGenerator | None:
 
 
 def make_small_workload(name: str) -> Workload:
-    """Return the small instance of a generator.
-
-    Parameters
-    ----------
-    name : str
-        Name of the generator.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown generator.
-    """
+    """Return the small instance of a generator."""
     return make_workload(name, find_workload(name).small)
 
 
 def resolve_parameters(
     chosen: WorkloadGenerator, params: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return all parameters of a generator: the given ones checked, the others by default.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        Whose parameters.
-    params : mapping of str to object
-        Those that differ from their defaults.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown parameter, or a value that is not accepted.
-    """
+    """Return all parameters of a generator: the given ones checked, the others by default."""
     given = {key: check_parameter(chosen, key, value) for key, value in params.items()}
     return {name: item.default for name, item in chosen.parameters.items()} | given
 
 
 def check_parameter(chosen: WorkloadGenerator, key: str, value: object) -> object:
-    """Return the value of one parameter as the generator takes it.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        Whose parameter.
-    key : str
-        Its name.
-    value : object
-        Its value as written.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown parameter, or a value that is not accepted.
-    """
+    """Return the value of one parameter, as written, as the generator takes it."""
     if key not in chosen.parameters:
         raise ConfigurationError(
             unknown_name(f"parameter of workload {chosen.name}", str(key), chosen.parameters)
@@ -502,16 +389,7 @@ def check_parameter(chosen: WorkloadGenerator, key: str, value: object) -> objec
 def parameters_of(function: Callable[..., object]) -> dict[str, Parameter]:
     """Return the keyword-only parameters of a function as its signature describes them.
 
-    Parameters
-    ----------
-    function : callable
-        Each keyword-only parameter has a type that the description of this module allows and a
-        default.
-
-    Raises
-    ------
-    ValueError
-        A parameter without a default or of another type.
+    Each needs a default and a type that the description of this module allows.
     """
     hints = typing.get_type_hints(function, include_extras=True)
     found = {}
