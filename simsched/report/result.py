@@ -115,9 +115,7 @@ class Result(ResultData):
 
         Parameters
         ----------
-        which : str
-            See :meth:`simulate`.
-        iterations : int or tuple of int, optional
+        which, iterations : str and int or tuple of int, optional
             See :meth:`simulate`.
 
         Returns
@@ -137,9 +135,7 @@ class Result(ResultData):
 
         Parameters
         ----------
-        which : str
-            See :meth:`simulate`.
-        iterations : int or tuple of int, optional
+        which, iterations : str and int or tuple of int, optional
             See :meth:`simulate`.
 
         Returns
