@@ -42,13 +42,7 @@ CHOICES = {"version": get_args(Version), "control": get_args(Control)}
 
 
 def versions(program: Workload) -> Iterator[Workload]:
-    """Yield programs of which every policy executes at least one, maybe with additions.
-
-    Parameters
-    ----------
-    program : Workload
-        What a policy is given.
-    """
+    """Yield programs of which every policy executes at least one, maybe with additions."""
     if isinstance(program, MatrixWorkload):
         yield _any_rows(program)
         return

@@ -51,25 +51,8 @@ def execute(
     """Run cells and yield them with their rows, in the order in which they finish.
 
     Every row is in the store before it is yielded. When the iteration is given up, by an error or
-    an interruption, the worker processes are ended.
-
-    Parameters
-    ----------
-    cells : list of Cell
-        What to run.
-    jobs : int
-        Number of processes; with 1 everything runs in this process.
-    store : Store
-        Where rows go.
-    events : Path or None
-        Directory for event traces.
-    listener : Listener
-        Hears of progress.
-
-    Raises
-    ------
-    SimschedError
-        A run is impossible; the cells that have finished before are stored.
+    an interruption, the worker processes are ended. With 1 of `jobs` everything runs in this
+    process.
     """
     if jobs > 1 and len(cells) > 1 and all(map(is_portable, cells)):
         yield from _in_processes(cells, min(jobs, len(cells)), store, events, listener)
@@ -208,13 +191,7 @@ def _in_processes(
 
 
 def _answer(worker: _Worker) -> Answer | None:
-    """Return a worker's next message, None when the process is gone.
-
-    Raises
-    ------
-    SimschedError
-        The error that the cell has ended with.
-    """
+    """Return a worker's next message, None when the process is gone."""
     try:
         answer: Answer = receive(worker.answers)
     except (EOFError, OSError):

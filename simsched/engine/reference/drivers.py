@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from simsched.engine.reference.engine import Engine
 from simsched.trace.schema import NONE
-
-if TYPE_CHECKING:
-    from simsched.engine.reference.backend import SimpyBackend
 
 Place = tuple[int, int]  #: a block and a node
 
@@ -56,7 +53,7 @@ class Drivers:
     block wants room alone: what lasts until the timer of the lane from the device to itself.
     """
 
-    def __init__(self, sim: SimpyBackend) -> None:
+    def __init__(self, sim: Engine) -> None:
         self._sim = sim
         self._costs = sim.problem.costs
         self._is_device = sim.problem.node_is_device.tolist()

@@ -165,7 +165,6 @@ def _document(
     bins: int,
     remarks: list[str],
 ) -> Iterator[str]:
-    """Yield the file."""
     classes = Classes(recording)
     about = {
         "format": FORMAT,
@@ -205,7 +204,6 @@ def _document(
 
 
 def _pids(recording: Recording) -> NDArray[np.int64]:
-    """Return the process of each worker."""
     domain = detail(recording, "worker_domain", int)
     if domain is None or len(domain) != recording.n_workers:
         domain = [0] * recording.n_workers
@@ -235,7 +233,6 @@ def _metadata(recording: Recording, pids: NDArray[np.int64]) -> Iterator[dict[st
 
 
 def _iterations(recording: Recording, end_ps: int) -> Lines:
-    """Return the iterations as intervals."""
     events = events_of(recording).events
     starts = np.flatnonzero(events["kind"] == EventKind.ITERATION_START)
     ends = np.flatnonzero(events["kind"] == EventKind.ITERATION_END)
@@ -260,7 +257,6 @@ def _iterations(recording: Recording, end_ps: int) -> Lines:
 def _slice_source(
     slices: _Slices, classes: Classes, called: TaskNames, pids: NDArray[np.int64]
 ) -> Lines:
-    """Return what workers do."""
     data = slices.intervals
     titles = [json.dumps(name) for name in classes.names]
     describe = _DESCRIPTIONS

@@ -25,76 +25,24 @@ from simsched.trace.recording import Recording
 
 PS_PER_S = 10**12
 _IDLE, _RUNTIME = -1, -2  # values of states: class numbers, idle, or -2 less the activity
+#: What fields hold that are no strings.
+FIELD_TYPES = {"Time": "date", "Color": "color"}
 DEFINITIONS = (
-    ("PajeDefineContainerType", "Alias string", "Type string", "Name string"),
-    ("PajeDefineStateType", "Alias string", "Type string", "Name string"),
-    ("PajeDefineVariableType", "Alias string", "Type string", "Name string", "Color color"),
-    (
-        "PajeDefineLinkType",
-        "Alias string",
-        "Type string",
-        "StartContainerType string",
-        "EndContainerType string",
-        "Name string",
-    ),
-    ("PajeDefineEntityValue", "Alias string", "Type string", "Name string", "Color color"),
-    (
-        "PajeCreateContainer",
-        "Time date",
-        "Alias string",
-        "Type string",
-        "Container string",
-        "Name string",
-    ),
-    ("PajeDestroyContainer", "Time date", "Type string", "Name string"),
-    ("PajeSetState", "Time date", "Type string", "Container string", "Value string"),
-    (
-        "PajeSetState",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "Task string",
-        "Iteration string",
-    ),
-    (
-        "PajeStartLink",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "StartContainer string",
-        "Key string",
-    ),
-    (
-        "PajeEndLink",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "EndContainer string",
-        "Key string",
-    ),
-    ("PajeSetVariable", "Time date", "Type string", "Container string", "Value double"),
-    ("PajeDefineEventType", "Alias string", "Type string", "Name string", "Color color"),
-    (
-        "PajeNewEvent",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "Details string",
-    ),
-    (
-        "PajeSetState",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "Task string",
-        "Iteration string",
-        "TaskName string",
-    ),
+    "PajeDefineContainerType Alias Type Name",
+    "PajeDefineStateType Alias Type Name",
+    "PajeDefineVariableType Alias Type Name Color",
+    "PajeDefineLinkType Alias Type StartContainerType EndContainerType Name",
+    "PajeDefineEntityValue Alias Type Name Color",
+    "PajeCreateContainer Time Alias Type Container Name",
+    "PajeDestroyContainer Time Type Name",
+    "PajeSetState Time Type Container Value",
+    "PajeSetState Time Type Container Value Task Iteration",
+    "PajeStartLink Time Type Container Value StartContainer Key",
+    "PajeEndLink Time Type Container Value EndContainer Key",
+    "PajeSetVariable Time Type Container Value:double",
+    "PajeDefineEventType Alias Type Name Color",
+    "PajeNewEvent Time Type Container Value Details",
+    "PajeSetState Time Type Container Value Task Iteration TaskName",
 )
 (
     CONTAINER_TYPE,
@@ -164,7 +112,6 @@ def _document(
     bins: int,
     remarks: list[str],
 ) -> Iterator[str]:
-    """Yield the file."""
     classes = Classes(recording)
     edges, series = node_bandwidth(recording, bins)
     for remark in remarks:
@@ -211,10 +158,14 @@ def _quoted(text: str) -> str:
 def _header(class_names: tuple[str, ...], has_names: bool) -> str:
     """Return the definitions of events, types and values."""
     lines = []
-    for number, (name, *columns) in enumerate(DEFINITIONS):
+    for number, definition in enumerate(DEFINITIONS):
         if number == SET_NAMED and not has_names:
             continue
-        lines += [f"%EventDef {name} {number}", *(f"% {c}" for c in columns), "%EndEventDef"]
+        name, *fields = definition.split()
+        lines.append(f"%EventDef {name} {number}")
+        for field, _, kind in (field.partition(":") for field in fields):
+            lines.append(f"% {field} {kind or FIELD_TYPES.get(field, 'string')}")
+        lines.append("%EndEventDef")
     lines += [
         f'{CONTAINER_TYPE} M 0 "machine"',
         f'{CONTAINER_TYPE} W M "worker"',

@@ -191,6 +191,5 @@ def recognise(path: Path, others: Sequence[str] = ()) -> str:
 
 
 def _check_there(path: Path) -> None:
-    """Refuse a path that leads nowhere."""
     if not is_there(path):
         raise TraceError(f"{path}: found no such file or directory")
