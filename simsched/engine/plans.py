@@ -100,7 +100,6 @@ def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> Resol
 
 
 def _order(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> ResolvedOrder:
-    """Return the acquire order of a plan."""
     names, steps = [group.name for group in plan.pool_groups], plan.acquire
     when = [sum(1 << CONDITIONS.index(c) for c in step.when) for step in steps]
     return ResolvedOrder(
@@ -153,5 +152,4 @@ def _instance_of(plan: Plan, graph: TaskGraph) -> Int32Array:
 
 
 def _int32(array: Int32Array | None) -> Int32Array | None:
-    """Return a contiguous array of int32."""
     return None if array is None else np.ascontiguousarray(array, np.int32)

@@ -123,7 +123,6 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
 def _exposures(
     groups: Mapping[tuple[str, int], list[CalibrationRun]], machine: Machine
 ) -> dict[str, float]:
-    """Return the exposure of each class."""
     hidden: dict[str, list[float]] = {}
     shown: dict[str, list[float]] = {}
     for (program, _), group in sorted(groups.items()):

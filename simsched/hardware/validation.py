@@ -215,7 +215,6 @@ def refuse_shared_runs(runs: Sequence[Measurement], machine: str, calibrated_on:
 
 
 def _compare(measured: MeasurementSet, runs: list[Measurement], machine: Machine) -> Case:
-    """Return the case of one cell."""
     first = runs[0]
     if first.workers > machine.n_threads:
         raise ConfigurationError(

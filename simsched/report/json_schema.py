@@ -231,7 +231,6 @@ def _parameter(described: Json, kind: str, default: object) -> Json:
 
 
 def _policy_parameters(cls: type) -> Json:
-    """Return the schemas of a policy's parameters."""
     texts = parameter_texts(cls)
     found = {}
     for field in fields(cls):

@@ -244,7 +244,6 @@ class Result(ResultData):
 
 
 def _counted(result: Result) -> str:
-    """Return how much a result holds."""
     parts = []
     for one, many in (("machine", "machines"), ("workload", "workloads"), ("policy", "policies")):
         count = len({getattr(cell, one) for cell in result.cells})

@@ -159,7 +159,6 @@ class DataflowProgram:
         )
 
     def _blocks(self, sizes: Int64Array) -> Int64Array:
-        """Return the numbers of new blocks."""
         self._block_bytes.append(sizes)
         self._n_blocks += len(sizes)
         return np.arange(self._n_blocks - len(sizes), self._n_blocks, dtype=np.int64)

@@ -275,7 +275,6 @@ def find_workload(name: str) -> WorkloadGenerator:
 
 
 def _of_file(spec: str) -> WorkloadGenerator:
-    """Return the generator of a file."""
     found = names_for("generators", vars(load_user_file("workload", spec)), _registered)
     accepted = 'a function below @simsched.workload.registry.generator("NAME")'
     return found[name_in_file(spec, "workload", found, accepted)]

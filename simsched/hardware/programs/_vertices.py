@@ -197,7 +197,6 @@ class VertexProgram:
         )
 
     def _links(self, ends: Int64Array) -> Int32Array:
-        """Return the links of all parts."""
         links = np.empty(int(ends[-1]), dtype=np.int32)
         begin, edges, vertices = 0, self.edges_before, self.tree.bounds
         degree, origin_place = self.graph.degree, self.place[self.graph.origin]

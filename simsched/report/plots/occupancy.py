@@ -93,7 +93,6 @@ _whole: WeakKeyDictionary[Run, _Whole] = WeakKeyDictionary()
 
 
 def _all_bars(run: Run, trace: Trace) -> _Whole:
-    """Return the busy intervals of a run."""
     line = timeline(trace, ordered=False).intervals
     kept = np.flatnonzero(line.end_ps > line.start_ps)
     names = _class_names(run)

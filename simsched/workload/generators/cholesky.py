@@ -179,7 +179,6 @@ def _number(
 
 
 def _edges(tasks: Tasks, tiles: int, *, by_column: bool) -> tuple[Int64Array, Int64Array]:
-    """Return the edges by ascending target."""
     step, row, column = tasks.step, tasks.row, tasks.column
     numbers = np.arange(len(step), dtype=np.int64)
     in_panel = column == step

@@ -127,7 +127,6 @@ class Search:
         return calls
 
     def _search(self, item: int, value: int, room: int) -> None:
-        """Search below a node."""
         stack = [(item, value, room)]
         while stack:
             node = stack.pop()

@@ -346,7 +346,6 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
 
 
 def _add_edges(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
-    """Add spawn tree and dataflow of one stage."""
     for relation, ptr, index in (
         ("dataflow", graph.succ_ptr.tolist(), graph.succ.tolist()),
         ("spawn", graph.child_ptr.tolist(), graph.child.tolist()),
@@ -377,5 +376,4 @@ def _has_parallel_edges(graph: TaskGraph) -> bool:
 
 
 def _node(stage: str, task: int) -> int | str:
-    """Return the node of a task."""
     return task if stage == "iteration" else f"init{task}"
