@@ -40,10 +40,7 @@ ASSUMED_COSTS = {
 def machine_document(
     found: Calibration, kernels: Sequence[Kernel] = (), runs: Sequence[Measurement] = ()
 ) -> dict[str, Any]:
-    """Return the content of a machine file.
-
-    Values are texts with their units.
-    """
+    """Return the content of a machine file, whose values are texts with their units."""
     document: dict[str, Any] = {
         "description": _description(found),
         "sources": {

@@ -107,10 +107,7 @@ class DataflowProgram:
     def use(
         self, task: Int64Array, blocks: Int64Array, *, read: bool = False, written: bool = False
     ) -> None:
-        """Let each task read or write a part of a global array, or update it in place.
-
-        Pure writes come after the task's buffers.
-        """
+        """Let each task use a part of a global array; pure writes come after the task's buffers."""
         sizes = np.concatenate(self._block_bytes)[blocks]
         none = np.zeros_like(sizes)
         phase = _GLOBAL_FIRST if read else _GLOBAL_LAST

@@ -240,10 +240,7 @@ class VertexProgram:
 
 
 def divide_vertices(program: str, vertices: int, part_vertices: int) -> SpawnTree:
-    """Return the spawn tree that halves the vertices until parts are small enough.
-
-    More parts than pairs of them can be listed are refused.
-    """
+    """Return the spawn tree that halves the vertices; more parts than can be paired are refused."""
     least = 2 * -(-vertices // MAX_PARTS) - 1
     if part_vertices < least:
         raise refusal(

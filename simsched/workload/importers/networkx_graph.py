@@ -180,10 +180,7 @@ def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
 
 
 def _without_quotes(graph: nx.Graph[Any]) -> nx.Graph[Any]:
-    """Return a copy of a graph without what pydot leaves in it.
-
-    That is quotation marks around strings, and graph attributes one level below.
-    """
+    """Return a copy without pydot's quotation marks and graph attributes one level below."""
     result = graph.copy()
     below = result.graph.get("graph")
     if isinstance(below, dict):
