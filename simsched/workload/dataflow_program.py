@@ -59,10 +59,7 @@ class DataflowProgram:
         self.root = int(self.tasks("root", 1)[0])
 
     def tasks(self, name: str, count: int, ops: ArrayLike = 0.0) -> Int64Array:
-        """Return the numbers of new tasks of a class.
-
-        `ops` are those of each, or one number for all.
-        """
+        """Return the numbers of new tasks of a class; `ops` may be one number for all."""
         if name not in self._classes:
             self._classes.append(name)
         self._ops.append(np.broadcast_to(np.asarray(ops, np.float64), (count,)))
