@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +29,8 @@ from simsched.files.units import parse_size, parse_time
 from simsched.files.yaml_reader import validate
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
+from simsched.names.registry import place_of
+from simsched.names.typed_in import parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
@@ -270,14 +271,15 @@ def _generator_origin(name: str) -> str:
     chosen = find_workload(name)
     if not chosen.in_files:
         return typed_digest(chosen.function)
-    function, names = inspect.unwrap(chosen.function), chosen.namespace
+    function, maker = inspect.unwrap(chosen.function), chosen.home
     own = "" if function.__module__.startswith("simsched.") else source_digest(function)
-    if names.get("__name__", function.__module__) == function.__module__:
+    if maker.__name__ == function.__module__ or maker.__name__.startswith("simsched."):
         return own
-    maker = sys.modules.get(names["__name__"])  # a variant of a function of another module
-    if maker is None or maker.__name__.startswith("simsched."):
-        return own
-    return content_key({"function": own, "variant": module_digest(maker)})
+    # A function of another module, or a variant of one: what is bound may have been typed in.
+    plain = bool | int | float | str
+    bound = [part for part in parts_of(chosen.function) if isinstance(part, plain)]
+    parts = {"function": own, "place": place_of(function), "bound": bound}
+    return content_key({**parts, "variant": module_digest(maker)})
 
 
 def _suffix(path: Path) -> str:

@@ -25,11 +25,10 @@ from simsched.experiment.worker import unpacked
 from simsched.files.atomic import write_atomically
 from simsched.files.errors import ConfigurationError
 from simsched.names.imports import user_imports
+from simsched.names.loading import USER_MODULE, is_of_user_file
 from simsched.names.user_code import (
-    USER_MODULE,
     forget_modules,
     is_file_spec,
-    is_of_user_file,
     prefer_modules,
     split_file_spec,
 )
@@ -103,13 +102,13 @@ def _starts(
 ) -> Iterator[tuple[Path, str]]:
     """Yield the files whose imports a cell needs, each with its package."""
     yield from ((file, "") for file in (placement, generator) if file is not None)
-    if is_of_user_file(vars(sys.modules[cls.__module__])):
+    if is_of_user_file(sys.modules[cls.__module__]):
         yield Path(inspect.getfile(cls)), sys.modules[cls.__module__].__package__ or ""
 
 
 def _is_imported(cls: type) -> bool:
     """Return whether a class comes from a module that a user's file imports."""
-    of_user = is_of_user_file(vars(sys.modules[cls.__module__]))
+    of_user = is_of_user_file(sys.modules[cls.__module__])
     return of_user and not cls.__module__.startswith(USER_MODULE)
 
 

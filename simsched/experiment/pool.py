@@ -23,7 +23,8 @@ from simsched.experiment.worker import Answer, Request, receive, send
 from simsched.files.atomic import discard, temporaries
 from simsched.files.errors import SimschedError
 from simsched.files.interruptions import SIGNALS
-from simsched.names.user_code import is_file_spec, is_of_user_file
+from simsched.names.loading import is_of_user_file
+from simsched.names.user_code import is_file_spec
 from simsched.policy.parts.placement import PlacedPolicy
 
 MAX_ATTEMPTS = 2
@@ -81,7 +82,7 @@ def is_portable(cell: Cell) -> bool:
     policy, cls = cell.policy_model, type(cell.policy_model)
     if isinstance(policy, PlacedPolicy) and not is_file_spec(policy.placement):
         module = policy.chosen_placement().__module__
-        own = all(is_of_user_file(vars(sys.modules[m])) for m in (module, cls.__module__))
+        own = all(is_of_user_file(sys.modules[m]) for m in (module, cls.__module__))
         if not own and not module.startswith("simsched.") and module != cls.__module__:
             return False  # the name of a placement that this process alone has registered
     if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:

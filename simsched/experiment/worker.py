@@ -31,7 +31,7 @@ from simsched.experiment.inputs import CHANGED
 from simsched.experiment.store import Store
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.interruptions import SIGNALS
-from simsched.names.user_code import imports_of_files
+from simsched.names.loading import imports_watched
 from simsched.policy.parts.placement import PlacedPolicy
 
 LENGTH = struct.Struct("<Q")
@@ -88,7 +88,8 @@ def answered(run: Callable[[], Answer]) -> Answer:
 def unpacked(data: bytes) -> Cell:
     """Return a cell that another process has pickled, if its policy's code is here."""
     try:
-        with imports_of_files():  # what a module registers is then its own, as where it comes from
+        # What a module registers is its own, as where the cell comes from.
+        with imports_watched(of_user=True):
             cell: Cell = pickle.loads(data)  # noqa: S301 (written by this program's other half)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"a worker process cannot load a policy: {error}") from error

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline
 from simsched.trace.recording import Recording
 from simsched.workload.graph import TaskGraph
@@ -83,16 +82,12 @@ def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) ->
 
 
 def drawn_arrows(
-    exporter: str, recording: Recording, found: Timeline, *, dependences: int, bins: int
+    recording: Recording, found: Timeline, dependences: int
 ) -> tuple[Arrows, Arrows, list[str]]:
     """Return the steals and dependences that a picture of a run shows, and what it leaves out.
 
-    The `exporter` is for messages; `dependences` and `bins` are options of the format.
+    At most `dependences` dependences are drawn.
     """
-    for option, value, least in (("dependences", dependences, 0), ("bins", bins, 1)):
-        if value < least:
-            accepted = f"{least} or more"
-            raise ConfigurationError(f"{exporter}: {option}: found {value}, accepted {accepted}")
     wanted, total = dependence_arrows(recording, found.intervals, dependences)
     stolen = steal_arrows(found.intervals, recording.n_workers)
     n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.names.parameters import Count, Whole
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
@@ -40,7 +41,7 @@ Int64Array = NDArray[np.int64]
 
 @exporter("chrome", suffixes=(".json", ".json.gz"))
 def export_chrome(
-    recording: Recording, path: Path, *, dependences: int = 100_000, bins: int = 500
+    recording: Recording, path: Path, *, dependences: Whole = 100_000, bins: Count = 500
 ) -> list[str]:
     """Chrome Trace Event JSON: workers, steals, dependences and bandwidth in Perfetto.
 
@@ -59,12 +60,10 @@ def export_chrome(
     Raises
     ------
     ConfigurationError
-        An option that is not accepted, or the file cannot be written.
+        The file cannot be written.
     """
     found = timeline(recording.trace)
-    stolen, wanted, remarks = drawn_arrows(
-        "chrome", recording, found, dependences=dependences, bins=bins
-    )
+    stolen, wanted, remarks = drawn_arrows(recording, found, dependences)
     drawn = (found.intervals.end_ps > found.intervals.start_ps) | (
         found.intervals.activity == Activity.TASK
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.names.parameters import Count, Whole
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
@@ -76,7 +77,7 @@ Int64Array = NDArray[np.int64]
 
 @exporter("paje", suffixes=(".paje", ".paje.trace", ".trace"))
 def export_paje(
-    recording: Recording, path: Path, *, dependences: int = 100_000, bins: int = 500
+    recording: Recording, path: Path, *, dependences: Whole = 100_000, bins: Count = 500
 ) -> list[str]:
     """Paje: states of workers, steals, dependences and bandwidth in ViTE.
 
@@ -95,12 +96,10 @@ def export_paje(
     Raises
     ------
     ConfigurationError
-        An option that is not accepted, or the file cannot be written.
+        The file cannot be written.
     """
     found = timeline(recording.trace)
-    stolen, wanted, remarks = drawn_arrows(
-        "paje", recording, found, dependences=dependences, bins=bins
-    )
+    stolen, wanted, remarks = drawn_arrows(recording, found, dependences)
     write_pieces(path, _document(recording, found, (stolen, wanted), bins, remarks))
     return remarks
 
@@ -182,10 +181,10 @@ def _header(class_names: tuple[str, ...], has_names: bool) -> str:
         f'{ENTITY_VALUE} VD LD "dependence" "0.3 0.3 0.3"',
     ]
     lines += [f'{ENTITY_VALUE} R{a} S "{name}" "0.4 0.4 0.4"' for a, name in RUNTIME.items()]
-    for kind in MOMENTS:
-        name = kind.name.lower().replace("_", " ")
+    for moment in MOMENTS:
+        name = moment.name.lower().replace("_", " ")
         for where in "WM":
-            lines.append(f'{ENTITY_VALUE} E{where}{kind:d} E{where} "{name}" "0.8 0.1 0.1"')
+            lines.append(f'{ENTITY_VALUE} E{where}{moment:d} E{where} "{name}" "0.8 0.1 0.1"')
     for number, name in enumerate(class_names):
         hue = (number * 0.618) % 1.0  # neighbours far apart
         color = " ".join(f"{part:.3f}" for part in colorsys.hsv_to_rgb(hue, 0.6, 0.85))
