@@ -470,7 +470,6 @@ def _counters(measured: IterationCounters, number: int, account: Account | None 
 
 
 def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
-    """Check and carry out an update's migrations."""
     blocks = np.asarray(update.move_block, np.int32)
     nodes = np.asarray(update.move_node, np.int32)
     if problem.copies_data and len(blocks):

@@ -249,10 +249,7 @@ class Pools:
         return False
 
     def search(self, worker: int, now: int, party: int, stream: np.random.PCG64) -> Found | None:
-        """Return the task that a worker finds and takes, or None, while `party` workers search.
-
-        `stream` is the source of victims.
-        """
+        """Return the task that a worker finds and takes, or None, while `party` workers search."""
         costs = self._problem.costs
         failed = [0] * self._problem.n_distances
         for step in range(len(self._order.step_group)):
