@@ -49,12 +49,12 @@ from simsched.policy.contract.base import (
     Exchange,
     Pace,
     Plan,
+    PlanView,
     Policy,
     Pool,
     Preempt,
     Transfer,
     Update,
-    View,
     Wake,
 )
 from simsched.policy.contract.executions import Duplicate, Kill
@@ -73,8 +73,8 @@ MAX_TAG = 2**63 - 1  #: of a wake, and its rank
 class _PolicyHooks:
     """The policy's fine hooks as backends call them."""
 
-    def __init__(self, policy: Policy, view: View, state: Any, account: Account | None) -> None:
-        self._policy, self._view, self._state = policy, view, state
+    def __init__(self, policy: Policy, view: PlanView, state: Any, account: Account | None) -> None:
+        self._policy, self._before, self._state = policy, view, state
         self._account = account
         self._finishes = policy.overrides("on_finish")
         self._resolve_order: Callable[[AcquireOrder], ResolvedPlan] | None = None
@@ -91,7 +91,7 @@ class _PolicyHooks:
         self.decision_ps = 0
 
     def attach(self, state: EngineState) -> None:
-        self._view = replace(self._view, state=state)
+        self._view = self._before.during(state)
         self._engine = state
 
     def begin_iteration(self, plan: Plan, resolved: ResolvedPlan, problem: Problem) -> None:
@@ -372,7 +372,7 @@ def _iterate(
     engine: Backend,
     problem: Problem,
     policy: Policy,
-    view: View,
+    view: PlanView,
     state: Any,
     hooks: _PolicyHooks,
     progress: Callable[[int, int], None] | None,
@@ -416,7 +416,7 @@ def _divide(
     engine: Backend,
     problem: Problem,
     policy: Policy,
-    view: View,
+    view: PlanView,
     state: Any,
     hooks: _PolicyHooks,
     account: Account,

@@ -16,7 +16,7 @@ Rules
 -----
 * Hooks return decisions; only the engine changes anything.
 * A policy reads the machine, the workload and the counters that it asked for through its
-  :class:`View`, nothing else.
+  view, nothing else: a :class:`PlanView`, in fine hooks a :class:`HookView`.
 * State that a policy builds up during a run lives in an object it creates in :meth:`Policy.start`
   and receives back in every call, so that a policy instance can serve many runs.
 * Ties are broken by the policy itself, by index; random choices draw from ``view.rng``.
@@ -25,9 +25,9 @@ Rules
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +51,24 @@ from simsched.policy.contract.plan import CHILD_FIRST as CHILD_FIRST
 from simsched.policy.contract.plan import PARENT_FIRST as PARENT_FIRST
 from simsched.policy.contract.plan import TAKES as TAKES
 from simsched.policy.contract.plan import AcquireStep as AcquireStep
+from simsched.policy.contract.plan import Choice as Choice
 from simsched.policy.contract.plan import Device as Device
 from simsched.policy.contract.plan import Monitor as Monitor
 from simsched.policy.contract.plan import Plan as Plan
 from simsched.policy.contract.plan import PoolGroup as PoolGroup
+from simsched.policy.contract.plan import Ranked as Ranked
+from simsched.policy.contract.plan import Uniform as Uniform
+from simsched.policy.contract.plan import Weighted as Weighted
 from simsched.workload.graph import TaskGraph, Workload
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # that of typing has defaults from Python 3.13 on
+
+    S = TypeVar("S", default=Any)
+else:
+    from typing import TypeVar
+
+    S = TypeVar("S")  #: what a policy remembers during a run
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -183,8 +196,8 @@ class EngineState(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class View:
-    """What a policy may know.
+class PlanView:
+    """What a policy may know before a run and between iterations.
 
     Parameters
     ----------
@@ -198,8 +211,6 @@ class View:
         The policy's own random stream.
     information : {"exact", "class_mean", "user", "blind"}
         What the policy knows about durations.
-    state : EngineState or None
-        Live state, for fine hooks only.
     user_ops : mapping of str to float
         Operations by task class that the user has given, for the information mode ``user``.
     """
@@ -210,7 +221,6 @@ class View:
     worker_domain: Int32Array
     rng: np.random.Generator
     information: str = "exact"
-    state: EngineState | None = None
     user_ops: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -240,6 +250,35 @@ class View:
         """
         return estimate_ops(graph, self.information, self.user_ops)
 
+    def during(self, live: EngineState) -> HookView:
+        """Return what fine hooks of a run see.
+
+        Parameters
+        ----------
+        live : EngineState
+            What they may look at while the run goes on.
+
+        Returns
+        -------
+        HookView
+            This view with it.
+        """
+        known = {f.name: getattr(self, f.name) for f in fields(self)}
+        return HookView(**known, live=live)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HookView(PlanView):
+    """What a policy may know in a fine hook.
+
+    Parameters
+    ----------
+    live : EngineState
+        What is going on.
+    """
+
+    live: EngineState
+
 
 def view_before(
     machine: Machine,
@@ -248,7 +287,7 @@ def view_before(
     *,
     policy: Policy | None = None,
     rng: np.random.Generator | None = None,
-) -> View:
+) -> PlanView:
     """Return what a policy may know before a run.
 
     Parameters
@@ -264,11 +303,11 @@ def view_before(
 
     Returns
     -------
-    View
-        What fine hooks see, without the live state.
+    PlanView
+        What fine hooks see, too, beside what is going on.
     """
     threads = machine.place_workers() if worker_thread is None else worker_thread
-    view = View(
+    view = PlanView(
         machine,
         workload,
         threads,
@@ -313,10 +352,12 @@ def param(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy(Shown):
+class Policy(Shown, Generic[S]):
     """Base of all policies; see the module docstring for the contract.
 
     Subclasses are frozen keyword-only dataclasses; a parameter is declared with :func:`param`.
+    ``Policy[S]`` is a policy whose `start` returns an S, ``Policy[None]`` one that remembers
+    nothing.
 
     Parameters
     ----------
@@ -330,8 +371,8 @@ class Policy(Shown):
     -----
     What methods are called with:
 
-    view : View
-        What the policy knows; the same object during a run.
+    view : PlanView or HookView
+        What the policy knows; fine hooks see what is going on, too.
     state : object
         What `start` has returned.
     task, parent, child : int
@@ -365,15 +406,21 @@ class Policy(Shown):
         except ConfigurationError as error:
             raise ConfigurationError(f"policy {name}: parameter user_ops: {error}") from error
 
-    def start(self, view: View) -> Any:
-        """Return the policy's own state for one run; passed to every later call."""
-        return None
+    def start(self, view: PlanView) -> S:
+        """Return the policy's own state for one run; passed to every later call.
 
-    def prepare(self, view: View) -> Workload:
+        Returns
+        -------
+        object
+            None for policies that remember nothing.
+        """
+        return cast(S, None)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as this policy's runtime runs it; the same one by default.
 
-        Lower bounds are those of the program that the policy is given. One that leaves out tasks,
-        or makes them smaller, can fall below them; see :mod:`simsched.analysis.versions`.
+        Lower bounds are those of the program that the policy is given; one that leaves out tasks,
+        or makes them smaller, says so in :meth:`least`.
 
         Returns
         -------
@@ -382,20 +429,40 @@ class Policy(Shown):
         """
         return view.workload
 
-    def place(self, view: View, state: Any) -> Placement:
+    @staticmethod
+    def least(workload: Workload) -> Iterable[Workload]:
+        """Return programs of which this policy executes at least one, maybe with additions.
+
+        Lower bounds for all policies are those of what any of them may leave out: a policy whose
+        `prepare` leaves out or makes smaller what another policy has to execute says it here. The
+        program itself by default.
+
+        Parameters
+        ----------
+        workload : Workload
+            What any policy is given, or what another one leaves of it.
+
+        Returns
+        -------
+        iterable of Workload
+            At least one.
+        """
+        return (workload,)
+
+    def place(self, view: PlanView, state: S) -> Placement:
         """Return where blocks live at the start of the run."""
         raise NotImplementedError
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return the plan for `graph`, the initialisation or the first iteration."""
         raise NotImplementedError
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: S, counters: Counters) -> Update | None:
         """Return what changes before the next iteration; called after each one except the last."""
         return None
 
     def divide(
-        self, view: View, state: Any, remaining: int, counters: Counters | None
+        self, view: PlanView, state: S, remaining: int, counters: Counters | None
     ) -> Int64Array:
         """Return how many units of divisible work each part gets in the next iteration.
 
@@ -404,7 +471,7 @@ class Policy(Shown):
 
         Parameters
         ----------
-        view : View
+        view : PlanView
             What the policy knows.
         state : object
             The policy's own.
@@ -421,7 +488,9 @@ class Policy(Shown):
         """
         raise NotImplementedError
 
-    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+    def on_spawn(
+        self, view: HookView, state: S, parent: int, child: int, worker: int
+    ) -> int | None:
         """Return `CHILD_FIRST` or `PARENT_FIRST` for a child of `worker`; None follows the plan.
 
         A child that waits for predecessors is created parent first in any case.
@@ -429,7 +498,7 @@ class Policy(Shown):
         return None
 
     def on_ready(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: S, task: int, worker: int
     ) -> Pool | tuple[Pool | Transfer | Pace | Wake, ...] | None:
         """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
 
@@ -439,12 +508,12 @@ class Policy(Shown):
         return None
 
     def on_acquire(
-        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: S, task: int, worker: int, group: int, instance: int
     ) -> None:
         """Observe that a worker takes a task from a pool, to execute it."""
 
     def on_idle(
-        self, view: View, state: Any, worker: int
+        self, view: HookView, state: S, worker: int
     ) -> Preempt | Duplicate | Transfer | Wake | None:
         """Return a task to snatch or duplicate for an idle worker, or what it sends for.
 
@@ -454,7 +523,7 @@ class Policy(Shown):
         return None
 
     def on_start(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: S, task: int, worker: int
     ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe that the body of a task begins to execute; return what to carry out.
 
@@ -463,7 +532,7 @@ class Policy(Shown):
         return None
 
     def on_finish(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: S, task: int, worker: int
     ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe the end of a task; return what to carry out, in this order.
 
@@ -472,7 +541,7 @@ class Policy(Shown):
         return None
 
     def on_landing(
-        self, view: View, state: Any, group: int, instance: int
+        self, view: HookView, state: S, group: int, instance: int
     ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe that a transfer with a delay has landed in a pool; return what happens.
 
@@ -480,12 +549,12 @@ class Policy(Shown):
         """
         return None
 
-    def on_wake(self, view: View, state: Any, tag: int) -> tuple[TimedDecision, ...] | None:
+    def on_wake(self, view: HookView, state: S, tag: int) -> tuple[TimedDecision, ...] | None:
         """Return what happens at a time for which the policy has asked by a :class:`Wake`.
 
         Parameters
         ----------
-        view : View
+        view : HookView
             Live state.
         state : object
             The policy's own.
@@ -494,7 +563,7 @@ class Policy(Shown):
         """
         return None
 
-    def on_timer(self, view: View, state: Any) -> tuple[TimedDecision, ...]:
+    def on_timer(self, view: HookView, state: S) -> tuple[TimedDecision, ...]:
         """Return what happens now, in this order; called every `timer_period_s`.
 
         Returns

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Policy, View, param
+from simsched.policy.contract.base import PlanView, Policy, param
 from simsched.policy.parts.loop import static_chunks
 from simsched.workload.graph import TaskGraph
 
@@ -32,12 +32,12 @@ class Team(NamedTuple):
     io: Int32Array
 
 
-def make_team(view: View, io: str, pes: int) -> Team:
+def make_team(view: PlanView, io: str, pes: int) -> Team:
     """Return which workers compute and which move data.
 
     Parameters
     ----------
-    view : View
+    view : PlanView
         Workers with their threads.
     io : {"none", "single", "multi"}
         Nobody, one worker for all, or one worker per processing element moves data.
@@ -98,7 +98,7 @@ def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
     return np.arange(n_tasks, dtype=np.int32) % np.int32(n_pes)
 
 
-def active_workers(view: View, workers: Int32Array) -> NDArray[np.bool_]:
+def active_workers(view: PlanView, workers: Int32Array) -> NDArray[np.bool_]:
     """Return which of all workers take part; shape (n_workers,)."""
     active = np.zeros(view.n_workers, bool)
     active[workers] = True
@@ -106,7 +106,7 @@ def active_workers(view: View, workers: Int32Array) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChareProgram(Policy):
+class ChareProgram(Policy[None]):
     """Base of the policies that run chares.
 
     Parameters

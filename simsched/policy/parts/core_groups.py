@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 
 Int32Array = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -47,7 +47,7 @@ class CoreGroups:
         return int(self.of_worker.argmin())
 
 
-def core_groups(view: View) -> CoreGroups:
+def core_groups(view: PlanView) -> CoreGroups:
     """Return the groups of the workers of a run."""
     machine = view.machine
     kinds = machine.thread_group[view.worker_thread]

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
 from simsched.machine.model import CoreGroup
-from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
 from simsched.policy.contract.base import (
     AcquireStep,
     Counters,
     Plan,
+    PlanView,
     Update,
-    View,
     param,
     seconds_to_ps,
 )
+from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division, divided
@@ -139,19 +139,19 @@ def loop_of(program: Workload) -> Loop:
     )
 
 
-def group_of_worker(view: View, worker: int) -> CoreGroup:
+def group_of_worker(view: PlanView, worker: int) -> CoreGroup:
     """Return the kind of core on which a worker runs."""
     machine = view.machine
     core = int(machine.thread_core[view.worker_thread[worker]])
     return machine.core_groups[int(machine.core_group[core])]
 
 
-def sides_of(view: View, threads: int) -> Sides:
+def sides_of(view: PlanView, threads: int) -> Sides:
     """Return who takes part in steps.
 
     Parameters
     ----------
-    view : View
+    view : PlanView
         Machine and workers.
     threads : int
         Workers for the processor's part, on different cores as far as possible; 0 for one per core.
@@ -179,7 +179,7 @@ class _Row:
     writes: float = 0.0
 
 
-def step_program(view: View, threads: int) -> Workload:
+def step_program(view: PlanView, threads: int) -> Workload:
     """Return the program whose iterations are steps.
 
     The processor's part is a task for each of its threads, with equal shares of the part. The part
@@ -189,7 +189,7 @@ def step_program(view: View, threads: int) -> Workload:
 
     Parameters
     ----------
-    view : View
+    view : PlanView
         Machine, workers and the loop.
     threads : int
         As for :func:`sides_of`.
@@ -348,7 +348,7 @@ class DivisionState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DividingPolicy(PlacedPolicy):
+class DividingPolicy(PlacedPolicy[DivisionState]):
     """Base of policies that divide a loop between a processor and its devices.
 
     Parameters
@@ -362,21 +362,21 @@ class DividingPolicy(PlacedPolicy):
     threads: int = param(1, low=0)
     decision_s: float = param(1e-6, low=0.0, high=1e6)
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as steps; one without divisible work as it is."""
         if view.workload.division is None:
             return view.workload
         return step_program(view, self.threads)
 
-    def start(self, view: View) -> DivisionState:
+    def start(self, view: PlanView) -> DivisionState:
         """Return who takes part."""
         sides = sides_of(view, self.threads)
         return DivisionState(sides, device_shares(sides, 0.5), np.zeros(sides.n_parts))
 
-    def plan(self, view: View, state: DivisionState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: DivisionState, graph: TaskGraph) -> Plan:
         """Return a plan in which every part stays on its workers."""
         if view.workload.division is None:
-            return WorkSharing().plan(view, None, graph)
+            return central_queue(graph)
         workers = list(state.sides.cpu)
         workers += [device for device in state.sides.devices for _ in (COPY_IN, KERNEL, COPY_OUT)]
         active = np.zeros(view.n_workers, bool)
@@ -387,7 +387,9 @@ class DividingPolicy(PlacedPolicy):
             active_workers=active,
         )
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(
+        self, view: PlanView, state: DivisionState, counters: Counters
+    ) -> Update | None:
         """Return the time that the scheduler needs."""
         return (
             None
@@ -427,7 +429,7 @@ class MeasuringPolicy(DividingPolicy):
     timer_noise: float = param(0.0, low=0.0, high=1.0)
 
     def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+        self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
         """Return the first step of an invocation or, with new shares, the next one."""
         division = view.workload.division
@@ -452,7 +454,7 @@ class MeasuringPolicy(DividingPolicy):
         state.step = count
         return with_unmeasured(rounded(state.shares, count), state.unmeasured)
 
-    def follow(self, view: View, state: DivisionState, counters: Counters) -> FloatArray:
+    def follow(self, view: PlanView, state: DivisionState, counters: Counters) -> FloatArray:
         """Return new shares, in proportion to the speeds of the step that has just ended.
 
         Notes

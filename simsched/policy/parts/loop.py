@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -193,3 +194,26 @@ def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
     sizes = np.full(n_workers, share)
     sizes[:larger] += 1
     return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)
+
+
+def least_of_loop(workload: Workload) -> Iterator[Workload]:
+    """Yield a program as a loop executes it at the least, whatever loop that is.
+
+    Leaves of a spawn tree stay, and of the rest what touches data: creating tasks is left out, and
+    so are bodies and joins that merely divide and collect.
+    """
+    init = workload.init and _least_graph(workload.init)
+    yield replace(workload, graph=_least_graph(workload.graph), init=init)
+
+
+def _least_graph(graph: TaskGraph) -> TaskGraph:
+    """Return a graph without the operations that a loop over its leaves leaves out."""
+    if len(graph.child) == 0:
+        return graph
+    body, join = kept(graph)
+    return replace(
+        graph,
+        ops=np.where(body, graph.ops, 0.0),
+        join_ops=np.where(join, graph.join_ops, 0.0),
+        creation_ops=np.zeros(graph.n_tasks),
+    )

@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Placement, Policy, View, param, view_before
+from simsched.policy.contract.base import Placement, PlanView, Policy, S, param, view_before
 from simsched.policy.contract.placements import PlacementRule as PlacementRule
 from simsched.policy.contract.placements import list_placements as list_placements
 from simsched.policy.contract.placements import placement as placement
@@ -38,7 +37,7 @@ Int64Array = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedPolicy(Policy):
+class PlacedPolicy(Policy[S]):
     """Base of policies that leave the placement of data to the user.
 
     Parameters
@@ -82,16 +81,14 @@ class PlacedPolicy(Policy):
         """
         program = Workload("one task", build_graph([0.0]))
         view = view_before(machine, program, machine.place_workers(1))
-        PlacedPolicy.place(self, view, None)
+        self._placed(view)
 
-    def place(self, view: View, state: Any) -> Placement:
-        """Return what the chosen placement says.
+    def place(self, view: PlanView, state: S) -> Placement:
+        """Return what the chosen placement says."""
+        return self._placed(view)
 
-        Returns
-        -------
-        Placement
-            Memory nodes of all blocks.
-        """
+    def _placed(self, view: PlanView) -> Placement:
+        """Return what the chosen placement says; an error names the parameter."""
         try:
             return self.chosen_placement()(view)
         except ModelError as error:  # the machine has no such memory
@@ -102,7 +99,7 @@ class PlacedPolicy(Policy):
 
 
 @placement("first_touch")
-def first_touch(view: View) -> Placement:
+def first_touch(view: PlanView) -> Placement:
     """Put each block where it is first touched, spilling to the next node in the system's order.
 
     Notes
@@ -114,7 +111,7 @@ def first_touch(view: View) -> Placement:
 
 
 @placement("all_dram")
-def all_dram(view: View) -> Placement:
+def all_dram(view: PlanView) -> Placement:
     """Put each block where it is first touched, on DRAM nodes only.
 
     References
@@ -126,7 +123,7 @@ def all_dram(view: View) -> Placement:
 
 
 @placement("cached_dram")
-def cached_dram(view: View) -> Placement:
+def cached_dram(view: PlanView) -> Placement:
     """Put each block where it is first touched, on nodes behind a memory-side cache only.
 
     Notes
@@ -145,7 +142,7 @@ def cached_dram(view: View) -> Placement:
 
 
 @placement("membind_hbm")
-def membind_hbm(view: View) -> Placement:
+def membind_hbm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on HBM nodes only.
 
     Notes
@@ -157,7 +154,7 @@ def membind_hbm(view: View) -> Placement:
 
 
 @placement("membind_nvm")
-def membind_nvm(view: View) -> Placement:
+def membind_nvm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on NVM nodes only: memory behind CXL, for instance.
 
     Notes
@@ -168,7 +165,7 @@ def membind_nvm(view: View) -> Placement:
 
 
 @placement("prefer_hbm")
-def prefer_hbm(view: View) -> Placement:
+def prefer_hbm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on HBM nodes first, on others when they are full.
 
     Notes
@@ -181,7 +178,7 @@ def prefer_hbm(view: View) -> Placement:
 
 
 @placement("interleave")
-def interleave(view: View) -> Placement:
+def interleave(view: PlanView) -> Placement:
     """Deal blocks out to all nodes in turn, leaving out full ones.
 
     Notes
@@ -208,7 +205,7 @@ def interleave(view: View) -> Placement:
 
 
 @placement("weighted")
-def weighted(view: View) -> Placement:
+def weighted(view: PlanView) -> Placement:
     """Give each node one contiguous part of the data, in proportion to its peak bandwidth.
 
     Notes
@@ -230,7 +227,7 @@ def weighted(view: View) -> Placement:
 
 
 @placement("even")
-def even(view: View) -> Placement:
+def even(view: PlanView) -> Placement:
     """Give each node one contiguous part of the data, all of the same size.
 
     Notes
@@ -302,7 +299,7 @@ def leaf_of_block(graph: TaskGraph) -> Int64Array:
     return np.where(first < len(leaves), first, -1)
 
 
-def _contiguous(view: View, shares: Sequence[float]) -> Placement:
+def _contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
     """Return contiguous parts of the data on all host nodes, sized by `shares`."""
     machine, sizes = view.machine, view.workload.graph.block_bytes
     nodes = host_nodes(machine)
@@ -362,19 +359,19 @@ def _keep_what_fits(
     return rest[np.lexsort((rest, chunk[rest]))]
 
 
-def _touched(view: View, allowed: Sequence[int]) -> Placement:
+def _touched(view: PlanView, allowed: Sequence[int]) -> Placement:
     """Return first touch restricted to some nodes, in the system's order of distance."""
     return _touched_in(view, _order_of(view, allowed))
 
 
-def _order_of(view: View, allowed: Sequence[int]) -> Int32Array:
+def _order_of(view: PlanView, allowed: Sequence[int]) -> Int32Array:
     """Return some nodes in the system's order of distance from each domain."""
     order = view.machine.touch_order
     rows = [[node for node in row if node in allowed] for row in order.tolist()]
     return np.array(rows, np.int32).reshape(len(order), len(allowed))
 
 
-def _touched_in(view: View, touch_order: Int32Array) -> Placement:
+def _touched_in(view: PlanView, touch_order: Int32Array) -> Placement:
     """Return blocks without a home yet; where data are copied, in the first nodes with room."""
     sizes = view.workload.graph.block_bytes
     home = np.full(len(sizes), -1, np.int32)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import CoreGroup, Machine
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import adjacency, entries
 from simsched.workload.graph import TaskGraph
 
@@ -113,13 +113,13 @@ class Estimates:
         )
 
 
-def estimate(view: View, graph: TaskGraph) -> Estimates:
+def estimate(view: PlanView, graph: TaskGraph) -> Estimates:
     """Return what a static scheduler may know of a graph.
 
     Parameters
     ----------
-    view : View
-        The machine, its workers and what is known of durations (`View.information`).
+    view : PlanView
+        The machine, its workers and what is known of durations (`PlanView.information`).
     graph : TaskGraph
         A dataflow graph; only its edges count.
 
@@ -174,12 +174,12 @@ def _bytes_over(graph: TaskGraph, source: Int64Array, target: Int64Array) -> Flo
     return np.bincount(edge, weights=moved, minlength=len(source)).astype(np.float64)
 
 
-def worker_costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
+def worker_costs(view: PlanView, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
     """Return the row of each worker and the seconds of every task per row (group of cores).
 
     Parameters
     ----------
-    view : View
+    view : PlanView
         The machine, its workers and what is known of durations.
     graph : TaskGraph
         Tasks with their operations.
@@ -190,7 +190,7 @@ def worker_costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
     return row, np.array(cost, np.float64)
 
 
-def worker_rows(view: View) -> tuple[list[CoreGroup], Int32Array]:
+def worker_rows(view: PlanView) -> tuple[list[CoreGroup], Int32Array]:
     """Return the groups of cores that have workers, and which of these each worker belongs to."""
     used, row = np.unique(view.machine.thread_group[view.worker_thread], return_inverse=True)
     return [view.machine.core_groups[index] for index in used], row.astype(np.int32)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.policy.contract.base import View, param
+from simsched.policy.contract.base import HookView, PlanView, param
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, now_ps
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState
 
 HOST, DEVICE = 0, 1
 TYPES = (HOST, DEVICE)
@@ -206,7 +206,7 @@ class Heteroprio(QueuedRuntime):
     min_samples: int = param(16, low=0)
     max_taken: int = param(2, low=1)
 
-    def open_queues(self, view: View, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
         """Start without any knowledge."""
         n_devices = sum(state.is_device[w] for w in state.order)
         state.queues = Buckets(
@@ -216,7 +216,7 @@ class Heteroprio(QueuedRuntime):
             like=_likes(state),
         )
 
-    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Put the task into its bucket and learn from it."""
         buckets: Buckets = state.queues
         bucket = self._bucket(buckets, task)
@@ -267,7 +267,7 @@ class Heteroprio(QueuedRuntime):
         for kind in TYPES:
             bucket.released[kind].add(released[kind])
 
-    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
         """Fill the worker's queue from the buckets; take from it, or from another worker's."""
         buckets: Buckets = state.queues
         kind, own = int(state.is_device[worker]), buckets.taken[worker]
@@ -305,11 +305,11 @@ class Heteroprio(QueuedRuntime):
             return True
         return len(bucket.tasks) / buckets.n_workers[bucket.fastest] >= bucket.slow_factor
 
-    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Note when the task begins."""
-        state.queues.begun_ps[worker] = now_ps(view)
+        state.queues.begun_ps[worker] = view.live.now_ps()
 
-    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Learn how long the task has taken, and where."""
         buckets: Buckets = state.queues
         bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])
@@ -317,4 +317,4 @@ class Heteroprio(QueuedRuntime):
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
         scale = sum(bucket.executed)
         bucket.executed = [share / scale for share in bucket.executed]
-        bucket.time_s[kind].add((now_ps(view) - buckets.begun_ps[worker]) * 1e-12)
+        bucket.time_s[kind].add((view.live.now_ps() - buckets.begun_ps[worker]) * 1e-12)

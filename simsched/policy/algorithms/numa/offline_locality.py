@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import AcquireStep, Plan, View, param
+from simsched.policy.contract.base import AcquireStep, Plan, PlanView, param
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.loop import flattened
+from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.sharing import (
     between_groups,
@@ -43,7 +42,7 @@ class ScheduledWorkload(Workload):
 
 @register("offline_locality")
 @dataclass(frozen=True, kw_only=True)
-class OfflineLocality(PlacedPolicy):
+class OfflineLocality(PlacedPolicy[None]):
     """Recursive scheduling of task groups that share data, from the profile of an earlier run.
 
     Parameters
@@ -67,7 +66,9 @@ class OfflineLocality(PlacedPolicy):
 
     most_sharers: int = param(64, low=2)
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the loop with its tasks in the order of the schedule."""
         flat = flattened(view.workload)
         lists = _Scheduler(view, flat.graph, self.most_sharers).lists()
@@ -87,7 +88,7 @@ class OfflineLocality(PlacedPolicy):
             worker_of.astype(np.int32),
         )
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the lists of the workers; random stealing for the initialisation."""
         if graph is view.workload.init:
             return stealing_plan()
@@ -101,7 +102,7 @@ class OfflineLocality(PlacedPolicy):
 class _Scheduler:
     """Division of the tasks of one graph among the caches of one machine."""
 
-    def __init__(self, view: View, graph: TaskGraph, most_sharers: int) -> None:
+    def __init__(self, view: PlanView, graph: TaskGraph, most_sharers: int) -> None:
         self.graph = graph
         self.caches = view.machine.caches[::-1]
         self.core = view.machine.thread_core[view.worker_thread]
