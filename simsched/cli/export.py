@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
+from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, print_json, warn
 from simsched.files.bounded import is_directory, noticing_directories
 from simsched.files.errors import ConfigurationError, unknown_name
@@ -44,8 +45,7 @@ def export_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file.")
     ] = None,
     assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=NUMBER", help="Option of the format; may be repeated."),
+        Words, repeatable("--set", "NAME=NUMBER", "Option of the format")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import OnlyMachines, OnlyPolicies, at_least_one
+from simsched.cli.options import OnlyMachines, OnlyPolicies, Words, at_least_one, repeatable
 from simsched.cli.output import (
     JsonOption,
     QuietOption,
@@ -39,10 +39,7 @@ def references_command(
         ),
     ] = "cholesky",
     assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Parameter of the program; may be repeated."
-        ),
+        Words, repeatable("--set", "NAME=VALUE", "Parameter of the program")
     ] = None,
     machines: OnlyMachines = None,
     policies: OnlyPolicies = None,

@@ -23,13 +23,7 @@ Int64Array = NDArray[np.int64]
 
 
 def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan:
-    """Return the plan as arrays.
-
-    Raises
-    ------
-    PolicyError
-        When the plan does not fit the graph or the machine.
-    """
+    """Return the plan as arrays; refuse one that does not fit the graph or the machine."""
     validate_plan(plan, graph, problem.instances(), problem.n_workers)
     _refuse_combinations(plan, graph, problem)
     n = graph.n_tasks
@@ -100,13 +94,7 @@ def _refuse_combinations(plan: Plan, graph: TaskGraph, problem: Problem) -> None
 
 
 def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> ResolvedPlan:
-    """Return a resolved plan with the acquire order of another plan that has the same pools.
-
-    Raises
-    ------
-    PolicyError
-        When the order does not fit the pools or the machine.
-    """
+    """Return a resolved plan with the acquire order of another plan that has the same pools."""
     validate_acquire(plan, problem.instances(), problem.n_workers)
     return replace(resolved, order=_order(plan, problem, resolved.active.astype(bool)))
 

@@ -220,13 +220,7 @@ def _whole(value: object, hook: str, what: str) -> int:
 
 
 def _as_numbers(decision: object, hook: str) -> Decision:
-    """Return a decision as backends take it.
-
-    Raises
-    ------
-    PolicyError
-        When it is of another type, or its numbers mean nothing whatever the pools are.
-    """
+    """Return a decision as backends take it; refuse numbers that never mean anything."""
     if isinstance(decision, Preempt) and hook in ("on_idle", *TIMED):
         return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
     if isinstance(decision, Duplicate) and hook in ("on_idle", *TIMED):
@@ -271,13 +265,7 @@ def _as_numbers(decision: object, hook: str) -> Decision:
 def make_backend(
     name: str, problem: Problem, hooks: _PolicyHooks, *, events: bool | EventSink
 ) -> Backend:
-    """Return a new backend by name.
-
-    Raises
-    ------
-    ConfigurationError
-        When the name is unknown.
-    """
+    """Return a new backend by name."""
     if name == "native":
         from simsched.engine.native import NativeBackend
 

@@ -19,35 +19,17 @@ CODES: dict[type[Choice], int] = {Uniform: UNIFORM, Ranked: RANKED, Weighted: WE
 
 @dataclass(frozen=True, eq=False)
 class Homes:
-    """What belongs where.
-
-    Parameters
-    ----------
-    worker_domain : ndarray of int, shape (n_workers,)
-        Domain of each worker.
-    own : dict of str to ndarray of int, shape (n_workers,)
-        For each scope, the instance that belongs to each worker; -1 for none.
-    domain : dict of str to ndarray of int, shape (n_instances,)
-        For each scope, the (first) domain of each instance.
-    """
+    """What belongs where."""
 
     worker_domain: IntArray
+    #: For each scope, the instance that belongs to each worker; -1 for none.
     own: dict[str, IntArray]
+    #: For each scope, the (first) domain of each instance.
     domain: dict[str, IntArray]
 
 
 def list_victims(plan: Plan, homes: Homes, active: NDArray[np.bool_]) -> VictimLists:
-    """Return the candidates of all steps that have ranks or weights.
-
-    Parameters
-    ----------
-    plan : Plan
-        A plan that has been checked.
-    homes : Homes
-        Owners and domains.
-    active : ndarray of bool, shape (n_workers,)
-        Workers that take part.
-    """
+    """Return the candidates of all steps that have ranks or weights, among active workers."""
     scopes = {group.name: group.scope for group in plan.pool_groups}
     choice, lists = [], []
     lengths = [np.zeros(0, np.int64)]

@@ -38,7 +38,6 @@ class Kernel:
     time: KernelTime
     #: Largest relative error of the simulated time of the class with these values.
     residual: float
-    #: Number of runs.
     runs: int
     #: Part of the waiting for hits in caches that computing does not hide.
     exposure: float = 1.0
@@ -48,7 +47,6 @@ class Kernel:
 class CalibrationRun:
     """What a program took on one core."""
 
-    #: Its graphs.
     workload: Workload
     #: The simulated policy that schedules like it.
     policy: str

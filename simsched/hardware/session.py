@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 #: Measured runs, or the directory where they are.
 Measured = MeasurementSet | str | Path
-#: What a machine file ends in.
 SUFFIXES = (".yaml", ".yml")
 #: Measured values that are only steps on the way to others.
 DERIVED_FROM = ("latency in ", "step ")

@@ -49,8 +49,6 @@ class Topology:
     def distance(self, thread: int, other: int) -> int:
         """Return the distance class of two threads as :meth:`Machine.thread_distance` has them.
 
-        Notes
-        -----
         0 is the same core, 1 the same node, and then one class for each distance between nodes.
         """
         one, two = self.sites[thread], self.sites[other]

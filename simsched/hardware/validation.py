@@ -54,7 +54,6 @@ class Figures:
 class Case:
     """Measured and simulated figures of one program, policy and number of workers."""
 
-    #: Which runs these are.
     label: str
     policy: str
     workers: int
@@ -62,7 +61,6 @@ class Case:
     tasks: int
     #: Measured and simulated runs; all figures are medians over them.
     repetitions: int
-    #: Makespans.
     measured_s: float
     simulated_s: float
     #: Largest minus smallest measured makespan, divided by the median.
@@ -75,7 +73,6 @@ class Case:
     class_distribution_error: dict[str, float]
     #: Mean distance of the workers' busy shares, busiest with busiest; 0.01 is a percentage point.
     busy_share_error: float
-    #: Successful steals.
     measured_steals: float
     simulated_steals: float
 
@@ -89,7 +86,6 @@ class Case:
 class Validation:
     """All cases of a set of measurements on a machine."""
 
-    #: What was compared.
     machine: str
     measurements: str
     #: One per program, policy and number of workers.

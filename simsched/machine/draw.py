@@ -50,15 +50,7 @@ class _Block:
 
 
 def draw_machine(machine: Machine, path: str | Path) -> None:
-    """Write a picture of a machine.
-
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    path : str or Path
-        File to write; its suffix chooses the format (``.png``, ``.svg``, ``.pdf``).
-    """
+    """Write a picture of a machine; the file's suffix chooses the format (``.png``, ``.svg``)."""
     machine_figure(machine).savefig(path)
 
 
@@ -72,13 +64,7 @@ def machine_svg(machine: Machine) -> str:
 
 
 def machine_figure(machine: Machine) -> Figure:
-    """Return a picture of a machine.
-
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    """
+    """Return a picture of a machine."""
     blocks = [_measure(machine, domain) for domain in range(machine.n_domains)]
     corners, (wide, tall) = _arrange(machine, blocks)
     lines = _legend(machine)

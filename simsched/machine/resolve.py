@@ -54,20 +54,7 @@ class _Layout:
 
 
 def resolve(file: schema.MachineFile, name: str) -> Machine:
-    """Return the machine that a file describes.
-
-    Parameters
-    ----------
-    file : MachineFile
-        The validated file.
-    name : str
-        Name of the machine.
-
-    Raises
-    ------
-    FieldError
-        When values do not fit together; it names the place in the file.
-    """
+    """Return the machine that a file describes; a :class:`FieldError` names what does not fit."""
     _check_amounts(file)
     layout = _lay_out(file)
     n_domains = len(layout.domain_socket)
@@ -347,8 +334,6 @@ def _path(
 def path_source_key(domain: int, node: str, value: str) -> str:
     """Return the key in :attr:`Machine.sources` of a value of one path.
 
-    Examples
-    --------
     >>> path_source_key(0, "dram1", "latency")
     'path.0.dram1.latency'
     """
@@ -413,7 +398,6 @@ def _selects(
 def _os_distance(
     distances: dict[tuple[int, int], int], n_domains: int, n_nodes: int
 ) -> IntArray | None:
-    """Return the given operating-system distances as a matrix."""
     if not distances:
         return None
     rows = [[distances[domain, node] for node in range(n_nodes)] for domain in range(n_domains)]

@@ -429,8 +429,6 @@ class MachineFile(Section):
 def source_key(text: str) -> str:
     """Return the key of a source text: its first word.
 
-    Examples
-    --------
     >>> source_key("paper, section 9.1")
     'paper'
     """

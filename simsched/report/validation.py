@@ -165,13 +165,7 @@ def _facts(about: dict[str, Any]) -> str:
 
 
 def write_report(validation: Validation, directory: Path) -> list[Path]:
-    """Write ``validation.json``, ``validation.png`` and ``validation.md``; return their paths.
-
-    Raises
-    ------
-    ConfigurationError
-        They cannot be written.
-    """
+    """Write ``validation.json``, ``validation.png`` and ``validation.md``; return their paths."""
     make_directory(directory)
     paths = [directory / f"validation.{suffix}" for suffix in ("json", "png", "md")]
     document = validation.as_json() | {"about": validation.about}

@@ -29,7 +29,6 @@ class Adjacency(NamedTuple):
 
     #: Targets of source i are ``target[ptr[i]:ptr[i + 1]]``; shape (n + 1,).
     ptr: Int64Array
-    #: Targets, grouped by source.
     target: Int32Array
 
 
@@ -40,9 +39,7 @@ class Accesses(NamedTuple):
     ptr: Int64Array
     #: First access of the join; ``ptr[t + 1]`` when it has none; shape (n_tasks,).
     join: Int64Array
-    #: Block of each access; shape (n_accesses,).
     block: Int32Array
-    #: Bytes moved by each access; shape (n_accesses,).
     read_bytes: Int64Array
     written_bytes: Int64Array
 
@@ -54,7 +51,6 @@ class Overlaps(NamedTuple):
     owner: Int64Array
     #: Which part it lies in, ascending for each owner.
     part: Int64Array
-    #: Its first item.
     first: Int64Array
     #: Number of items in the piece, at least 1.
     items: Int64Array
@@ -259,10 +255,6 @@ def build_graph(
     -------
     TaskGraph
         Not validated yet; `Workload.validate` does that.
-
-    Notes
-    -----
-    The graph is not validated here: :meth:`TaskGraph.validate` does that.
     """
     costs = _by_kind(ops)
     n_tasks = costs.shape[1]

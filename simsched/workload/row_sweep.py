@@ -59,9 +59,7 @@ Colours = Annotated[int, Bounds(1, 2)]
 class RowSweep:
     """What a sweep over a matrix reads, writes and computes."""
 
-    #: Elements per row.
     columns: int
-    #: Bytes of one element.
     element_bytes: int
     #: Copies of the matrix that a block holds.
     copies: int
@@ -70,7 +68,6 @@ class RowSweep:
     #: Whether what is written is also read first; without effect on a single copy, which is read
     #: anyway.
     write_allocate: bool
-    #: Operations per element.
     ops_per_element: float
     #: Operations of the body and of the join of a task that divides.
     inner_ops: float
@@ -122,9 +119,7 @@ class RowSweep:
 class Rows:
     """How rows are divided: for the sweep, into blocks and by the initialisation."""
 
-    #: Number of rows.
     rows: int
-    #: The rule for dividing.
     division: Division
     #: Pieces with fewer rows are leaves of the sweep.
     cutoff: int

@@ -113,13 +113,9 @@ def test_overhead_is_made_up_for_by_faster_iterations() -> None:
     # The first takes 100, then 50 of overhead, then 80 each: ends at 100, 230, 310, 390 against
     # 100, 200, 300, 400.
     run = spans((0, 100), (150, 230), (230, 310), (310, 390))
-    assert iterations_to_amortise(run) == 4
-    assert iterations_to_amortise(spans((0, 100), (150, 230), (230, 310))) == -1
-    assert iterations_to_amortise(spans((0, 100), (100, 180))) == 1
-    # Against a run with 120 per iteration: ends at 120, 240.
-    assert iterations_to_amortise(run, spans((0, 120), (120, 240), (240, 360))) == 1
-    # Against one with 90: 90, 180, 270, 360 is never reached.
-    assert iterations_to_amortise(run, spans(*((90 * i, 90 * i + 90) for i in range(4)))) == -1
+    assert iterations_to_amortise(run, 0) == 4
+    assert iterations_to_amortise(spans((0, 100), (150, 230), (230, 310)), 0) == -1
+    assert iterations_to_amortise(spans((0, 100), (100, 180)), 0) == 1
     # Barriers of 20 are no overhead.
     assert iterations_to_amortise(spans((0, 100), (120, 220)), barrier_ps=20) == 1
     assert iterations_to_amortise(spans((0, 100), (121, 221)), barrier_ps=20) == -1

@@ -249,18 +249,9 @@ class Pools:
         return False
 
     def search(self, worker: int, now: int, party: int, stream: np.random.PCG64) -> Found | None:
-        """Return the task that a worker finds and takes, or None.
+        """Return the task that a worker finds and takes, or None, while `party` workers search.
 
-        Parameters
-        ----------
-        worker : int
-            The searching worker.
-        now : int
-            Present time in ps.
-        party : int
-            Number of workers that were searching at the same time.
-        stream : numpy.random.PCG64
-            Source of victims.
+        `stream` is the source of victims.
         """
         costs = self._problem.costs
         failed = [0] * self._problem.n_distances

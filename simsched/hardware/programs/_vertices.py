@@ -96,13 +96,10 @@ def random_edges(
 class VertexProgram:
     """A program in synchronous rounds over the vertices of a graph."""
 
-    #: Name of the program.
     name: str
     #: Class of the leaves, after ``divide`` and ``initialise``.
     leaf: str
-    #: Division of the vertices.
     tree: SpawnTree
-    #: The edges.
     graph: PulledGraph
     #: One constant per vertex; shape (n_vertices,).
     constant: Int32Array

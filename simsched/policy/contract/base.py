@@ -32,9 +32,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError
 from simsched.files.units import seconds_to_ps as seconds_to_ps
 from simsched.machine.model import Machine
+from simsched.names.parameters import parameters_of
 from simsched.names.shown import Shown
 from simsched.policy.contract.blocks import BlockPools
 from simsched.policy.contract.counters import Counters as Counters
@@ -320,7 +321,8 @@ def param(
     Parameters
     ----------
     default : object
-        Default value; its type is the accepted type (an int is accepted for a float).
+        Default value; its type is the accepted type. An int is accepted for a float, text such as
+        ``2 MiB`` for a size: an int whose name ends in ``_bytes``.
     low, high : float, optional
         Inclusive bounds. Where one is left out, no number of type float is beyond 1e18 unless the
         default is infinite, so that products stay finite.
@@ -383,8 +385,11 @@ class Policy(Shown, Generic[S]):
 
     def __post_init__(self) -> None:
         name = type(self).name or type(self).__name__
-        for f in fields(self):
-            _check_parameter(name, f.name, getattr(self, f.name), f)
+        for key, parameter in parameters_of(type(self)).items():
+            given = getattr(self, key)
+            value = parameter.checked(given, f"policy {name}: parameter {key}")
+            if value is not given:  # a float for an int, a number for a text
+                object.__setattr__(self, key, value)
         try:
             parse_user_ops(self.user_ops)
         except ConfigurationError as error:
@@ -585,25 +590,3 @@ class Policy(Shown, Generic[S]):
             As given to the class, defaults included.
         """
         return {f.name: getattr(self, f.name) for f in fields(self)}
-
-
-def _check_parameter(policy: str, name: str, value: Any, f: Any) -> None:
-    """Raise ConfigurationError unless `value` has the declared type and range."""
-    where = f"policy {policy}: parameter {name}"
-    choices, low, high = (f.metadata.get(key) for key in ("choices", "low", "high"))
-    if choices is not None:
-        if value not in choices:
-            raise ConfigurationError(
-                f"{where}: {unknown_name('value', str(value), map(str, choices))}"
-            )
-        return
-    kind = type(f.default)
-    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
-    if not fits or (isinstance(value, bool) and kind is not bool):
-        accepted = f"a value of type {kind.__name__}{' (true or false)' if kind is bool else ''}"
-        raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
-    if kind in (int, float):
-        low = -math.inf if low is None else low
-        high = math.inf if high is None else high
-        if not low <= value <= high:
-            raise ConfigurationError(f"{where}: found {value!r}, accepted {low} to {high}")

@@ -1,10 +1,9 @@
 """Data placements: which memory node each block lives on, a choice beside the scheduling.
 
-A placement is a function from a :class:`~simsched.policy.contract.base.View` to a
+A placement is a function from a :class:`~simsched.policy.contract.base.PlanView` to a
 :class:`~simsched.policy.contract.base.Placement`, registered under a name with :func:`placement`.
 Policies that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
-`placement`. A placement in a file of the user is named by its path, ``my_placement.py`` or
-``my_placement.py:NAME``; policies of the same file also know it by its name.
+`placement`.
 
 Memory of devices (kind ``"GPU"``) is never used: an operating system does not hand it out. Where
 data are copied nothing is placed by a touch: programs register what they have allocated in the
@@ -15,105 +14,26 @@ reading it, those of an initialisation too, is then where they ran and nowhere e
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import ConfigurationError, ModelError, unknown_name
+from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.model import Machine
-from simsched.names.registry import check_name
-from simsched.names.user_code import (
-    is_file_spec,
-    load_user_file,
-    name_in_file,
-    names_for,
-    names_known_to,
-)
 from simsched.policy.contract.base import Placement, PlanView, Policy, S, param, view_before
+from simsched.policy.contract.placements import PlacementRule as PlacementRule
+from simsched.policy.contract.placements import list_placements as list_placements
+from simsched.policy.contract.placements import placement as placement
+from simsched.policy.contract.placements import placement_rule as placement_rule
 from simsched.policy.parts.subgraphs import preorder
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
-PlacementRule = Callable[[PlanView], Placement]
-
-_rules: dict[str, PlacementRule] = {}
-
-
-def placement(name: str) -> Callable[[PlacementRule], PlacementRule]:
-    """Return a decorator that registers a placement under a name.
-
-    Parameters
-    ----------
-    name : str
-        Under which policies find it.
-
-    Returns
-    -------
-    callable
-        Takes the rule and returns it.
-
-    Raises
-    ------
-    ValueError
-        When the name is taken.
-    """
-    known = names_for("placements", sys._getframe(1).f_globals, _rules)
-
-    def decorate(rule: PlacementRule) -> PlacementRule:
-        check_name(f"placement {name!r}", known.get(name), rule)
-        known[name] = rule
-        return rule
-
-    return decorate
-
-
-def placement_rule(name: str, policy: type[Policy] = Policy) -> PlacementRule:
-    """Return a placement by name.
-
-    Parameters
-    ----------
-    name : str
-        Of a registered placement, or a file ``path.py`` or ``path.py:NAME``.
-    policy : type, optional
-        Class of a policy; placements of the file that defines it are found, too, and those of the
-        modules that it imports.
-
-    Returns
-    -------
-    callable
-        Takes a view and returns a `Placement`.
-
-    Raises
-    ------
-    ConfigurationError
-        For an unknown name, or a file that is wrong.
-    """
-    if is_file_spec(name):
-        return _rule_of_file(name)
-    known = names_known_to("placements", policy.__module__, _rules)
-    if name not in known:
-        raise ConfigurationError(unknown_name("placement", name, known))
-    return known[name]
-
-
-def _rule_of_file(spec: str) -> PlacementRule:
-    """Return the placement of a file."""
-    found = names_for("placements", vars(load_user_file("placement", spec)), _rules)
-    accepted = 'a function below @simsched.policy.parts.placement.placement("NAME")'
-    return found[name_in_file(spec, "placement", found, accepted)]
-
-
-def list_placements() -> dict[str, str]:
-    """Return the names of all placements with the first line of their documentation, by name."""
-    return {
-        name: (rule.__doc__ or "").strip().split("\n")[0] for name, rule in sorted(_rules.items())
-    }
 
 
 @dataclass(frozen=True, kw_only=True)

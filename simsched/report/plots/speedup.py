@@ -21,20 +21,9 @@ MAX_BARS = 120
 def speedups(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[Estimate]:
     """Return the speed-up of every kind of run over the baseline, in the order of `grouped`.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run.
-    baseline : str
-        Label of a policy; its run on the same machine, workload, sweep point and seed is divided
-        by the run's makespan.
-    others : sequence of mapping
-        Further runs among which the baseline is looked for.
-
-    Returns
-    -------
-    list of Estimate
-        Means over seeds; NaN where there is no run of the baseline.
+    The makespan of the baseline's run on the same machine, workload, sweep point and seed, which
+    may be among `others`, is divided by the run's. Estimates are over seeds, NaN without a
+    baseline.
     """
     groups = grouped(rows)
     bases = grouped(others) | groups

@@ -120,7 +120,6 @@ def ge(
 class Touched:
     """What the first steps of an elimination touch."""
 
-    #: Number of steps s.
     steps: int
     #: Elements T(i) of row i, in all steps together; shape (size,).
     elements: Int64Array

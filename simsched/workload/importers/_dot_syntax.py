@@ -41,11 +41,9 @@ MAX_DEPTH = 100
 class Token(NamedTuple):
     """One word of a DOT file."""
 
-    #: What it is.
     kind: str
     #: Its text, of a string without quotation marks, of a keyword in lower case.
     text: str
-    #: Where it is.
     line: int
 
 

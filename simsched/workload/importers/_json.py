@@ -15,11 +15,9 @@ from simsched.workload.importers._source import number, read_text, shown, whole
 class Value:
     """A value of a JSON document and the way to it."""
 
-    #: The document.
     file: Path
     #: Keys and indices from the top.
     place: tuple[str | int, ...]
-    #: The parsed value.
     value: object
 
     @property
