@@ -251,7 +251,18 @@ class PlanView:
         return estimate_ops(graph, self.information, self.user_ops)
 
     def during(self, live: EngineState) -> HookView:
-        """Return what fine hooks of a run see; `live` is what they may look at."""
+        """Return what fine hooks of a run see.
+
+        Parameters
+        ----------
+        live : EngineState
+            What is going on.
+
+        Returns
+        -------
+        HookView
+            With all that is known before the run.
+        """
         known = {f.name: getattr(self, f.name) for f in fields(self)}
         return HookView(**known, live=live)
 

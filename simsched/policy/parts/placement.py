@@ -57,28 +57,11 @@ class PlacedPolicy(Policy[S]):
             raise ConfigurationError(f"policy {name}: parameter placement: {error}") from error
 
     def chosen_placement(self) -> PlacementRule:
-        """Return the chosen placement.
-
-        Returns
-        -------
-        callable
-            Takes the view.
-        """
+        """Return the chosen placement."""
         return placement_rule(self.placement, type(self))
 
     def check_memory(self, machine: Machine) -> None:
-        """Check that a machine has the kind of memory that the placement asks for.
-
-        Parameters
-        ----------
-        machine : Machine
-            The machine.
-
-        Raises
-        ------
-        ModelError
-            It has not; the message names policy and parameter.
-        """
+        """Check that a machine has the kind of memory that the placement asks for."""
         program = Workload("one task", build_graph([0.0]))
         view = view_before(machine, program, machine.place_workers(1))
         self._placed(view)
@@ -249,13 +232,6 @@ def host_nodes(machine: Machine) -> list[int]:
 def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
     """Return the first leaf of each node's part.
 
-    Parameters
-    ----------
-    shares : sequence of float
-        Weight B_i of each node, not negative and not all 0.
-    n_leaves : int
-        Number of leaves n.
-
     Notes
     -----
     s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0; part i ends
@@ -276,18 +252,7 @@ def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
 
 
 def leaf_of_block(graph: TaskGraph) -> Int64Array:
-    """Return the first leaf in the order of the spawn tree that accesses each block; -1 for none.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The initialisation.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_blocks,)
-        Position among the leaves.
-    """
+    """Return the first leaf of the spawn tree that accesses each block; -1 for none."""
     leaves = graph.leaves
     order = preorder(graph)
     position = np.full(graph.n_tasks, -1, np.int64)
