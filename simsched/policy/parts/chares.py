@@ -18,31 +18,14 @@ MAPPINGS = ("block", "cyclic")
 
 
 class Team(NamedTuple):
-    """Workers of a run.
+    """Workers of a run."""
 
-    Parameters
-    ----------
-    pe : ndarray of int32, shape (n_pes,)
-        Worker of each processing element.
-    io : ndarray of int32, shape (n_pes,)
-        Worker that fetches data for it; its own when it has no helper.
-    """
-
-    pe: Int32Array
-    io: Int32Array
+    pe: Int32Array  # shape (n_pes,): worker of each processing element
+    io: Int32Array  # shape (n_pes,): worker that fetches data for it; its own when it has no helper
 
 
 def make_team(view: PlanView, io: str, pes: int) -> Team:
     """Return which workers compute and which move data.
-
-    Parameters
-    ----------
-    view : PlanView
-        Workers with their threads.
-    io : {"none", "single", "multi"}
-        Nobody, one worker for all, or one worker per processing element moves data.
-    pes : int
-        Largest number of processing elements; 0 for all.
 
     Notes
     -----
@@ -80,13 +63,6 @@ def make_team(view: PlanView, io: str, pes: int) -> Team:
 
 def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
     """Return the processing element of each task.
-
-    Parameters
-    ----------
-    n_tasks, n_pes : int
-        Tasks, and processing elements that they are divided among.
-    mapping : {"block", "cyclic"}
-        Contiguous parts, or single tasks in turn.
 
     Examples
     --------

@@ -42,25 +42,7 @@ def write_read_ratio(machine: Machine) -> float:
 
 
 class Pushing:
-    """Algorithm 1 for one run.
-
-    Parameters
-    ----------
-    view : PlanView
-        What the policy knows.
-    graph : TaskGraph
-        The program.
-    buffers : Buffers
-        Its private buffers.
-    kind : str
-        One of `PUSHINGS` but "none".
-    input_weight, output_weight : float
-        Weights of input and output bytes.
-    threshold_bytes : int
-        Tasks with fewer bytes are kept.
-    tracked_bytes : int
-        Smallest buffer whose node is looked up.
-    """
+    """Algorithm 1 for one run."""
 
     def __init__(
         self,

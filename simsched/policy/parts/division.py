@@ -40,18 +40,11 @@ CPU_PART, COPY_IN, KERNEL, COPY_OUT = range(4)
 
 @dataclass(frozen=True)
 class Sides:
-    """Who executes the parts of a step.
+    """Who executes the parts of a step."""
 
-    Parameters
-    ----------
-    cpu : tuple of int
-        Workers that share the processor's part, part 0; empty when there are none.
-    devices : tuple of int
-        Worker of each device; a part each, after that of the processor.
-    """
-
+    #: workers that share the processor's part, part 0; empty when there are none
     cpu: tuple[int, ...]
-    devices: tuple[int, ...]
+    devices: tuple[int, ...]  # worker of each device; a part each, after that of the processor
 
     @property
     def n_parts(self) -> int:
@@ -66,30 +59,17 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop that can be divided anywhere: what an iteration costs.
+    """A loop that can be divided anywhere: what an iteration costs."""
 
-    Parameters
-    ----------
-    units : int
-        Iterations.
-    kinds : tuple of str
-        Processor kinds, in the order of the costs.
-    fixed_ops, unit_ops, least_units : ndarray of float64, shape (n_kinds,)
-        As for :class:`~simsched.workload.division.Division`.
-    block : ndarray of int32, shape (n_accesses,)
-        Blocks that an iteration accesses.
-    read_bytes, written_bytes : ndarray of float64, shape (n_accesses,)
-        Bytes per iteration.
-    """
-
-    units: int
-    kinds: tuple[str, ...]
-    fixed_ops: FloatArray
-    unit_ops: FloatArray
+    units: int  # iterations
+    kinds: tuple[str, ...]  # processor kinds, in the order of the costs
+    fixed_ops: FloatArray  # shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
+    unit_ops: FloatArray  # shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
+    #: shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
     least_units: FloatArray
-    block: Int32Array
-    read_bytes: FloatArray
-    written_bytes: FloatArray
+    block: Int32Array  # shape (n_accesses,): blocks that an iteration accesses
+    read_bytes: FloatArray  # shape (n_accesses,): bytes per iteration
+    written_bytes: FloatArray  # shape (n_accesses,): bytes per iteration
 
 
 def is_loop(program: Workload) -> bool:
@@ -115,13 +95,7 @@ def _of_parts(graph: TaskGraph, division: Division) -> list[NDArray[Any]]:
 
 
 def loop_of(program: Workload) -> Loop:
-    """Return the loop that a program with divisible work is.
-
-    Raises
-    ------
-    ModelError
-        When its parts are not one task each, all with the same costs.
-    """
+    """Return the loop that a program with divisible work is."""
     graph, division = program.graph, program.division
     assert division is not None
     if not is_loop(program):
@@ -147,15 +121,7 @@ def group_of_worker(view: PlanView, worker: int) -> CoreGroup:
 
 
 def sides_of(view: PlanView, threads: int) -> Sides:
-    """Return who takes part in steps.
-
-    Parameters
-    ----------
-    view : PlanView
-        Machine and workers.
-    threads : int
-        Workers for the processor's part, on different cores as far as possible; 0 for one per core.
-    """
+    """Return who takes part in steps."""
     cpu = [w for w in range(view.n_workers) if group_of_worker(view, w).kind == CPU]
     cores = view.machine.thread_core[view.worker_thread[cpu]].tolist()
     rank = [cores[:i].count(core) for i, core in enumerate(cores)]
@@ -186,13 +152,6 @@ def step_program(view: PlanView, threads: int) -> Workload:
     of a device copies its input from main memory, runs the kernel and copies the output back. The
     kernel includes the machine's cost of a launch. A copy reads or writes main memory over the link
     of the device.
-
-    Parameters
-    ----------
-    view : PlanView
-        Machine, workers and the loop.
-    threads : int
-        As for :func:`sides_of`.
     """
     program, loop, sides = view.workload, loop_of(view.workload), sides_of(view, threads)
     rows = []
@@ -261,13 +220,6 @@ def _assembled(graph: TaskGraph, loop: Loop, rows: list[_Row]) -> tuple[TaskGrap
 def rounded(shares: FloatArray, count: int) -> Int64Array:
     """Return whole units by shares: rounded for the parts after the first, which gets the rest.
 
-    Parameters
-    ----------
-    shares : ndarray of float64, shape (n_parts,)
-        Shares that add up to 1.
-    count : int
-        Units in all.
-
     Examples
     --------
     >>> rounded(np.array([0.5, 0.5]), 513).tolist()
@@ -289,13 +241,6 @@ def first_fraction(units: int, fraction: float, least: int) -> int:
 
 def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Array:
     """Return a step in which parts whose speed is not known have a unit each.
-
-    Parameters
-    ----------
-    units : ndarray of int64, shape (n_parts,)
-        The step by the shares.
-    unmeasured : ndarray of bool, shape (n_parts,)
-        Parts that need a unit.
 
     Notes
     -----
@@ -321,24 +266,13 @@ def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Ar
 
 @dataclass(eq=False)
 class DivisionState:
-    """What a dividing policy remembers.
+    """What a dividing policy remembers."""
 
-    Parameters
-    ----------
-    sides : Sides
-        Who takes part.
-    shares : ndarray of float64, shape (n_parts,)
-        Shares of the parts in the present step.
-    rate : ndarray of float64, shape (n_parts,)
-        Units per second of each part when it last had work; 0 before.
-    step : int
-        Units of the present step.
-    """
-
-    sides: Sides
-    shares: FloatArray
+    sides: Sides  # who takes part
+    shares: FloatArray  # shape (n_parts,): shares of the parts in the present step
+    #: shape (n_parts,): units per second of each part when it last had work; 0 before
     rate: FloatArray
-    step: int = 0
+    step: int = 0  # units of the present step
 
     @property
     def unmeasured(self) -> NDArray[np.bool_]:

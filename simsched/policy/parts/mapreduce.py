@@ -48,92 +48,51 @@ HADOOP_MAP_SLOTS = 2  #: default of ``mapred.tasktracker.map.tasks.maximum``
 
 @dataclass(eq=False)
 class Attempt:
-    """An execution of a task on a slot, as its tracker reports it.
+    """An execution of a task on a slot, as its tracker reports it."""
 
-    Parameters
-    ----------
-    task, worker, node : int
-        What runs where.
-    sent_ps : int
-        When the tracker has sent it there.
-    is_backup : bool
-        Whether somebody was executing the task already.
-    phase, fraction : int, float
-        Phase at the last report and the part of it that was done.
-    entered_ps : list of int
-        When each phase was first seen.
-    """
-
-    task: int
-    worker: int
-    node: int
-    sent_ps: int
-    is_backup: bool = False
-    phase: int = 0
-    fraction: float = 0.0
-    entered_ps: list[int] = field(default_factory=list)
+    task: int  # what runs where
+    worker: int  # what runs where
+    node: int  # what runs where
+    sent_ps: int  # when the tracker has sent it there
+    is_backup: bool = False  # whether somebody was executing the task already
+    phase: int = 0  # phase at the last report and the part of it that was done
+    fraction: float = 0.0  # phase at the last report and the part of it that was done
+    entered_ps: list[int] = field(default_factory=list)  # when each phase was first seen
 
 
 @dataclass(eq=False)
 class Tracker:
-    """What the job tracker knows during a run.
+    """What the job tracker knows during a run."""
 
-    Parameters
-    ----------
-    tasks : JobTasks
-        The program.
-    slots : tuple of list of list of int
-        Workers by kind of slot and node.
-    storage : list of int
-        Memory node of each node.
-    replicas : list of tuple of int
-        Memory nodes that hold the input of each task; empty for tasks without.
-    early_maps : ndarray of int32, shape (n_tasks,)
-        Number of map tasks of its job that end before each task may start, beyond what edges say.
-    waiting : Waiting
-        Tasks that may start and that nobody executes.
-    held : dict of int to list of int
-        By job, reduce tasks that may not start yet.
-    n_ended : dict of (int, int) to int
-        Number of tasks that have ended, by kind and job.
-    attempts : dict of int to Attempt
-        By worker, whatever has been sent to it and has not ended.
-    failed : dict of int to None
-        Waiting tasks that have been executed without success, in the order of coming back.
-    killed : set of int
-        Tasks that the policy has killed and that have not come back yet: these have not failed.
-    started : set of int
-        Tasks that were sent to a slot.
-    done : list of int
-        Number of tasks that each node has ended.
-    ended : dict of int to float
-        Seconds that the successful attempt at each ended task took.
-    is_tracking : bool
-        Whether the jobs run; not during the initialisation.
-    memo : dict
-        What policies have worked out from the reports of this heartbeat.
-    next_heartbeat_ps, heartbeats : int
-        Time of the next heartbeat; number of those so far.
-    """
-
-    tasks: JobTasks
-    slots: tuple[list[list[int]], list[list[int]]]
-    storage: list[int]
+    tasks: JobTasks  # the program
+    slots: tuple[list[list[int]], list[list[int]]]  # workers by kind of slot and node
+    storage: list[int]  # memory node of each node
+    #: memory nodes that hold the input of each task; empty for tasks without
     replicas: list[tuple[int, ...]]
+    #: shape (n_tasks,): number of map tasks of its job that end before each task may start, beyond
+    #: what edges say
     early_maps: Int32Array
+    #: tasks that may start and that nobody executes
     waiting: Waiting = field(default_factory=Waiting)
+    #: by job, reduce tasks that may not start yet
     held: dict[int, list[int]] = field(default_factory=dict)
+    #: number of tasks that have ended, by kind and job
     n_ended: dict[tuple[int, int], int] = field(default_factory=dict)
+    #: by worker, whatever has been sent to it and has not ended
     attempts: dict[int, Attempt] = field(default_factory=dict)
+    #: waiting tasks that have been executed without success, in the order of coming back
     failed: dict[int, None] = field(default_factory=dict)
+    #: tasks that the policy has killed and that have not come back yet: these have not failed
     killed: set[int] = field(default_factory=set)
-    started: set[int] = field(default_factory=set)
-    done: list[int] = field(default_factory=list)
+    started: set[int] = field(default_factory=set)  # tasks that were sent to a slot
+    done: list[int] = field(default_factory=list)  # number of tasks that each node has ended
+    #: seconds that the successful attempt at each ended task took
     ended: dict[int, float] = field(default_factory=dict)
-    is_tracking: bool = False
+    is_tracking: bool = False  # whether the jobs run; not during the initialisation
+    #: what policies have worked out from the reports of this heartbeat
     memo: dict[object, Any] = field(default_factory=dict)
-    next_heartbeat_ps: int = 0
-    heartbeats: int = 0
+    next_heartbeat_ps: int = 0  # time of the next heartbeat; number of those so far
+    heartbeats: int = 0  # time of the next heartbeat; number of those so far
 
     def __post_init__(self) -> None:
         self.done = [0] * self.n_nodes

@@ -29,14 +29,9 @@ DEFAULT_WEIGHTS = (MAP_WEIGHTS, REDUCE_WEIGHTS)
 
 @dataclass(eq=False)
 class History(Tracker):
-    """A tracker whose nodes remember how much of a task's time each phase takes.
+    """A tracker whose nodes remember how much of a task's time each phase takes."""
 
-    Parameters
-    ----------
-    weights : dict of (int, str, int) to tuple of float
-        By node, application and kind of task; applications that a node does not know are missing.
-    """
-
+    #: by node, application and kind of task; applications that a node does not know are missing
     weights: dict[tuple[int, str, int], Weights] = field(default_factory=dict)
 
 

@@ -1,6 +1,6 @@
 """Data placements: which memory node each block lives on, a choice beside the scheduling.
 
-A placement is a function from a :class:`~simsched.policy.contract.base.View` to a
+A placement is a function from a :class:`~simsched.policy.contract.views.PlanView` to a
 :class:`~simsched.policy.contract.base.Placement`, registered under a name with :func:`placement`.
 Policies that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
 `placement`.
@@ -62,7 +62,7 @@ class PlacedPolicy(Policy[S]):
         Returns
         -------
         callable
-            Takes the view.
+            Takes a view and returns a `Placement`.
         """
         return placement_rule(self.placement, type(self))
 
@@ -72,12 +72,7 @@ class PlacedPolicy(Policy[S]):
         Parameters
         ----------
         machine : Machine
-            The machine.
-
-        Raises
-        ------
-        ModelError
-            It has not; the message names policy and parameter.
+            That the policy is to run on.
         """
         program = Workload("one task", build_graph([0.0]))
         view = view_before(machine, program, machine.place_workers(1))
@@ -249,13 +244,6 @@ def host_nodes(machine: Machine) -> list[int]:
 def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
     """Return the first leaf of each node's part.
 
-    Parameters
-    ----------
-    shares : sequence of float
-        Weight B_i of each node, not negative and not all 0.
-    n_leaves : int
-        Number of leaves n.
-
     Notes
     -----
     s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0; part i ends
@@ -276,18 +264,7 @@ def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
 
 
 def leaf_of_block(graph: TaskGraph) -> Int64Array:
-    """Return the first leaf in the order of the spawn tree that accesses each block; -1 for none.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The initialisation.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_blocks,)
-        Position among the leaves.
-    """
+    """Return the first leaf of the spawn tree that accesses each block; -1 for none."""
     leaves = graph.leaves
     order = preorder(graph)
     position = np.full(graph.n_tasks, -1, np.int64)

@@ -107,52 +107,7 @@ class Costs(NamedTuple):
 
 
 class RuntimeState:
-    """What a runtime knows during a run: who can run what and ask for a task, and its queues.
-
-    Attributes
-    ----------
-    costs : Costs
-        What the runtime takes.
-    order : list of int
-        Workers that take part, those of devices first.
-    is_device : list of bool
-        Whether a worker drives a device.
-    node : list of int
-        Memory node of each worker.
-    able : list of list of bool
-        Whether each worker can execute every task, which is known in every information mode;
-        workers that are alike share a list.
-    priority : list of int
-        What the program says about the urgency of each task.
-    n_accesses : list of int
-        Accesses of the body of each task.
-    held : list of int
-        Tasks of each worker that it has asked for and not finished.
-    is_waiting : list of bool
-        Whether a worker has asked for a task in vain and sleeps until it is called.
-    is_coming : list of bool
-        Whether a worker is on its way to ask for a task.
-    rank : list of int
-        Rank of the last wake of each worker: at which of those that ask at the same time it comes.
-    is_called : list of bool
-        Whether a worker on its way has been called: it asks once more if it finds nothing.
-    n_pushing : list of int
-        Tasks that a worker has made ready since it ended one, until it comes round.
-    releasing : list of set of int
-        Blocks that its last task has written for the last time.
-    n_releasing : list of int
-        How many these are, until it comes round.
-    of_program : tuple of int and int
-        When the program has begun to push tasks, and how many since then.
-    pushes : list of (int, int, int, int)
-        A heap of pushes: when each is done, its number, the task, and the worker or -1.
-    place : dict of int to (int, int)
-        Pool (group, instance) in which each queued task is.
-    claims : dict of int to int
-        Tasks that workers will get and that have not been sent to the pools that fetch their data.
-    queues : Any
-        What the subclass keeps.
-    """
+    """What a runtime knows during a run: who can run what and ask for a task, and its queues."""
 
     def __init__(self, view: PlanView, cores_per_device: int, costs: Costs) -> None:
         self.costs = costs
@@ -392,17 +347,7 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
         raise NotImplementedError
 
     def decide(self, view: HookView, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
-        """Prepare the queueing of tasks that different workers push at the same time.
-
-        Parameters
-        ----------
-        view : PlanView
-            Live state.
-        state : RuntimeState
-            What none of them has changed yet.
-        pushed : list of (int, int)
-            Each task and its pusher, in the order in which they will be queued.
-        """
+        """Prepare the queueing of tasks that different workers push at the same time."""
 
     def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Put a ready task into a queue; return the worker whose queue it is, any if nobody's."""

@@ -19,41 +19,28 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """A task graph with estimated costs on the workers of a machine.
+    """A task graph with estimated costs on the workers of a machine."""
 
-    Parameters
-    ----------
-    n_tasks : int
-        Number of tasks.
-    pred_ptr : ndarray of int64, shape (n_tasks + 1,)
-    pred : ndarray of int32, shape (n_edges,)
-        Predecessors of each task.
-    pred_bytes : ndarray of float64, shape (n_edges,)
-        Bytes that a task reads of what each predecessor has written.
-    succ_ptr : ndarray of int64, shape (n_tasks + 1,)
-    succ : ndarray of int32, shape (n_edges,)
-        Successors of each task.
-    succ_bytes : ndarray of float64, shape (n_edges,)
-        As `pred_bytes`, in the order of `succ`.
-    worker_row, worker_node : ndarray of int32, shape (n_workers,)
-        Row of `cost_s` that holds for a worker; its memory node, numbered densely.
-    cost_s : ndarray of float64, shape (n_rows, n_tasks)
-        Seconds; infinite where a task cannot run.
-    latency_s, byte_time_s : ndarray of float64, shape (n_nodes, n_nodes)
-        Seconds, and seconds per byte, from one worker's node to another's; 0 on the diagonal.
-    """
-
-    n_tasks: int
-    pred_ptr: Int64Array
-    pred: Int32Array
+    n_tasks: int  # number of tasks
+    pred_ptr: Int64Array  # shape (n_tasks + 1,):
+    pred: Int32Array  # shape (n_edges,): predecessors of each task
+    #: shape (n_edges,): bytes that a task reads of what each predecessor has written
     pred_bytes: FloatArray
-    succ_ptr: Int64Array
-    succ: Int32Array
-    succ_bytes: FloatArray
+    succ_ptr: Int64Array  # shape (n_tasks + 1,):
+    succ: Int32Array  # shape (n_edges,): successors of each task
+    succ_bytes: FloatArray  # shape (n_edges,): as `pred_bytes`, in the order of `succ`
+    #: shape (n_workers,): row of `cost_s` that holds for a worker; its memory node, numbered
+    #: densely
     worker_row: Int32Array
+    #: shape (n_workers,): row of `cost_s` that holds for a worker; its memory node, numbered
+    #: densely
     worker_node: Int32Array
-    cost_s: FloatArray
+    cost_s: FloatArray  # shape (n_rows, n_tasks): seconds; infinite where a task cannot run
+    #: shape (n_nodes, n_nodes): seconds, and seconds per byte, from one worker's node to another's;
+    #: 0 on the diagonal
     latency_s: FloatArray
+    #: shape (n_nodes, n_nodes): seconds, and seconds per byte, from one worker's node to another's;
+    #: 0 on the diagonal
     byte_time_s: FloatArray
 
     def mean_cost_s(self) -> FloatArray:
@@ -116,13 +103,6 @@ class Estimates:
 def estimate(view: PlanView, graph: TaskGraph) -> Estimates:
     """Return what a static scheduler may know of a graph.
 
-    Parameters
-    ----------
-    view : PlanView
-        The machine, its workers and what is known of durations (`PlanView.information`).
-    graph : TaskGraph
-        A dataflow graph; only its edges count.
-
     Notes
     -----
     A task costs its operations at the speed of a core whose other hardware threads are idle.
@@ -175,15 +155,7 @@ def _bytes_over(graph: TaskGraph, source: Int64Array, target: Int64Array) -> Flo
 
 
 def worker_costs(view: PlanView, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
-    """Return the row of each worker and the seconds of every task per row (group of cores).
-
-    Parameters
-    ----------
-    view : PlanView
-        The machine, its workers and what is known of durations.
-    graph : TaskGraph
-        Tasks with their operations.
-    """
+    """Return the row of each worker and the seconds of every task per row (group of cores)."""
     groups, row = worker_rows(view)
     ops = view.estimated_ops(graph)
     cost = [ops[graph.kinds.index(group.kind)] / group.ops_per_s for group in groups]

@@ -11,13 +11,6 @@ from simsched.workload.graph import Workload
 def slower_spawns(view: PlanView, spawn_s: float) -> Workload:
     """Return a program each of whose spawns takes longer; the initialisation stays as it is.
 
-    Parameters
-    ----------
-    view : PlanView
-        What the policy knows of the run.
-    spawn_s : float
-        Time in seconds that the creator of a task spends more.
-
     Notes
     -----
     The time is turned into operations at the speed of the first worker's core, of which

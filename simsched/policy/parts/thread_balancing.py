@@ -19,18 +19,6 @@ def even_out(
 ) -> list[Move]:
     """Return moves of waiting threads from the busiest core to the idlest until that gains nothing.
 
-    Parameters
-    ----------
-    view : PlanView
-        What the policy knows.
-    state : Queues
-        Where threads are; brought up to date.
-    capacity : ndarray of float64, shape (n_workers,)
-        What the load of a core is divided by: its speed, or 1.
-    suits : callable
-        How well a task (first argument) suits a move from a core (second) to another one (third);
-        the one that suits best moves, the oldest of equal ones.
-
     Notes
     -----
     A move gains if the idlest core has no thread at all, or if its load is then still below what

@@ -35,36 +35,18 @@ Move = Preempt | Transfer
 
 @dataclass(eq=False)
 class Queues:
-    """Where threads are.
+    """Where threads are."""
 
-    Attributes
-    ----------
-    groups : CoreGroups
-        Cores by speed.
-    thread : ndarray of int64, shape (n_classes,)
-        Thread of each class of tasks: critical sections belong to the thread that enters them.
-    is_critical : ndarray of bool, shape (n_classes,)
-        Classes of critical sections.
-    home : list of int, one per thread
-        Core to whose queue the thread belongs.
-    waiting : list of list of int, one per core
-        Tasks in the queues.
-    last_ran_ps : list of int, one per thread
-        When the thread has stopped running the last time.
-    moves : list of int, one per thread
-        How often it has been moved.
-    task_class : ndarray of int32, shape (n_tasks,)
-        Of the graph of the iterations.
-    """
-
-    groups: CoreGroups
+    groups: CoreGroups  # cores by speed
+    #: shape (n_classes,): thread of each class of tasks: critical sections belong to the thread
+    #: that enters them
     thread: NDArray[np.int64]
-    is_critical: NDArray[np.bool_]
-    home: list[int]
-    waiting: list[list[int]]
-    last_ran_ps: list[int]
-    moves: list[int]
-    task_class: NDArray[np.int32]
+    is_critical: NDArray[np.bool_]  # shape (n_classes,): classes of critical sections
+    home: list[int]  # one per thread: core to whose queue the thread belongs
+    waiting: list[list[int]]  # one per core: tasks in the queues
+    last_ran_ps: list[int]  # one per thread: when the thread has stopped running the last time
+    moves: list[int]  # one per thread: how often it has been moved
+    task_class: NDArray[np.int32]  # shape (n_tasks,): of the graph of the iterations
     is_used: bool = False  # not by the initialisation
     ticks: int = 0
     notes: dict[str, Any] = field(default_factory=dict)  # of one scheduler

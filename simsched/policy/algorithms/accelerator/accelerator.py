@@ -43,34 +43,22 @@ COPY_IN, COPY_OUT = "copy_in", "copy_out"
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """What the tasks of a graph are and where they run.
+    """What the tasks of a graph are and where they run."""
 
-    Parameters
-    ----------
-    domain : ndarray of int32, shape (n_tasks,)
-        Domain whose workers can run the task; -1 where several can.
-    is_kernel : ndarray of bool, shape (n_tasks,)
-        Tasks that compute on the accelerator. Where no processor is a GPU, all tasks without
-        children.
-    direction : ndarray of int8, shape (n_tasks,)
-        0 for copies into the accelerator, 1 for copies out of it, -1 for other tasks.
-    application : ndarray of int32, shape (n_tasks,)
-        Whose task it is; 0 for all where the workload does not say.
-    query : ndarray of int32, shape (n_tasks,)
-        Query of a latency-critical application; -1 for none.
-    is_critical : ndarray of bool, shape (n_tasks,)
-        Tasks of latency-critical applications.
-    applications : Applications or None
-        As the workload has them, for its graph of the iterations.
-    """
-
+    #: shape (n_tasks,): domain whose workers can run the task; -1 where several can
     domain: NDArray[np.int32]
+    #: shape (n_tasks,): tasks that compute on the accelerator. Where no processor is a GPU, all
+    #: tasks without children
     is_kernel: NDArray[np.bool_]
+    #: shape (n_tasks,): 0 for copies into the accelerator, 1 for copies out of it, -1 for other
+    #: tasks
     direction: NDArray[np.int8]
+    #: shape (n_tasks,): whose task it is; 0 for all where the workload does not say
     application: NDArray[np.int32]
+    #: shape (n_tasks,): query of a latency-critical application; -1 for none
     query: NDArray[np.int32]
-    is_critical: NDArray[np.bool_]
-    applications: Applications | None
+    is_critical: NDArray[np.bool_]  # shape (n_tasks,): tasks of latency-critical applications
+    applications: Applications | None  # as the workload has them, for its graph of the iterations
 
 
 def lay_out(view: PlanView, graph: TaskGraph) -> Layout:

@@ -33,42 +33,23 @@ from simsched.workload.graph import TaskGraph
 
 
 class Release(NamedTuple):
-    """A waiting task that goes to the device.
+    """A waiting task that goes to the device."""
 
-    Parameters
-    ----------
-    task : int
-        The task.
-    decision_ps : int
-        What the decision takes; the policy's overhead.
-    sleep_ps : int
-        How long the task sleeps before it goes.
-    """
-
-    task: int
-    decision_ps: int = 0
-    sleep_ps: int = 0
+    task: int  # the task
+    decision_ps: int = 0  # what the decision takes; the policy's overhead
+    sleep_ps: int = 0  # how long the task sleeps before it goes
 
 
 @dataclass
 class PoolState:
-    """What a reordering policy remembers of a run.
+    """What a reordering policy remembers of a run."""
 
-    Attributes
-    ----------
-    layout : Layout
-        What the tasks of the present graph are.
-    seconds : ndarray of float64, shape (n_tasks,)
-        Durations as the policy expects them.
-    waiting : list of int
-        Tasks in the host's pool, in the order of their submission.
-    issued : dict of int to float
-        Kernels that have been passed on and have not ended, with their expected durations.
-    """
-
-    layout: Layout | None = None
+    layout: Layout | None = None  # what the tasks of the present graph are
+    #: shape (n_tasks,): durations as the policy expects them
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: tasks in the host's pool, in the order of their submission
     waiting: list[int] = field(default_factory=list)
+    #: kernels that have been passed on and have not ended, with their expected durations
     issued: dict[int, float] = field(default_factory=dict)
 
     @property

@@ -70,17 +70,6 @@ def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
 def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
     """Return the headroom of a query that is launched.
 
-    Parameters
-    ----------
-    target_s : float
-        Latency target.
-    queued_s : float
-        Kernels that have been issued and have not ended, T_q.
-    own_s : float
-        What the query takes alone, T_self.
-    others_s : float
-        What queries before it still need.
-
     Notes
     -----
     Equation 8.5: ``T_tgt - T_q - T_self - sum(t_i)``.
@@ -92,15 +81,6 @@ def refilled_s(
     target_s: float, used_s: float, queued_s: float, own_s: float, done_s: float, others_s: float
 ) -> float:
     """Return the headroom of a query that submits another kernel.
-
-    Parameters
-    ----------
-    target_s, queued_s, own_s, others_s : float
-        As for :func:`headroom_s`.
-    used_s : float
-        Time since the query began, T_used.
-    done_s : float
-        Expected durations of its tasks so far.
 
     Notes
     -----
@@ -121,24 +101,14 @@ class About(NamedTuple):
 
 @dataclass
 class Query:
-    """A query that is being processed.
+    """A query that is being processed."""
 
-    Attributes
-    ----------
-    began_ps : int
-        When its first task was submitted.
-    headroom_s : float
-        What batch work may still take, T_hr.
-    submitted_s, ended_s : float
-        Expected durations of the tasks that it has submitted, and of those that have ended.
-    left : int
-        Tasks that have not ended.
-    """
-
-    began_ps: int
-    headroom_s: float
-    left: int
+    began_ps: int  # when its first task was submitted
+    headroom_s: float  # what batch work may still take, T_hr
+    left: int  # tasks that have not ended
+    #: expected durations of the tasks that it has submitted, and of those that have ended
     submitted_s: float = 0.0
+    #: expected durations of the tasks that it has submitted, and of those that have ended
     ended_s: float = 0.0
 
 

@@ -34,37 +34,16 @@ from simsched.workload.graph import TaskGraph
 
 @dataclass
 class Kernel:
-    """A running kernel, as the GPU manager sees it.
+    """A running kernel, as the GPU manager sees it."""
 
-    Attributes
-    ----------
-    priority : int
-        The higher, the more important.
-    needed : int
-        Multiprocessors with which it meets its timing, 1 or more.
-    usable : int
-        Multiprocessors that it fills.
-    held : int
-        Multiprocessors that it has; 0 for one that begins.
-    """
-
-    priority: int
-    needed: int
-    usable: int
-    held: int = 0
+    priority: int  # the higher, the more important
+    needed: int  # multiprocessors with which it meets its timing, 1 or more
+    usable: int  # multiprocessors that it fills
+    held: int = 0  # multiprocessors that it has; 0 for one that begins
 
 
 def reallocate(kernels: Sequence[Kernel], multiprocessors: int, *, spare: bool = True) -> None:
     """Hand out the multiprocessors of a device anew.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        The running ones, in the order of priority; changed in place.
-    multiprocessors : int
-        Of the device.
-    spare : bool
-        Whether what nobody needs is handed out, too.
 
     Notes
     -----
@@ -107,36 +86,21 @@ def _raise(kernel: Kernel, most: int, free: int) -> int:
 
 @dataclass
 class EvrState(PoolState):
-    """What GPU-EvR remembers of a run.
+    """What GPU-EvR remembers of a run."""
 
-    Attributes
-    ----------
-    usable : ndarray of float64, shape (n_tasks,)
-        Multiprocessors that each kernel fills when it is alone.
-    needed : ndarray of int64, shape (n_tasks,)
-        Multiprocessors that each kernel needs to meet its timing.
-    held : dict of int to Kernel
-        Kernels that have been passed on, in that order.
-    worker : dict of int to int
-        Who executes them, from their begin.
-    pace : dict of int to float
-        Part of its speed at which each worker computes, unless that is 1.
-    arrived_ps : dict of int to int
-        When kernels were submitted that wait.
-    threshold_s : float
-        How close to its latest start a kernel is urgent.
-    n_queues : int
-        Kernels that the device takes at the same time.
-    """
-
+    #: shape (n_tasks,): multiprocessors that each kernel fills when it is alone
     usable: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: shape (n_tasks,): multiprocessors that each kernel needs to meet its timing
     needed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    #: kernels that have been passed on, in that order
     held: dict[int, Kernel] = field(default_factory=dict)
-    worker: dict[int, int] = field(default_factory=dict)
+    worker: dict[int, int] = field(default_factory=dict)  # who executes them, from their begin
+    #: part of its speed at which each worker computes, unless that is 1
     pace: dict[int, float] = field(default_factory=dict)
+    #: when kernels were submitted that wait
     arrived_ps: dict[int, int] = field(default_factory=dict)
-    threshold_s: float = 0.0
-    n_queues: int = 1
+    threshold_s: float = 0.0  # how close to its latest start a kernel is urgent
+    n_queues: int = 1  # kernels that the device takes at the same time
 
 
 @register("gpu_evr")

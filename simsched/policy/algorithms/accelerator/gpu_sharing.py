@@ -110,26 +110,16 @@ def sides(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 @dataclass
 class Neighbours:
-    """What kernels run beside each other on a device whose sides make room for each other.
+    """What kernels run beside each other on a device whose sides make room for each other."""
 
-    Attributes
-    ----------
-    side : ndarray of int8, shape (n_tasks,)
-        0 for critical kernels, 1 for batch kernels, -1 for other tasks.
-    filled : ndarray of float64, shape (n_tasks,)
-        Part of the device that each kernel fills when it is alone.
-    shares : tuple of float
-        Parts of the device for critical and for batch kernels while both run.
-    running : dict of int to int
-        Kernel that each busy worker executes.
-    pace : dict of int to float
-        Part of its speed at which each worker computes, unless that is 1.
-    """
-
+    #: shape (n_tasks,): 0 for critical kernels, 1 for batch kernels, -1 for other tasks
     side: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    #: shape (n_tasks,): part of the device that each kernel fills when it is alone
     filled: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: parts of the device for critical and for batch kernels while both run
     shares: tuple[float, float] = (1.0, 1.0)
-    running: dict[int, int] = field(default_factory=dict)
+    running: dict[int, int] = field(default_factory=dict)  # kernel that each busy worker executes
+    #: part of its speed at which each worker computes, unless that is 1
     pace: dict[int, float] = field(default_factory=dict)
 
     def paces(self) -> Iterator[Pace]:
@@ -251,15 +241,6 @@ def drf_partition(
     demands: Sequence[Sequence[float]], capacity: Sequence[float], most: Sequence[int] = ()
 ) -> list[int]:
     """Return the thread blocks of each kernel in a multiprocessor, by dominant resource fairness.
-
-    Parameters
-    ----------
-    demands : sequence of sequence of float
-        What a block of each kernel takes of each resource.
-    capacity : sequence of float
-        What a multiprocessor has of each.
-    most : sequence of int
-        Blocks that each kernel has when it is alone; empty for any number.
 
     Notes
     -----

@@ -26,34 +26,14 @@ BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
 
 @dataclass
 class Budget:
-    """Reserved GPU time of one application.
+    """Reserved GPU time of one application."""
 
-    Attributes
-    ----------
-    left_ps : int
-        What is left, e; negative after an overrun.
-    periods : int
-        Replenishments so far.
-    """
-
-    left_ps: int
-    periods: int = 0
+    left_ps: int  # what is left, e; negative after an overrun
+    periods: int = 0  # replenishments so far
 
 
 def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int = 1) -> int:
     """Return the budget after replenishments.
-
-    Parameters
-    ----------
-    left_ps : int
-        Budget before, e.
-    capacity_ps : int
-        Reserved time per period, C.
-    cost_ps : int
-        Predicted cost x of the kernel that the budget is for (a-priori enforcement); 0 where
-        there is none and for posterior enforcement.
-    periods : int
-        How many replenishments, n, at least 1.
 
     Notes
     -----
@@ -71,13 +51,6 @@ def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int =
 def periods_until(left_ps: int, capacity_ps: int, cost_ps: int | None = None) -> int:
     """Return the replenishments until a budget lets a kernel be submitted.
 
-    Parameters
-    ----------
-    left_ps, capacity_ps : int
-        Budget e and reserved time per period C.
-    cost_ps : int or None
-        Cost x that the budget has to cover (``e >= x``); None where it has to be above 0.
-
     Examples
     --------
     >>> [periods_until(left_ps, 5) for left_ps in (1, 0, -4, -5)]
@@ -92,21 +65,13 @@ def periods_until(left_ps: int, capacity_ps: int, cost_ps: int | None = None) ->
 
 @dataclass
 class TimeGraphState(PoolState):
-    """What TimeGraph remembers.
+    """What TimeGraph remembers."""
 
-    Attributes
-    ----------
-    arrived : int
-        Task that has just become ready, -1 at the end of a task.
-    budgets : dict of int to Budget
-        Budget of each application.
-    began_ps, wakes_ps : dict
-        When kernels that run began, and when those wake that sleep for their budget.
-    """
-
-    arrived: int = -1
-    budgets: dict[int, Budget] = field(default_factory=dict)
+    arrived: int = -1  # task that has just become ready, -1 at the end of a task
+    budgets: dict[int, Budget] = field(default_factory=dict)  # budget of each application
+    #: when kernels that run began, and when those wake that sleep for their budget
     began_ps: dict[int, int] = field(default_factory=dict)
+    #: when kernels that run began, and when those wake that sleep for their budget
     wakes_ps: dict[int, int] = field(default_factory=dict)
 
 

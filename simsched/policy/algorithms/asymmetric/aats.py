@@ -39,20 +39,6 @@ Int32Array = NDArray[np.int32]
 class History:
     """What the tasks of each class have cost on the cores of each group.
 
-    Parameters
-    ----------
-    n_classes, n_groups : int
-        Classes of tasks and groups of cores.
-
-    Attributes
-    ----------
-    n : ndarray of int64, shape (n_classes, n_groups)
-        Tasks that have ended.
-    time_s : ndarray of float64, shape (n_classes, n_groups)
-        Estimated time of a task.
-    ipc : ndarray of float64, shape (n_classes,)
-        Mean number of instructions per reference cycle on the fastest group.
-
     Notes
     -----
     On the fastest group the estimate is the mean of measured times. On group i it is the mean of
@@ -97,15 +83,6 @@ class History:
 
 def allocate(time_s: FloatArray, n_tasks: FloatArray, size: Int32Array) -> Int32Array:
     """Return the group of each class.
-
-    Parameters
-    ----------
-    time_s : ndarray of float64, shape (n_classes, n_groups)
-        Time of a task of each class on each group.
-    n_tasks : ndarray, shape (n_classes,)
-        Tasks of each class.
-    size : ndarray of int32, shape (n_groups,)
-        Cores of each group.
 
     Notes
     -----

@@ -27,13 +27,6 @@ FloatArray = NDArray[np.float64]
 def assign_by_age(remaining: FloatArray, core_perf: FloatArray) -> list[int]:
     """Return the core of each thread (algorithm 7).
 
-    Parameters
-    ----------
-    remaining : ndarray of float64, shape (n_threads,)
-        Remaining execution of each thread until its next milestone.
-    core_perf : ndarray of float64, shape (n_cores,)
-        Performance of each core.
-
     Notes
     -----
     Threads with more left come first; ties go to the lower thread. With no more threads than cores
@@ -213,15 +206,7 @@ class AgeBased(ThreadScheduler):
 
 
 def executed_ops(graph: TaskGraph, seen: Progress) -> float:
-    """Return how many operations of a body have been executed; those of an access follow its bytes.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    seen : Progress
-        Which access is going on, and the part of it that is done.
-    """
+    """Return the executed operations of a body; those of an access follow its bytes."""
     ops = float(graph.ops[0, seen.task])
     first, end = int(graph.access_ptr[seen.task]), int(graph.join_access[seen.task])
     if not np.isfinite(ops):

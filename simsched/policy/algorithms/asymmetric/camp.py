@@ -21,15 +21,6 @@ FloatArray = NDArray[np.float64]
 def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:
     """Return how much an application gains from fast cores (equation 5.1).
 
-    Parameters
-    ----------
-    speedup : float
-        Mean speedup factor of its threads on a fast core.
-    threads : int
-        Its threads that can run.
-    fast_cores : int
-        Number of fast cores.
-
     Examples
     --------
     >>> utility_factor(2.0, 4, 4), utility_factor(2.0, 5, 4)

@@ -25,13 +25,7 @@ Int32Array = NDArray[np.int32]
 
 
 class Seats:
-    """Which group of cores every worker is on, and since how many looks it has been waiting.
-
-    Parameters
-    ----------
-    group : ndarray of int32, shape (n_workers,)
-        Group of each worker's core, 0 being the fastest.
-    """
+    """Which group of cores every worker is on, and since how many looks it has been waiting."""
 
     def __init__(self, group: Int32Array) -> None:
         self.group = group.copy()
@@ -46,19 +40,7 @@ class Seats:
         cost_ps: int,
         choose: Callable[[list[int]], int],
     ) -> list[Exchange]:
-        """Return the swaps of waiting workers with workers that execute tasks on slower cores.
-
-        Parameters
-        ----------
-        view : PlanView
-            With the state of the run.
-        patience : int
-            How many looks in a row must have found a worker waiting.
-        cost_ps : int
-            Cost of a swap.
-        choose : callable
-            Returns one of the workers that it is given, ascending.
-        """
+        """Return the swaps of waiting workers with workers that execute tasks on slower cores."""
         swaps: list[Exchange] = []
         for worker in self._fast:
             if not view.live.is_waiting(worker):

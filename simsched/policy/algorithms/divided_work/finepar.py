@@ -47,36 +47,21 @@ TRAINING = ((10, 16), (12, 4), (12, 16), (12, 32), (14, 16))
 
 @dataclass(frozen=True, eq=False)
 class PlacedTasks(Workload):
-    """A program whose tasks have their workers.
+    """A program whose tasks have their workers."""
 
-    Parameters
-    ----------
-    worker : ndarray of int32, shape (n_tasks,)
-        Worker of each task.
-    """
-
+    #: shape (n_tasks,): worker of each task
     worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, eq=False)
 class Devices:
-    """How fast the two sides are, as an earlier run on the machine has measured it.
+    """How fast the two sides are, as an earlier run on the machine has measured it."""
 
-    Parameters
-    ----------
-    costs : RowCosts
-        What rows cost.
-    cpu_ops_per_s, gpu_ops_per_s : float
-        Speed of all threads of the processor together, and of the device.
-    launch_s, byte_s : float
-        Time of a launch with its two copies, and of a copied byte.
-    """
-
-    costs: RowCosts
-    cpu_ops_per_s: float
-    gpu_ops_per_s: float
-    launch_s: float
-    byte_s: float
+    costs: RowCosts  # what rows cost
+    cpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
+    gpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
+    launch_s: float  # time of a launch with its two copies, and of a copied byte
+    byte_s: float  # time of a launch with its two copies, and of a copied byte
 
     def cpu_s(self, nonzeros: Int64Array) -> float:
         """Return the seconds of rows on the processor."""
@@ -110,13 +95,6 @@ def features(nonzeros: Int64Array) -> list[float]:
 def fit(parts: list[Int64Array], seconds: list[float]) -> FloatArray:
     """Return the coefficients C1 to C5 of a device's performance by least squares.
 
-    Parameters
-    ----------
-    parts : list of ndarray of int64
-        Non-zeros of the rows of each training run, none empty.
-    seconds : list of float
-        Its time.
-
     Notes
     -----
     Performance is non-zeros per second.
@@ -138,15 +116,6 @@ def predicted_s(coefficients: FloatArray, nonzeros: Int64Array) -> float:
 
 def climb(cost: Callable[[int], float], start: int, count: int) -> int:
     """Return where hill climbing over 0 .. count - 1 ends: neither neighbour costs less.
-
-    Parameters
-    ----------
-    cost : callable
-        Cost of a position.
-    start : int
-        First position.
-    count : int
-        Number of positions.
 
     Examples
     --------

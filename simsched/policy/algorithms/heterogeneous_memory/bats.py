@@ -47,21 +47,11 @@ JOINING = ("one_attempt", "before_beginning", "after_beginning")
 
 @dataclass(eq=False)
 class BatsState:
-    """What BATS remembers during a run.
+    """What BATS remembers during a run."""
 
-    Parameters
-    ----------
-    domains : ndarray of int32
-        NUMA domains that have workers: the sockets of the paper.
-    subgraphs : Subgraphs, optional
-        Division of the task graph; from the end of iteration 1.
-    localization : Localization, optional
-        Where subgraphs belong; from the end of iteration 1.
-    """
-
-    domains: NDArray[np.int32]
-    subgraphs: Subgraphs | None = None
-    localization: Localization | None = None
+    domains: NDArray[np.int32]  # NUMA domains that have workers: the sockets of the paper
+    subgraphs: Subgraphs | None = None  # division of the task graph; from the end of iteration 1
+    localization: Localization | None = None  # where subgraphs belong; from the end of iteration 1
 
 
 @register("bats")
@@ -205,17 +195,7 @@ class Bats(Policy[BatsState]):
 def search_order(
     *, alone: bool, between_sockets: bool, joining: str = "before_beginning"
 ) -> tuple[AcquireStep, ...]:
-    """Return the levels of hierarchical stealing.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether a socket takes a subgraph only when it has none unfinished.
-    between_sockets : bool
-        Whether a socket that has completed its subgraphs may take those of others.
-    joining : {"one_attempt", "before_beginning", "after_beginning"}
-        How level 1 goes with levels 2 and 3; see :class:`Bats`.
-    """
+    """Return the levels of hierarchical stealing."""
     when = IDLE_DOMAIN if alone else ()
     own = AcquireStep("worker", "own", "newest")
     inside = AcquireStep("worker", "same_domain", "oldest")

@@ -70,20 +70,7 @@ class CharmMoving(ChareProgram):
         return with_moves(view.workload, graph, plan, owner, self._cost(view))
 
     def residency(self, view: PlanView, graph: TaskGraph) -> tuple[Residency, Int32Array]:
-        """Return which blocks are in HBM when, and the processing element of each task.
-
-        Parameters
-        ----------
-        view : PlanView
-            Machine and workers.
-        graph : TaskGraph
-            An iteration without spawn tree.
-
-        Raises
-        ------
-        ModelError
-            The machine has no HBM, or too little for a task.
-        """
+        """Return which blocks are in HBM when, and the processing element of each task."""
         machine = view.machine
         owner = map_chares(graph.n_tasks, len(make_team(view, self.io, self.pes).pe), self.mapping)
         moved = self.annotated(graph)

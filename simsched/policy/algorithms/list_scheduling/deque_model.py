@@ -20,15 +20,7 @@ POPS = ("first", "ready")
 
 
 class TransferModel:
-    """Expected times of copies between memory nodes, and what copies a task needs.
-
-    Parameters
-    ----------
-    machine : Machine
-        Its paths between nodes.
-    slowdown : float
-        Factor on the time per byte.
-    """
+    """Expected times of copies between memory nodes, and what copies a task needs."""
 
     def __init__(self, machine: Machine, slowdown: float) -> None:
         n = len(machine.nodes)
@@ -109,24 +101,12 @@ def read_blocks(graph: TaskGraph, task: int) -> list[int]:
 
 @dataclass
 class WorkerQueue:
-    """Tasks that a worker is to execute, and when it is expected to have done so.
+    """Tasks that a worker is to execute, and when it is expected to have done so."""
 
-    Attributes
-    ----------
-    tasks : TaskQueue
-        Tasks that the worker has not asked for yet.
-    start_ps : int
-        When the first of them is expected to start.
-    length_ps : int
-        How long they are expected to take.
-    pipeline_ps : int
-        Expected time of what the worker has asked for and not finished.
-    """
-
-    tasks: TaskQueue
-    start_ps: int = 0
-    length_ps: int = 0
-    pipeline_ps: int = 0
+    tasks: TaskQueue  # tasks that the worker has not asked for yet
+    start_ps: int = 0  # when the first of them is expected to start
+    length_ps: int = 0  # how long they are expected to take
+    pipeline_ps: int = 0  # expected time of what the worker has asked for and not finished
 
 
 @dataclass
@@ -256,22 +236,7 @@ class DequeModel(QueuedRuntime):
     def best_worker(
         self, view: HookView, state: RuntimeState, task: int, now: int, released: set[int]
     ) -> tuple[int, int]:
-        """Return the worker with the smallest fitness, and the time of copies.
-
-        Parameters
-        ----------
-        view : PlanView
-            Live state: where blocks are.
-        state : RuntimeState
-            Expected ends of all workers.
-        task : int
-            A ready task.
-        now : int
-            Present time.
-        released : set of int
-            Blocks that the worker that pushes the task has just written for the last time: it has
-            not yet asked for bringing them back.
-        """
+        """Return the worker with the smallest fitness, and the time of copies."""
         model: Model = state.queues
         penalty: dict[int, int] = {}
         ends: list[tuple[int, int, int]] = []

@@ -35,35 +35,20 @@ class Mean:
 
 @dataclass
 class Bucket:
-    """Ready tasks that are alike, and what is known of such tasks.
+    """Ready tasks that are alike, and what is known of such tasks."""
 
-    Attributes
-    ----------
-    tasks : list of int
-        The newest one last.
-    types : tuple of int
-        Types of processors that can execute them.
-    time_s, released : list of Mean
-        For each type the measured times, and how much normalised work for it ends of tasks release.
-    executed : list of float
-        Shares of the executions on each type, 0 before the first.
-    n_executed, n_pushed : int
-        Executions and tasks so far, at most MEMORY.
-    fastest : int
-        Type with the smallest time.
-    slow_factor : float
-        How many times longer the other type takes.
-    """
-
-    tasks: list[int] = field(default_factory=list)
-    types: tuple[int, ...] = ()
+    tasks: list[int] = field(default_factory=list)  # the newest one last
+    types: tuple[int, ...] = ()  # types of processors that can execute them
+    #: for each type the measured times, and how much normalised work for it ends of tasks release
     time_s: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
+    #: for each type the measured times, and how much normalised work for it ends of tasks release
     released: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
+    #: shares of the executions on each type, 0 before the first
     executed: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    n_executed: int = 0
-    n_pushed: int = 0
-    fastest: int = HOST
-    slow_factor: float = 1.0
+    n_executed: int = 0  # executions and tasks so far, at most MEMORY
+    n_pushed: int = 0  # executions and tasks so far, at most MEMORY
+    fastest: int = HOST  # type with the smallest time
+    slow_factor: float = 1.0  # how many times longer the other type takes
 
     def expected_s(self, kind: int) -> float:
         """Return the measured time on a type of processor, or what stands for it."""
@@ -72,38 +57,21 @@ class Bucket:
 
 @dataclass
 class Buckets:
-    """All buckets, in the order in which their tasks have been seen, and what workers have taken.
+    """Buckets in the order in which their tasks have been seen, and what workers have taken."""
 
-    Attributes
-    ----------
-    of_like : dict of Like to Bucket
-        Bucket of tasks that share class and types of processors.
-    share : dict of Like to float
-        Share of each bucket in the tasks so far.
-    order : list of list of Like
-        Buckets in the order in which each type of processor visits them.
-    taken : dict of int to list of int
-        Tasks that each worker has taken out of buckets, the last one first to be executed.
-    n_workers : list of int
-        Workers of each type.
-    in_degree : list of int
-        Predecessors of each task.
-    like : list of Like
-        What each task shares with others of its bucket.
-    n_pushed : int
-        Tasks pushed so far.
-    begun_ps : dict of int to int
-        When the present task of each worker began.
-    """
-
+    #: tasks that each worker has taken out of buckets, the last one first to be executed
     taken: dict[int, list[int]]
-    n_workers: list[int]
-    in_degree: list[int]
-    like: list[Like]
+    n_workers: list[int]  # workers of each type
+    in_degree: list[int]  # predecessors of each task
+    like: list[Like]  # what each task shares with others of its bucket
+    #: bucket of tasks that share class and types of processors
     of_like: dict[Like, Bucket] = field(default_factory=dict)
+    #: share of each bucket in the tasks so far
     share: dict[Like, float] = field(default_factory=dict)
+    #: buckets in the order in which each type of processor visits them
     order: list[list[Like]] = field(default_factory=lambda: [[], []])
-    n_pushed: int = 0
+    n_pushed: int = 0  # tasks pushed so far
+    #: when the present task of each worker began
     begun_ps: dict[int, int] = field(default_factory=dict)
 
     def normalised(self, kind: int, bucket: Bucket) -> float:

@@ -97,25 +97,6 @@ class ListScheduling(PlacedPolicy[None]):
 def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:
     """Return a static schedule.
 
-    Parameters
-    ----------
-    estimates : Estimates
-        The graph and its costs.
-    algorithm : str
-        One of `ALGORITHMS`.
-    insertion : bool
-        Whether gaps are used.
-
-    Returns
-    -------
-    tuple of ndarray, each of shape (n_tasks,)
-        Worker (int32), start and finish in seconds (float64).
-
-    Raises
-    ------
-    PolicyError
-        The graph has a cycle, or a task that no worker can run.
-
     Notes
     -----
     With w the mean cost of a task over all workers, c the mean time of an edge over all pairs of

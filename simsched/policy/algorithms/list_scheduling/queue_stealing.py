@@ -13,27 +13,14 @@ VICTIMS = ("round_robin", "nearest")
 
 @dataclass
 class StealingQueues:
-    """Queues of all workers and where thieves look next.
+    """Queues of all workers and where thieves look next."""
 
-    Attributes
-    ----------
-    tasks : dict of int to TaskQueue
-        Queue of each worker.
-    is_busy : dict of int to bool
-        Whether a worker got a task when it asked last.
-    victims : dict of int to list of int
-        Workers in the order in which a thief looks at them.
-    next_victim : dict of int to int
-        Place in that list at which the thief begins.
-    last_pushed : int
-        Place of the worker that got the last task of nobody.
-    """
-
-    tasks: dict[int, TaskQueue]
-    is_busy: dict[int, bool]
-    victims: dict[int, list[int]]
+    tasks: dict[int, TaskQueue]  # queue of each worker
+    is_busy: dict[int, bool]  # whether a worker got a task when it asked last
+    victims: dict[int, list[int]]  # workers in the order in which a thief looks at them
+    #: place in that list at which the thief begins
     next_victim: dict[int, int] = field(default_factory=dict)
-    last_pushed: int = 0
+    last_pushed: int = 0  # place of the worker that got the last task of nobody
 
 
 @register("ws")

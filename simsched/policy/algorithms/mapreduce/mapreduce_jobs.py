@@ -91,15 +91,9 @@ class SharedPolicy(MapReducePolicy[T]):
 
 @dataclass(eq=False)
 class Starving(Tracker):
-    """A tracker that knows since when pools have been below their guarantee.
+    """A tracker that knows since when pools have been below their guarantee."""
 
-    Parameters
-    ----------
-    since_ps : dict of (int, str) to int
-        By kind of task and user.
-    """
-
-    since_ps: dict[tuple[int, str], int] = field(default_factory=dict)
+    since_ps: dict[tuple[int, str], int] = field(default_factory=dict)  # by kind of task and user
 
     def start_iteration(self) -> None:
         """Forget who starves as well: nobody waits any more."""
@@ -227,15 +221,9 @@ class Capacity(SharedPolicy[Tracker]):
 
 @dataclass(eq=False)
 class Accounts(Tracker):
-    """A tracker that knows what users have spent.
+    """A tracker that knows what users have spent."""
 
-    Parameters
-    ----------
-    spent : dict of str to float
-        By user.
-    """
-
-    spent: dict[str, float] = field(default_factory=dict)
+    spent: dict[str, float] = field(default_factory=dict)  # by user
 
 
 @register("dynamic_priority")
@@ -281,15 +269,9 @@ class DynamicPriority(SharedPolicy[Accounts]):
 
 @dataclass(eq=False)
 class Skipping(Tracker):
-    """A tracker that knows how often jobs have been passed over.
+    """A tracker that knows how often jobs have been passed over."""
 
-    Parameters
-    ----------
-    skips : dict of int to int
-        By job.
-    """
-
-    skips: dict[int, int] = field(default_factory=dict)
+    skips: dict[int, int] = field(default_factory=dict)  # by job
 
     def start_iteration(self) -> None:
         """Forget the counters as well: other jobs begin."""

@@ -43,9 +43,6 @@ class Samr(SpeculativePolicy[History]):
         SN_Cap: at most this part of the nodes is map slow, and as many reduce slow.
     straggler_cap : float
         Strag_Cap: at most this part of the running tasks are stragglers.
-    split_slow_nodes : bool
-        Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are
-        slow for either get no backups.
     history : str
         File with the weights that the nodes have kept from earlier jobs of the same applications,
         as a run from Python leaves it (see the notes); none by default. A relative path counts
@@ -95,7 +92,6 @@ class Samr(SpeculativePolicy[History]):
     node_cap: float = param(0.2, low=0.0, high=1.0)
     slow_node_share: float = param(0.3, low=0.0, high=1.0)
     straggler_cap: float = param(0.2, low=0.0, high=1.0)
-    split_slow_nodes: bool = param(True)
     history: str = param("")
 
     def __post_init__(self) -> None:
@@ -172,8 +168,7 @@ class Samr(SpeculativePolicy[History]):
     def _is_barred(self, view: HookView, state: History, node: int, attempt: Attempt) -> bool:
         """Return whether a node is too slow for a backup of an attempt."""
         job, kind = int(state.tasks.job[attempt.task]), int(state.tasks.kind[attempt.task])
-        kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
-        return any(self.is_slow(view, state, node, k, job) for k in kinds)
+        return self.is_slow(view, state, node, kind, job)
 
     def is_slow(self, view: HookView, state: History, node: int, kind: int, job: int) -> bool:
         """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""

@@ -23,28 +23,17 @@ from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
 @dataclass(eq=False)
 class Balance(History):
-    """A tracker that watches the shuffle.
+    """A tracker that watches the shuffle."""
 
-    Parameters
-    ----------
-    lag, computed : int
-        Map tasks computed but not delivered, and computed, at the end of the last period.
-    grown, steady : int
-        Periods in a row in which the lag has grown, and has not.
-    stealing : bool
-        Whether nodes may take map tasks whose data others have.
-    map_s : dict of int to list of float
-        Times of ended map tasks by node.
-    local_run : dict of int to int
-        Local map tasks that each node has started since its last remote one.
-    """
-
+    #: map tasks computed but not delivered, and computed, at the end of the last period
     lag: int = 0
+    #: map tasks computed but not delivered, and computed, at the end of the last period
     computed: int = 0
-    grown: int = 0
-    steady: int = 0
-    stealing: bool = True
-    map_s: dict[int, list[float]] = field(default_factory=dict)
+    grown: int = 0  # periods in a row in which the lag has grown, and has not
+    steady: int = 0  # periods in a row in which the lag has grown, and has not
+    stealing: bool = True  # whether nodes may take map tasks whose data others have
+    map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
+    #: local map tasks that each node has started since its last remote one
     local_run: dict[int, int] = field(default_factory=dict)
 
     def start_iteration(self) -> None:
@@ -256,15 +245,6 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
 
 def node_speeds(view: PlanView, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
     """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
-
-    Parameters
-    ----------
-    view : PlanView
-        The cluster, and what is known of durations.
-    graph : TaskGraph
-        The program.
-    reduces : ndarray of int64
-        Reduce tasks of the job.
 
     Notes
     -----

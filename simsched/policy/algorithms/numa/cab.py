@@ -43,14 +43,9 @@ EQUATION = -1  #: the boundary level follows from Eq. 3.4
 
 @dataclass(eq=False)
 class CabState:
-    """What CAB remembers during a run.
+    """What CAB remembers during a run."""
 
-    Parameters
-    ----------
-    tiers : Tiers, optional
-        Cut of the graph that runs; None while it runs under random stealing.
-    """
-
+    #: cut of the graph that runs; None while it runs under random stealing
     tiers: Tiers | None = None
 
 

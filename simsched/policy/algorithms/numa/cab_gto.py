@@ -40,22 +40,7 @@ def cut_to_caches(
     *,
     every_socket: bool,
 ) -> Tiers | None:
-    """Return the cut into subtrees that fit a shared cache, None if that is the whole tree.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        A spawn tree.
-    footprint : ndarray, shape (n_tasks,)
-        Footprint of each task in bytes.
-    n_sockets : int
-        Sockets.
-    cache_bytes : int
-        Shared cache of a socket; 0 when there is none to fit.
-    every_socket : bool
-        Whether large subtrees are divided until there are as many as sockets: in each round those
-        with more than half the footprint of the largest.
-    """
+    """Return the cut into subtrees that fit a shared cache, None if that is the whole tree."""
     if cache_bytes == 0:
         return None
     tiers = cut_by_footprint(graph, footprint, cache_bytes)

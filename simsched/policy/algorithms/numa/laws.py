@@ -53,20 +53,11 @@ LINE_BYTES = 64  #: of a cache line
 
 @dataclass(eq=False)
 class LawsState:
-    """What LAWS remembers during a run.
+    """What LAWS remembers during a run."""
 
-    Parameters
-    ----------
-    sockets : ndarray of int32
-        NUMA domains that have workers, in the order of the parts of the data.
-    part : ndarray of int32, shape (n_tasks,)
-        Part of the data that each task of an iteration works on.
-    tuner : Tuner, optional
-        Search for the best packing; from the end of the profiling iteration.
-    """
-
-    sockets: Int32Array
-    part: Int32Array
+    sockets: Int32Array  # NUMA domains that have workers, in the order of the parts of the data
+    part: Int32Array  # shape (n_tasks,): part of the data that each task of an iteration works on
+    #: search for the best packing; from the end of the profiling iteration
     tuner: Tuner | None = None
 
 
@@ -201,15 +192,7 @@ class Laws(PlacedPolicy[LawsState]):
 
 
 def profiling_plan(part: Int32Array, sockets: Int32Array) -> Plan:
-    """Return the plan in which sockets execute their own tasks only, spawned parent first.
-
-    Parameters
-    ----------
-    part : ndarray of int32, shape (n_tasks,)
-        Part of the data of each task; `STRADDLES` stays where it is spawned.
-    sockets : ndarray of int32
-        NUMA domain of each part.
-    """
+    """Return the plan in which sockets execute their own tasks only, spawned parent first."""
     return Plan(
         acquire=(AcquireStep("upper", "own", "oldest"),),
         pool_groups=POOL_GROUPS,

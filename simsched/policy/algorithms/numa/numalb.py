@@ -34,22 +34,14 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(eq=False)
 class NumalbState:
-    """What the runtime has measured, and where tasks are.
+    """What the runtime has measured, and where tasks are."""
 
-    Parameters
-    ----------
-    worker_of : ndarray of int32, shape (n_tasks,)
-        Present worker of each task.
-    ready_ps, duration_ps : ndarray of int64, shape (n_tasks,)
-        When each task last became ready, and how long it then took.
-    last_end_ps : ndarray of int64, shape (n_workers,)
-        When each worker last ended a task.
-    """
-
-    worker_of: Int32Array
+    worker_of: Int32Array  # shape (n_tasks,): present worker of each task
+    #: shape (n_tasks,): when each task last became ready, and how long it then took
     ready_ps: Int64Array
+    #: shape (n_tasks,): when each task last became ready, and how long it then took
     duration_ps: Int64Array
-    last_end_ps: Int64Array
+    last_end_ps: Int64Array  # shape (n_workers,): when each worker last ended a task
 
 
 @register("numalb")
@@ -178,21 +170,6 @@ def balance(
     s_per_message: float,
 ) -> Int32Array:
     """Return the worker of each task after one balancing step.
-
-    Parameters
-    ----------
-    duration_s : ndarray of float64, shape (n_tasks,)
-        Measured time of each task in seconds.
-    worker_of : ndarray of int32, shape (n_tasks,)
-        Present worker of each task.
-    worker_domain : ndarray of int32, shape (n_workers,)
-        Socket of each worker.
-    exchanged : csr_array, shape (n_tasks, n_tasks)
-        Messages between each pair of tasks, symmetric.
-    factor : ndarray of float64, shape (n_domains, n_domains)
-        NUMA factors.
-    s_per_message : float
-        Seconds that a message stands for.
 
     Notes
     -----

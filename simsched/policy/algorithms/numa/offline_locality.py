@@ -29,15 +29,9 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ScheduledWorkload(Workload):
-    """A program whose tasks stand in the order of a schedule.
+    """A program whose tasks stand in the order of a schedule."""
 
-    Parameters
-    ----------
-    worker_of : ndarray of int32, shape (n_tasks,)
-        Worker of each task.
-    """
-
-    worker_of: Int32Array | None = None
+    worker_of: Int32Array | None = None  # shape (n_tasks,): worker of each task
 
 
 @register("offline_locality")
@@ -165,15 +159,7 @@ class _Scheduler:
 
 
 def reordered(graph: TaskGraph, order: Int64Array) -> TaskGraph:
-    """Return a graph without a spawn tree or edges with its tasks in another order.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        Independent tasks.
-    order : ndarray of int64, shape (n_tasks,)
-        Old number of each task.
-    """
+    """Return a graph without a spawn tree or edges with its tasks in another order."""
     new = np.empty(graph.n_tasks, np.int64)
     new[order] = np.arange(graph.n_tasks)
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))

@@ -18,11 +18,6 @@ from simsched.workload.graph import TaskGraph, Workload
 def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a dynamic schedule begin.
 
-    Parameters
-    ----------
-    n_items, chunk : int
-        Items of the loop, and of each chunk except perhaps the last.
-
     Examples
     --------
     >>> dynamic_chunks(7, 3).tolist()
@@ -33,13 +28,6 @@ def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
 
 def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a guided schedule begin.
-
-    Parameters
-    ----------
-    n_items, n_workers : int
-        Items of the loop, and workers that share it.
-    chunk : int
-        Smallest chunk, except perhaps the last.
 
     Notes
     -----

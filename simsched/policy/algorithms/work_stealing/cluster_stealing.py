@@ -33,26 +33,14 @@ IN_CLUSTER = AcquireStep("worker", "same_domain", "oldest")
 
 @dataclass(eq=False)
 class Clusters:
-    """Workers by cluster, and which messages are on their way.
+    """Workers by cluster, and which messages are on their way."""
 
-    Parameters
-    ----------
-    members : list of list of int
-        Workers of each cluster, ascending.
-    cluster_of : list of int
-        Cluster of each worker.
-    arrival_ps : dict of int to list of int
-        For each sender, when its messages arrive.
-    load : dict of int to int
-        Last reported load of each worker.
-    thieves : set of int
-        Workers that have stolen what they are about to execute.
-    """
-
-    members: list[list[int]]
-    cluster_of: list[int]
+    members: list[list[int]]  # workers of each cluster, ascending
+    cluster_of: list[int]  # cluster of each worker
+    #: for each sender, when its messages arrive
     arrival_ps: dict[int, list[int]] = field(default_factory=dict)
-    load: dict[int, int] = field(default_factory=dict)
+    load: dict[int, int] = field(default_factory=dict)  # last reported load of each worker
+    #: workers that have stolen what they are about to execute
     thieves: set[int] = field(default_factory=set)
 
     def in_flight(self, sender: int, now_ps: int) -> int:

@@ -27,20 +27,12 @@ SHEPHERD = 1  #: pool group of the sockets' queues
 
 @dataclass(eq=False)
 class MtsState:
-    """Who steals and who waits.
+    """Who steals and who waits."""
 
-    Parameters
-    ----------
-    members : dict of int to list of int
-        Workers of each socket, ascending.
-    working : set of int
-        Workers that have begun a task and not been without one since.
-    stealing_until_ps : dict of int to int
-        When the last steal of each socket is over.
-    """
-
-    members: dict[int, list[int]]
+    members: dict[int, list[int]]  # workers of each socket, ascending
+    #: workers that have begun a task and not been without one since
     working: set[int] = field(default_factory=set)
+    #: when the last steal of each socket is over
     stealing_until_ps: dict[int, int] = field(default_factory=dict)
 
 

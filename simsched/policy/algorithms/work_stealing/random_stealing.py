@@ -48,17 +48,6 @@ def stealing_plan(
 def main_on_fastest(plan: Plan, view: PlanView, graph: TaskGraph, group: Int32Array) -> Plan:
     """Return a plan of random stealing whose main task starts on a core of the fastest group.
 
-    Parameters
-    ----------
-    plan : Plan
-        As :func:`stealing_plan` returns it.
-    view : PlanView
-        Machine and workers.
-    graph : TaskGraph
-        The program.
-    group : ndarray of int32, shape (n_workers,)
-        Group of the core of each worker, 0 being the fastest.
-
     Notes
     -----
     The main task waits in a pool that the first worker on such a core looks into and nobody else.
@@ -125,13 +114,6 @@ class RandomStealing(PlacedPolicy[S]):
 
     def seats(self, view: PlanView, state: S) -> Int32Array:
         """Return the group of each worker's core by now, 0 being the fastest.
-
-        Parameters
-        ----------
-        view : PlanView
-            What the policy knows.
-        state : object
-            The policy's own.
 
         Returns
         -------

@@ -23,14 +23,9 @@ from simsched.workload.graph import TaskGraph
 
 @dataclass(eq=False)
 class Retained:
-    """The schedule that is kept.
+    """The schedule that is kept."""
 
-    Parameters
-    ----------
-    worker : ndarray of int32, shape (n_tasks,), optional
-        Who executes each task; None until an iteration has been recorded.
-    """
-
+    #: shape (n_tasks,): who executes each task; None until an iteration has been recorded
     worker: NDArray[np.int32] | None = None
 
 

@@ -15,32 +15,21 @@ NOBODY = -1
 
 @dataclass(eq=False)
 class SlawState:
-    """What SLAW knows of every worker and task.
+    """What SLAW knows of every worker and task."""
 
-    Parameters
-    ----------
-    mode : list of int
-        Spawn order that each worker uses by default.
-    fresh : list of int
-        Tasks that each worker has created parent first and that nobody has started.
-    created, stolen : list of int
-        Tasks that each worker has created, and that others have stolen from it, in its present
-        interval.
-    depth : list of int
-        Frames on the stack that each task is on top of, itself included.
-    creator : list of int
-        Worker that has created each fresh task; `NOBODY` for tasks that are not fresh.
-    waits : list of bool
-        Whether each task has predecessors.
-    """
-
-    mode: list[int]
-    fresh: list[int]
+    mode: list[int]  # spawn order that each worker uses by default
+    fresh: list[int]  # tasks that each worker has created parent first and that nobody has started
+    #: tasks that each worker has created, and that others have stolen from it, in its present
+    #: interval
     created: list[int]
+    #: tasks that each worker has created, and that others have stolen from it, in its present
+    #: interval
     stolen: list[int]
+    #: frames on the stack that each task is on top of, itself included
     depth: list[int] = field(default_factory=list)
+    #: worker that has created each fresh task; `NOBODY` for tasks that are not fresh
     creator: list[int] = field(default_factory=list)
-    waits: list[bool] = field(default_factory=list)
+    waits: list[bool] = field(default_factory=list)  # whether each task has predecessors
 
 
 @register("slaw")

@@ -23,22 +23,12 @@ from simsched.workload.graph import TaskGraph
 
 @dataclass(eq=False)
 class TatlState:
-    """Bits, rates and messages.
+    """Bits, rates and messages."""
 
-    Parameters
-    ----------
-    is_victim : list of bool
-        The bit of each worker's queue.
-    pushed, popped : list of int
-        Entries that each queue has taken in and given away so far.
-    busy_until_ps : list of int
-        When each worker's steal is over.
-    """
-
-    is_victim: list[bool]
-    pushed: list[int]
-    popped: list[int]
-    busy_until_ps: list[int] = field(default_factory=list)
+    is_victim: list[bool]  # the bit of each worker's queue
+    pushed: list[int]  # entries that each queue has taken in and given away so far
+    popped: list[int]  # entries that each queue has taken in and given away so far
+    busy_until_ps: list[int] = field(default_factory=list)  # when each worker's steal is over
 
 
 @register("tatl")
@@ -132,20 +122,7 @@ class Tatl(PlacedPolicy[TatlState]):
     def _find(
         self, view: HookView, state: TatlState, worker: int, taken: list[int]
     ) -> Transfer | None:
-        """Return the steal of a worker that has nothing, if there is a victim.
-
-        Parameters
-        ----------
-        view : PlanView
-            The run.
-        state : TatlState
-            Bits, rates and messages.
-        worker : int
-            The thief.
-        taken : list of int
-            Entries of each queue that the present call of a hook has decided to take; they leave
-            only when it returns. The steal is added.
-        """
+        """Return the steal of a worker that has nothing, if there is a victim."""
         live = view.live
         state.is_victim[worker] = False
         if state.busy_until_ps[worker] > live.now_ps():
@@ -190,13 +167,6 @@ class Tatl(PlacedPolicy[TatlState]):
 
 def queue_thresholds(capacity: int, pushing: float, popping: float) -> tuple[int, int]:
     """Return the lengths at which a queue becomes a thief and a victim.
-
-    Parameters
-    ----------
-    capacity : int
-        Capacity C, at least 2.
-    pushing, popping : float
-        Shares of time lambda T_push and mu T_pop.
 
     Notes
     -----
