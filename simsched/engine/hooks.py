@@ -23,10 +23,10 @@ from simsched.policy.contract.base import (
     Exchange,
     Pace,
     Plan,
+    PlanView,
     Policy,
     Pool,
     Transfer,
-    View,
     Wake,
 )
 
@@ -37,8 +37,8 @@ CHECKED = (Transfer, Exchange, Pace, Wake)  #: what means something only in a ru
 class PolicyHooks:
     """The policy's fine hooks as backends call them."""
 
-    def __init__(self, policy: Policy, view: View, state: Any, account: Account | None) -> None:
-        self._policy, self._view, self._state = policy, view, state
+    def __init__(self, policy: Policy, view: PlanView, state: Any, account: Account | None) -> None:
+        self._policy, self._before, self._state = policy, view, state
         self._account = account
         self._finishes = policy.overrides("on_finish")
         self._resolve_order: Callable[[AcquireOrder], ResolvedPlan] | None = None
@@ -57,7 +57,7 @@ class PolicyHooks:
         self._woken, self._woken_ps = 0, -1
 
     def attach(self, state: EngineState) -> None:
-        self._view = replace(self._view, state=state)
+        self._view = self._before.during(state)
         self._engine = state
 
     def begin_iteration(self, plan: Plan, resolved: ResolvedPlan, problem: Problem) -> None:

@@ -25,7 +25,7 @@ from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.files.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.files.units import PER_PS, PS_PER_S
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Counters, Plan, Policy, Update, View
+from simsched.policy.contract.base import Counters, Plan, PlanView, Policy, Update
 from simsched.policy.contract.records import Number
 from simsched.trace.run import Run
 from simsched.trace.sink import EventSink, InformedSink
@@ -38,13 +38,7 @@ OVERHEAD = Number("overhead_ps", 0, 10**6 * PS_PER_S)  #: of an update
 def make_backend(
     name: str, problem: Problem, hooks: PolicyHooks, *, events: bool | EventSink
 ) -> Backend:
-    """Return a new backend by name.
-
-    Raises
-    ------
-    ConfigurationError
-        When the name is unknown.
-    """
+    """Return a new backend by name."""
     if name == "native":
         from simsched.engine.native import NativeBackend
 
@@ -151,7 +145,7 @@ def _iterate(
     engine: Backend,
     problem: Problem,
     policy: Policy,
-    view: View,
+    view: PlanView,
     state: Any,
     hooks: PolicyHooks,
     progress: Callable[[int, int], None] | None,
@@ -195,7 +189,7 @@ def _divide(
     engine: Backend,
     problem: Problem,
     policy: Policy,
-    view: View,
+    view: PlanView,
     state: Any,
     hooks: PolicyHooks,
     account: Account,
@@ -249,7 +243,6 @@ def _counters(measured: IterationCounters, number: int, account: Account | None 
 
 
 def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
-    """Check and carry out an update's migrations."""
     blocks = np.asarray(update.move_block, np.int32)
     nodes = np.asarray(update.move_node, np.int32)
     if problem.copies_data and len(blocks):

@@ -55,7 +55,7 @@ def test_a_hook_that_returns_nonsense(refused: Refused, tmp_path: Path) -> None:
     path = policy(tmp_path, "on_ready", "return 'nonsense'")
     message = refused("run", path, "-j", 1, "-q", "--backend", "simpy")
     assert re.search(
-        r"mine\.py seed 0: policy \w+: on_ready: found '.*', accepted a Pool", message
+        r"mine\.py seed 0: policy \S+: on_ready: found '.*', accepted a Pool", message
     ), message
 
 

@@ -19,19 +19,13 @@ from simsched.trace.schema import NONE, EventKind
 
 
 class Decisions:
-    """Asks the policy where it decides on workers, and does what it says.
-
-    Attributes
-    ----------
-    timer_ps : int
-        When the policy's timer fires next; 0 without one.
-    """
+    """Asks the policy where it decides on workers, and does what it says."""
 
     def __init__(
         self, sim: Engine, hooks: Hooks, workers: list[Worker], executions: Executions
     ) -> None:
         self._sim, self._hooks, self._workers, self._executions = sim, hooks, workers, executions
-        self.timer_ps = sim.problem.timer_period_ps
+        self.timer_ps = sim.problem.timer_period_ps  # when its timer fires next; 0 without one
 
     def ask_on_idle(self, worker: int) -> tuple[int, int] | None:
         """Return (task, cost) if the policy lets the worker snatch a running task."""

@@ -49,11 +49,8 @@ class Round:
 class Drivers:
     """What the driver of each device is preparing, and where blocks have places.
 
-    Attributes
-    ----------
-    preparing : dict of int to Copy
-        By device, the copy that its driver prepares, from a node to itself where a block wants room
-        alone. What lasts until the timer of the lane from the device to itself.
+    `preparing` has, by device, the copy that its driver prepares, from a node to itself where a
+    block wants room alone: what lasts until the timer of the lane from the device to itself.
     """
 
     def __init__(self, sim: Engine) -> None:

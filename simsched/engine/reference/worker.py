@@ -24,52 +24,29 @@ class TakenAwayError(Exception):
 
 
 class Worker:
-    """One worker.
-
-    Attributes
-    ----------
-    parked : bool
-        Waits until it is woken.
-    busy : bool
-        Shares its core: from the moment it acquires something until it parks.
-    segment : Segment or None
-        What it is executing.
-    party : int
-        Workers that were searching at the same time when it was woken.
-    called_to : (int, int) or None
-        Pool (group, instance) whose push has woken it.
-    gift : (int, int) or None
-        A running task or a duplicate handed to it while parked, and what taking it costs.
-    home : int
-        The domain in which it has started; pools and conditions go by it.
-    lag : float
-        How long before the present instant, in ps and less than one, what the worker waited for had
-        really ended.
-    copies : bool
-        It has been chosen to carry out migrations.
-    began_ps : int
-        When it has started or resumed its task; -1 while it pays for a duplicate.
-    pace : float
-        Part of its speed at which it computes.
-    """
+    """One worker."""
 
     def __init__(self, sim: Engine, copies: Copies | None, index: int) -> None:
         self._sim, self._data = sim, copies
         self.index = index
+        # The domain in which it has started; pools and conditions go by it.
         self.home = int(sim.problem.worker_domain[index])
-        self.parked = True
-        self.busy = False
-        self.segment: Segment | None = None
-        self.party = 1
+        self.parked = True  # until it is woken
+        self.busy = False  # shares its core, from when it acquires something until it parks
+        self.segment: Segment | None = None  # what it is executing
+        self.party = 1  # workers that were searching at the same time when it was woken
+        # Pool (group, instance) whose push has woken it.
         self.called_to: tuple[int, int] | None = None
+        # A running task or a duplicate handed to it while parked, and what taking it costs.
         self.gift: tuple[int, int] | None = None
+        # How long before the present instant, in ps and less than one, what it waited for ended.
         self.lag = 0.0
-        self.copies = False
-        self.began_ps = 0
+        self.copies = False  # it has been chosen to carry out migrations
+        self.began_ps = 0  # when it started or resumed its task; -1 while it pays for a duplicate
         self.task: int | None = None  # what it executes or is about to, before any other
         self.is_copying = False
         self.awaits: set[int] | None = None  # tasks of which one must end before it goes on
-        self.pace = 1.0
+        self.pace = 1.0  # part of its speed at which it computes
         self._rest: Remaining | None = None  # what follows the present access
         self._taken_away = False
         self._signal = sim.env.event()
