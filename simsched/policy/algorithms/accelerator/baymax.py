@@ -10,82 +10,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
-from simsched.policy.algorithms.accelerator.accelerator import Layout
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
+from simsched.policy.contract.base import HookView, Plan, PlanView, param, seconds_to_ps
+from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.accelerator import Layout
+from simsched.policy.parts.accelerator_copies import most_batch_copies, pieces, pinned_copies
+from simsched.policy.parts.accelerator_pool import (
     PoolState,
     Release,
     ReorderingPolicy,
     known_seconds,
 )
-from simsched.policy.contract.base import (
-    HookView,
-    Plan,
-    PlanView,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predicted_seconds
 from simsched.workload.graph import TaskGraph
 
 PS = 1e-12
-#: Of the source's server, where a machine states no link: what PCI-e delivers and what one copy
-#: from pageable memory takes.
-EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S = 12160e6, 3150e6
-
-
-def batch_copies(effective_bytes_per_s: float, copy_bytes_per_s: float) -> int:
-    """Return how many batch copies may run at once in a direction; one place is for queries.
-
-    Notes
-    -----
-    ``floor(BW_peak / BW_memcpy) - 1`` (equation 8.7).
-
-    Examples
-    --------
-    >>> batch_copies(12160e6, 3150e6)
-    2
-    """
-    return math.floor(effective_bytes_per_s / copy_bytes_per_s) - 1
-
-
-def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
-    """Return how many batch copies may run at once into the device and out of it, at least one."""
-    host, most = int(machine.touch_order[0, 0]), [1, 1]
-    for direction in (0, 1):
-        domains = layout.domain[layout.direction == direction]
-        if not len(domains):
-            continue
-        path = machine.paths[max(0, int(domains[0]))][host]
-        link, one = EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S
-        if path.links:
-            link = machine.link_rate(path)
-            cap = path.write_core_cap if direction else path.core_cap_bytes_per_s
-            one = min(link, cap[0])
-        most[direction] = max(1, batch_copies(link, one))
-    return most[0], most[1]
 
 
 def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
-    """Return the headroom of a query that is launched.
-
-    Notes
-    -----
-    Equation 8.5: ``T_tgt - T_q - T_self - sum(t_i)``.
-    """
+    """Return the headroom of a query that is launched (equation 8.5)."""
     return target_s - queued_s - own_s - others_s
 
 
 def refilled_s(
     target_s: float, used_s: float, queued_s: float, own_s: float, done_s: float, others_s: float
 ) -> float:
-    """Return the headroom of a query that submits another kernel.
-
-    Notes
-    -----
-    Equation 8.6: ``(T_tgt - T_used) - T_q - (T_self - sum(T_j)) - sum(t_i)``.
-    """
+    """Return the headroom of a query that submits another kernel (equation 8.6)."""
     return headroom_s(target_s - used_s, queued_s, own_s - done_s, others_s)
 
 
@@ -108,7 +57,6 @@ class Query:
     left: int  # tasks that have not ended
     #: expected durations of the tasks that it has submitted, and of those that have ended
     submitted_s: float = 0.0
-    #: expected durations of the tasks that it has submitted, and of those that have ended
     ended_s: float = 0.0
 
 
@@ -186,14 +134,14 @@ class Baymax(ReorderingPolicy[BaymaxState]):
         n_queries = int(now.query.max(initial=-1)) + 1
         mine = now.query >= 0
         state.most_copies = most_batch_copies(view.machine, now)
-        state.follows, state.next_piece = _pieces(now, graph)
+        state.follows, state.next_piece = pieces(now, graph)
         copies = (now.direction >= 0) & ~state.follows & self.manages_copies
         managed = copies | (now.is_kernel & (now.direction < 0))
         state.part_s = state.seconds + self.decision_s * managed
         parts = np.bincount(now.query[mine], state.part_s[mine], n_queries)
         state.self_s = parts.astype(np.float64)
         state.n_tasks = np.bincount(now.query[mine], minlength=n_queries)
-        columns = (now.application, now.direction, mine, _pinned(now), state.seconds)
+        columns = (now.application, now.direction, mine, pinned_copies(now), state.seconds)
         state.about = list(map(About, *(column.tolist() for column in columns)))
         return plan
 
@@ -304,30 +252,6 @@ class Baymax(ReorderingPolicy[BaymaxState]):
         if self.target_s > 0.0 or known is None:
             return self.target_s
         return known.target_s
-
-
-def _pinned(layout: Layout) -> NDArray[np.bool_]:
-    """Return which tasks are copies of pinned memory."""
-    known = layout.applications
-    if known is None or "pinned" not in known.feature_names:
-        return np.zeros(len(layout.domain), bool)
-    pinned: NDArray[np.bool_] = known.features[:, known.feature_names.index("pinned")] > 0
-    return pinned
-
-
-def _pieces(layout: Layout, graph: TaskGraph) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return which tasks go on with the copy of their predecessor, and each one's next piece."""
-    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    joined = (layout.direction[source] >= 0) & (
-        layout.direction[source] == layout.direction[graph.succ]
-    )
-    joined &= layout.application[source] == layout.application[graph.succ]
-    joined &= layout.query[source] == layout.query[graph.succ]
-    joined &= graph.task_class[source] == graph.task_class[graph.succ]
-    follows, next_piece = np.zeros(graph.n_tasks, bool), np.full(graph.n_tasks, -1, np.int64)
-    follows[graph.succ[joined]] = True
-    next_piece[source[joined]] = graph.succ[joined]
-    return follows, next_piece
 
 
 preset(

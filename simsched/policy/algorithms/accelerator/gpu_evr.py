@@ -11,13 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.units import PS_PER_S
-from simsched.policy.algorithms.accelerator.accelerator import FIRST, FULL, GROUPS, lay_out
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
-    PoolState,
-    Release,
-    ReorderingPolicy,
-)
-from simsched.policy.algorithms.accelerator.gpu_sharing import MULTIPROCESSORS
 from simsched.policy.contract.base import (
     Device,
     HookView,
@@ -29,6 +22,9 @@ from simsched.policy.contract.base import (
     seconds_to_ps,
 )
 from simsched.policy.contract.registry import register
+from simsched.policy.parts.accelerator import FIRST, FULL, GROUPS, lay_out
+from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
+from simsched.policy.parts.gpu_sharing import MULTIPROCESSORS
 from simsched.workload.graph import TaskGraph
 
 

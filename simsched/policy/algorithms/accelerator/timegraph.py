@@ -6,19 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.algorithms.accelerator.accelerator import exclusive_kernels
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
-    PoolState,
-    Release,
-    ReorderingPolicy,
-)
-from simsched.policy.contract.base import (
-    HookView,
-    PlanView,
-    param,
-    seconds_to_ps,
-)
+from simsched.policy.contract.base import HookView, PlanView, param, seconds_to_ps
 from simsched.policy.contract.registry import preset, register
+from simsched.policy.parts.accelerator import exclusive_kernels
+from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.workload.graph import Workload
 
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"

@@ -28,73 +28,19 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
-from simsched.policy.parts.core_groups import CoreGroups, core_groups, cut_points, preference
+from simsched.policy.parts.core_groups import CoreGroups, core_groups, preference
 from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.task_classes import (
+    FloatArray,
+    History,
+    Int32Array,
+    allocate,
+    in_pools,
+    is_recursive,
+    n_pools,
+    ranks_of_classes,
+)
 from simsched.workload.graph import TaskGraph, Workload
-
-FloatArray = NDArray[np.float64]
-Int32Array = NDArray[np.int32]
-
-
-class History:
-    """What the tasks of each class have cost on the cores of each group.
-
-    Notes
-    -----
-    On the fastest group the estimate is the mean of measured times. On group i it is the mean of
-    ``t_1 * ipc / ipc_task`` (equation 5.4), because what delays a task does not change the ratio of
-    instructions and cycles; t_1 and ipc are those of the moment. A task is measured by its own time
-    as long as its class has not been seen on the fastest group. The printed equation also changes
-    ipc, which would then not be the mean on the fastest group; that is left out.
-    """
-
-    def __init__(self, n_classes: int, n_groups: int) -> None:
-        self.n = np.zeros((n_classes, n_groups), np.int64)
-        self.time_s = np.zeros((n_classes, n_groups))
-        self.ipc = np.zeros(n_classes)
-        self._ipc_sum = np.zeros((n_classes, n_groups))
-
-    def finish(self, task_class: int, group: int, time_s: float, ipc: float) -> None:
-        """Note a task that has ended on a core of a group."""
-        c, n = task_class, int(self.n[task_class, group])
-        estimate = time_s
-        if group == 0:
-            self.ipc[c] = (self.ipc[c] * n + ipc) / (n + 1)
-        elif self.n[c, 0] > 0:
-            estimate = float(self.time_s[c, 0] * self.ipc[c] / ipc)
-        self.time_s[c, group] = (self.time_s[c, group] * n + estimate) / (n + 1)
-        self._ipc_sum[c, group] += ipc
-        self.n[c, group] = n + 1
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every class has been seen on every group."""
-        return bool((self.n > 0).all())
-
-    def batch_time_s(self) -> FloatArray:
-        """Return the estimates for batches: ``t_1 * ipc / mean ipc on the group`` (equation 5.5).
-
-        Only for a history that is complete.
-        """
-        table: FloatArray = (self.time_s[:, 0] * self.ipc)[:, None] * (self.n / self._ipc_sum)
-        table[:, 0] = self.time_s[:, 0]
-        return table
-
-
-def allocate(time_s: FloatArray, n_tasks: FloatArray, size: Int32Array) -> Int32Array:
-    """Return the group of each class.
-
-    Notes
-    -----
-    Classes are sorted by the time of one task on the fastest group, and cut into blocks
-    (:func:`~simsched.policy.parts.core_groups.cut_points`), the heaviest one for the fastest group.
-    """
-    order = np.argsort(-time_s[:, 0], kind="stable")
-    cuts = cut_points((time_s * n_tasks[:, None])[order], size)
-    group = np.zeros(len(order), np.int32)
-    for number, cut in enumerate(cuts, 1):
-        group[order[cut:]] = number
-    return group
 
 
 @dataclass(eq=False)
@@ -140,21 +86,10 @@ class Aats(PlacedPolicy[_Memory]):
     Notes
     -----
     A class consists of the tasks of one function and has a pool with a lock, first in, first out.
-    Tasks are spawned parent first; the main task starts on the fastest core.
-
     As long as some class has not ended on some group, workers try random pools. Then classes are
-    divided by :func:`allocate`. In a batch program (one task that spawns all others, which depend
-    on nothing) this happens between batches, with the numbers of tasks of the next batch, and
-    nobody takes a task of a batch before all have been created: the port of the program
-    (`prepare`) makes them wait for a last child, which the main task's worker executes at once. In
-    other programs the helper thread does it whenever tasks have ended, with the numbers of ended
-    tasks. The helper itself and the division cost nothing here; both are called negligible.
-
-    Instructions per cycle are operations by time executed; cycles are those of a constant clock, as
-    estimates would not depend on the clock otherwise.
-
-    Where functions spawn themselves, tasks are stolen at random, child first; likewise, parent
-    first, if all cores are equal or there are fewer classes than groups.
+    divided by :func:`~simsched.policy.parts.task_classes.allocate`: of a batch program, one task
+    that spawns all others, between batches, by the tasks of the next batch; of other programs by
+    the helper thread whenever tasks have ended, by these. Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -186,7 +121,7 @@ class Aats(PlacedPolicy[_Memory]):
     def start(self, view: PlanView) -> _Memory:
         """Return an empty history."""
         graph, groups = view.workload.graph, core_groups(view)
-        classes = np.unique(graph.task_class[_in_pools(graph)]).astype(np.int32)
+        classes = np.unique(graph.task_class[in_pools(graph)]).astype(np.int32)
         kinds = view.machine.thread_group[view.worker_thread]
         rows = [graph.kinds.index(view.machine.core_groups[kind].kind) for kind in kinds.tolist()]
         return _Memory(
@@ -197,21 +132,21 @@ class Aats(PlacedPolicy[_Memory]):
             is_batch=graph.class_names[-1] == GATE,
             steals=self._steals(view, graph),
             kind_row=np.array(rows, np.int32),
-            is_pooled=_in_pools(graph),
+            is_pooled=in_pools(graph),
         )
 
     def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
         """Return whether a program is left to plain stealing."""
         n_groups = core_groups(view).n
-        n_classes = len(np.unique(graph.task_class[_in_pools(graph)]))
-        return n_groups == 1 or n_classes < n_groups or _is_recursive(graph)
+        n_classes = len(np.unique(graph.task_class[in_pools(graph)]))
+        return n_groups == 1 or n_classes < n_groups or is_recursive(graph)
 
     def plan(self, view: PlanView, state: _Memory, graph: TaskGraph) -> Plan:
         """Return a plan with a pool for every class, or one of plain stealing."""
         state.graph = graph if graph is view.workload.graph else None
         if state.steals or state.graph is None:
             plan = stealing_plan("parent_first", "oldest", "oldest")
-            if _is_recursive(graph):
+            if is_recursive(graph):
                 plan = stealing_plan("child_first")
             return main_on_fastest(plan, view, graph, state.seats.group)
         pooled = state.is_pooled
@@ -221,7 +156,7 @@ class Aats(PlacedPolicy[_Memory]):
             order[-1] = CHILD_FIRST
         instance[~pooled & (graph.parent < 0)] = int(state.seats.group.argmin())
         return Plan(
-            acquire=self._acquire(view, state),
+            acquire=_search(self._ranks(view, state)),
             pool_groups=(PoolGroup("worker"), PoolGroup("classes", "class", locked=True)),
             spawn_order=order,
             group_of=pooled.astype(np.int8),
@@ -229,25 +164,18 @@ class Aats(PlacedPolicy[_Memory]):
             times_tasks=True,
         )
 
-    def _acquire(self, view: PlanView, state: _Memory) -> tuple[AcquireStep, ...]:
-        """Return the order of pools for workers where they are now."""
-        n_groups, n_classes = state.groups.n, len(state.classes)
-        rank = np.full((view.n_workers, _pools(view.workload)), -1, np.int32)
+    def _ranks(self, view: PlanView, state: _Memory) -> Int32Array:
+        """Return the order of the classes' pools for workers where they are now."""
+        rank = np.full((view.n_workers, n_pools(view.workload)), -1, np.int32)
         if state.cluster is None:
             rank[:, state.classes] = 0
-        else:
-            for group in range(n_groups):
-                place = np.full(n_groups, -1)
-                wanted = preference(group, n_groups) if self.helps == "weaker_first" else [group]
-                place[wanted] = np.arange(len(wanted))
-                ranks = place[state.cluster]
-                if self.within == "in_order":
-                    ranks = np.where(ranks < 0, -1, ranks * n_classes + state.by_weight)
-                rank[np.ix_(state.seats.group == group, state.classes)] = ranks
-        return (
-            AcquireStep("worker", "own", "oldest"),
-            AcquireStep("classes", "anywhere", "oldest", choice=Ranked(rank)),
-        )
+            return rank
+        n_groups, within = state.groups.n, state.by_weight if self.within == "in_order" else None
+        for group in range(n_groups):
+            wanted = preference(group, n_groups) if self.helps == "weaker_first" else [group]
+            mine = np.ix_(state.seats.group == group, state.classes)
+            rank[mine] = ranks_of_classes(state.cluster, wanted, within)
+        return rank
 
     def on_finish(self, view: HookView, state: _Memory, task: int, worker: int) -> None:
         """Note a task until the helper thread looks."""
@@ -269,7 +197,7 @@ class Aats(PlacedPolicy[_Memory]):
         if self.snatching == "none":
             return self._help(view, state)
         swaps = self._snatch(view, state)
-        order = (AcquireOrder(self._acquire(view, state)),) if swaps else ()
+        order = (AcquireOrder(_search(self._ranks(view, state))),) if swaps else ()
         return *swaps, *order, *self._call_helper(view, state)
 
     def on_wake(self, view: HookView, state: _Memory, tag: int) -> tuple[AcquireOrder | Wake, ...]:
@@ -290,14 +218,12 @@ class Aats(PlacedPolicy[_Memory]):
 
     def _help(self, view: PlanView, state: _Memory) -> tuple[AcquireOrder, ...]:
         """Let the helper thread look; return the new order of pools if anything has changed."""
-        before = state.cluster, state.by_weight
+        before = self._ranks(view, state)
         self._learn(state)
         if not state.is_batch:
             self._divide(state, state.history.time_s, state.history.n.sum(axis=1))
-        same = _same(before[0], state.cluster)
-        if self.within == "in_order":  # classes may change places within a group, too
-            same = same and _same(before[1], state.by_weight)
-        return () if same else (AcquireOrder(self._acquire(view, state)),)
+        after = self._ranks(view, state)
+        return () if np.array_equal(before, after) else (AcquireOrder(_search(after)),)
 
     def on_iteration(self, view: PlanView, state: _Memory, counters: Counters) -> Update | None:
         """Return the plan for the next batch."""
@@ -305,7 +231,7 @@ class Aats(PlacedPolicy[_Memory]):
             return None
         self._learn(state)
         if state.is_batch and state.history.is_complete:
-            tasks = np.bincount(view.workload.graph.task_class, minlength=_pools(view.workload))
+            tasks = np.bincount(view.workload.graph.task_class, minlength=n_pools(view.workload))
             self._divide(state, state.history.batch_time_s(), tasks[state.classes])
         return Update(plan=self.plan(view, state, view.workload.graph))
 
@@ -339,31 +265,10 @@ class Aats(PlacedPolicy[_Memory]):
             state.by_weight = np.argsort(order).astype(np.int32)
 
 
-def _in_pools(graph: TaskGraph) -> NDArray[np.bool_]:
-    """Return which tasks enter pools of classes: all but main tasks and the gate of a batch."""
-    gate = graph.class_names.index(GATE) if GATE in graph.class_names else len(graph.class_names)
-    is_main = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
-    pooled: NDArray[np.bool_] = ~is_main & (graph.task_class != gate)
-    return pooled
-
-
-def _is_recursive(graph: TaskGraph) -> bool:
-    """Return whether a function spawns tasks of the same function."""
-    spawned = graph.parent >= 0
-    return bool((graph.task_class[spawned] == graph.task_class[graph.parent[spawned]]).any())
-
-
-def _pools(workload: Workload) -> int:
-    """Return the number of pools of a group with one for each class."""
-    graphs = (workload.graph, workload.init or workload.graph)
-    return max(1, *(len(graph.class_names) for graph in graphs))
-
-
-def _same(first: Int32Array | None, second: Int32Array | None) -> bool:
-    """Return whether two divisions are equal."""
-    if first is None or second is None:
-        return first is second
-    return bool((first == second).all())
+def _search(rank: Int32Array) -> tuple[AcquireStep, ...]:
+    """Return how workers look for work."""
+    own = AcquireStep("worker", "own", "oldest")
+    return own, AcquireStep("classes", "anywhere", "oldest", choice=Ranked(rank))
 
 
 preset("wats", Aats, "AATS under its earlier name.")

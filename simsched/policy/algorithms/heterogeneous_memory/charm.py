@@ -7,14 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
-    AcquireStep,
-    Placement,
-    Plan,
-    PlanView,
-    PoolGroup,
-    param,
-)
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView, PoolGroup, param
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.chares import ChareProgram, active_workers, make_team, map_chares
 from simsched.policy.parts.charm_moves import COMPUTE, FETCH, MoveCost, MovingWorkload, with_moves

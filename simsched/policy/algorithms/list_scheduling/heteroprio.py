@@ -41,18 +41,21 @@ class Bucket:
     types: tuple[int, ...] = ()  # types of processors that can execute them
     #: for each type the measured times, and how much normalised work for it ends of tasks release
     time_s: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
-    #: for each type the measured times, and how much normalised work for it ends of tasks release
     released: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
     #: shares of the executions on each type, 0 before the first
     executed: list[float] = field(default_factory=lambda: [0.0, 0.0])
     n_executed: int = 0  # executions and tasks so far, at most MEMORY
-    n_pushed: int = 0  # executions and tasks so far, at most MEMORY
+    n_pushed: int = 0
     fastest: int = HOST  # type with the smallest time
     slow_factor: float = 1.0  # how many times longer the other type takes
 
     def expected_s(self, kind: int) -> float:
         """Return the measured time on a type of processor, or what stands for it."""
         return self.time_s[kind].value if self.time_s[kind].n else UNKNOWN_S
+
+    def work_released(self, kind: int) -> float:
+        """Return the work that tasks release, or what stands for it (microseconds there)."""
+        return self.released[kind].value if self.released[kind].n else UNKNOWN_S * 1e6
 
 
 @dataclass
@@ -89,9 +92,9 @@ class Buckets:
         if other in bucket.types:
             gain = self.normalised(other, bucket) - own
             need = 1.0 - bucket.executed[other]
-            urgency = _released(bucket, kind) + need * _released(bucket, other)
+            urgency = bucket.work_released(kind) + need * bucket.work_released(other)
         else:
-            gain, urgency = IMPOSSIBLE - own, _released(bucket, kind)
+            gain, urgency = IMPOSSIBLE - own, bucket.work_released(kind)
         bonus = 1e8 if bucket.time_s[kind].n < min_samples else 0.0
         return (1.0 + urgency) * gain + bonus
 
@@ -119,11 +122,6 @@ def _take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None
     return None
 
 
-def _released(bucket: Bucket, kind: int) -> float:
-    """Return the work that tasks release, or what stands for it (microseconds in the original)."""
-    return bucket.released[kind].value if bucket.released[kind].n else UNKNOWN_S * 1e6
-
-
 @register("heteroprio")
 @dataclass(frozen=True, kw_only=True)
 class Heteroprio(QueuedRuntime):
@@ -140,27 +138,18 @@ class Heteroprio(QueuedRuntime):
 
     Notes
     -----
-    Hosts' cores are one type of processor, devices the other. Tasks of a bucket share their class
-    and the types that can execute them, as codelet and ``where`` are compared in the original. A
-    worker takes only tasks that have a cost on it, which need not be so for all devices. A worker
-    that asks for a task first fills its own queue up to `max_taken` tasks (to one if there are
+    Tasks of a bucket share their class and the types of processors, cores or devices, that can
+    execute them. A worker first fills its own queue up to `max_taken` tasks (to one if there are
     fewer tasks than workers) from the buckets in the order of its type, newest tasks first, then
-    executes the task that it took last; the data of the others are fetched. With nothing there it
-    takes the task that the next worker of its type took last. A type that is slower than devices by
-    a factor f takes from a bucket only while this holds at least f tasks per device; f follows from
-    what has been measured by the last push, orders from what had been at the last ordering.
+    executes the task that it took last. With nothing there it takes the task that the next worker
+    of its type took last. A type that is slower by a factor f takes from a bucket only while this
+    holds at least f tasks per processor of the other.
 
-    Orders and factors are learned in the run. With t the mean measured time, normalised by the mean
+    Orders and factors are learned in the run: with t the mean measured time, normalised by the mean
     task on its best type, p the share of executions on a type, and U what the ends of a task
     release on a type, the sum over successors of p t / (number of predecessors), the score of a
-    bucket on a type is
-
-        (1 + U(own) + (1 - p(other)) U(other)) (t(other) - t(own)),
-
-    and a bucket with fewer than `min_samples` executions there comes first. This is the default of
-    automatic heteroprio (``URT_DOT_DIFF_4``) for a first run: what it learns of the idleness of
-    workers and saves on disk for later runs is left out. Nothing is known of durations before tasks
-    have been executed.
+    bucket on a type is ``(1 + U(own) + (1 - p(other)) U(other)) (t(other) - t(own))``
+    (``URT_DOT_DIFF_4``). Readings: docs/sources/starpu.md.
 
     References
     ----------

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import (
-    TAKES,
-    Plan,
-    PlanView,
-    param,
-)
+from simsched.policy.contract.base import TAKES, Plan, PlanView, param
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.placement import PlacedPolicy
