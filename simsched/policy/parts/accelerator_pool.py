@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,13 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
     #: Group of pools that kernels are passed on to.
     kernel_group: ClassVar[int] = QUEUE
 
+    remembers: ClassVar[type[PoolState]] = PoolState  #: the class P
+
     decision_s: float = param(0.0, low=0.0, high=1.0)
+
+    def start(self, view: PlanView) -> P:
+        """Return the state of a run."""
+        return cast(P, self.remembers())
 
     def plan(self, view: PlanView, state: P, graph: TaskGraph) -> Plan:
         """Return the plan; kernels are held back by `on_ready`."""

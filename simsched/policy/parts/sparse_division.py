@@ -43,9 +43,9 @@ class Devices:
 
     costs: RowCosts  # what rows cost
     cpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
-    gpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
+    gpu_ops_per_s: float
     launch_s: float  # time of a launch with its two copies, and of a copied byte
-    byte_s: float  # time of a launch with its two copies, and of a copied byte
+    byte_s: float
 
     def cpu_s(self, nonzeros: Int64Array) -> float:
         """Return the seconds of rows on the processor."""

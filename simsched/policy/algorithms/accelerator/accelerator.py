@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import PlanView
-from simsched.policy.contract.registry import register
+from simsched.policy import PlanView, register
 from simsched.policy.parts.accelerator import (
     FIRST,
     QUEUE,

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import HookView, Plan, PlanView, param, seconds_to_ps
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, Plan, PlanView, param, preset, register, seconds_to_ps
 from simsched.policy.parts.accelerator import Layout
 from simsched.policy.parts.accelerator_copies import most_batch_copies, pieces, pinned_copies
 from simsched.policy.parts.accelerator_pool import (
@@ -70,9 +69,8 @@ class BaymaxState(PoolState):
     self_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     part_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     n_tasks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    follows: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    managed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     next_piece: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
     about: list[About] = field(default_factory=list)
 
     @property
@@ -94,8 +92,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
     Parameters
     ----------
     predictor : {"lr_knn", "lr", "knn", "svm", "ann", "view"}
-        What predicts durations (:mod:`simsched.policy.parts.predictors`), or `information` as it
-        is.
+        What predicts durations (:mod:`simsched.policy.parts.predictors`), or `information`.
     refills : bool
         Whether time that concurrent kernels have saved flows back into the headroom.
     manages_copies : bool
@@ -117,15 +114,13 @@ class Baymax(ReorderingPolicy[BaymaxState]):
     sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
     """
 
+    remembers = BaymaxState
+
     predictor: str = param("lr_knn", choices=(*PREDICTORS, "view"))
     refills: bool = param(default=True)
     manages_copies: bool = param(default=True)
     target_s: float = param(0.0, low=0.0, high=1e6)
     decision_s: float = param(50e-6, low=0.0, high=1.0)
-
-    def start(self, view: PlanView) -> BaymaxState:
-        """Return the state of a run."""
-        return BaymaxState()
 
     def plan(self, view: PlanView, state: BaymaxState, graph: TaskGraph) -> Plan:
         """Return the plan of the base class; note what belongs to which query."""
@@ -134,10 +129,10 @@ class Baymax(ReorderingPolicy[BaymaxState]):
         n_queries = int(now.query.max(initial=-1)) + 1
         mine = now.query >= 0
         state.most_copies = most_batch_copies(view.machine, now)
-        state.follows, state.next_piece = pieces(now, graph)
-        copies = (now.direction >= 0) & ~state.follows & self.manages_copies
-        managed = copies | (now.is_kernel & (now.direction < 0))
-        state.part_s = state.seconds + self.decision_s * managed
+        follows, state.next_piece = pieces(now, graph)
+        copies = (now.direction >= 0) & ~follows & self.manages_copies
+        state.managed = copies | (now.is_kernel & (now.direction < 0))
+        state.part_s = state.seconds + self.decision_s * state.managed
         parts = np.bincount(now.query[mine], state.part_s[mine], n_queries)
         state.self_s = parts.astype(np.float64)
         state.n_tasks = np.bincount(now.query[mine], minlength=n_queries)
@@ -163,10 +158,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
 
     def is_managed(self, state: BaymaxState, task: int) -> bool:
         """Return whether a task is held back: kernels, and copies if these are managed."""
-        now = state.now
-        if now.direction[task] >= 0:
-            return self.manages_copies and not state.follows[task]
-        return bool(now.is_kernel[task])
+        return bool(state.managed[task])
 
     def note_ready(self, view: HookView, state: BaymaxState, task: int) -> None:
         """Launch a query or refill its headroom."""
@@ -182,14 +174,9 @@ class Baymax(ReorderingPolicy[BaymaxState]):
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
-            query.headroom_s = refilled_s(
-                target_s,
-                (now_ps - query.began_ps) * PS,
-                state.queued_s,
-                own_s,
-                query.submitted_s,
-                self._needed_s(state, before),
-            )
+            used_s, others_s = (now_ps - query.began_ps) * PS, self._needed_s(state, before)
+            known_s = state.queued_s, own_s, query.submitted_s, others_s
+            query.headroom_s = refilled_s(target_s, used_s, *known_s)
         query.submitted_s += float(state.part_s[task])
 
     def note_finish(self, view: HookView, state: BaymaxState, task: int) -> None:

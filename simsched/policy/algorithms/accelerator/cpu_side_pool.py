@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import HookView, PlanView, param, seconds_to_ps
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, param, register, seconds_to_ps
 from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 
 
@@ -34,10 +33,6 @@ class CpuSidePool(ReorderingPolicy[PoolState]):
 
     order: str = param("critical_first", choices=("critical_first", "fifo", "shortest_first"))
     in_flight: int = param(2, low=1, high=1024)
-
-    def start(self, view: PlanView) -> PoolState:
-        """Return the state of a run."""
-        return PoolState()
 
     def chosen(self, view: HookView, state: PoolState) -> Iterator[Release]:
         """Yield waiting kernels in order while the device has fewer than it may have."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import PlanView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import PlanView, param, preset, register
 from simsched.policy.parts.accelerator import FULL, Layout
 from simsched.policy.parts.gpu_sharing import (
     BLOCKS,

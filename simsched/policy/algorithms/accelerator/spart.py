@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import PlanView
-from simsched.policy.contract.registry import register
+from simsched.policy import PlanView, register
 from simsched.policy.parts.accelerator import Layout
 from simsched.policy.parts.gpu_sharing import (
     CONTEXT_BYTES,

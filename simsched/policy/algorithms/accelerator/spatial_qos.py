@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simsched.policy.contract.base import PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import PlanView, param, register
 from simsched.policy.parts.accelerator import FULL, Layout, lay_out
 from simsched.policy.parts.gpu_sharing import PartitionedPolicy, sides
 from simsched.workload.graph import TaskGraph, Workload

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.asymmetric.snatching import Seats
-from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireOrder,
@@ -17,6 +15,7 @@ from simsched.policy.contract.base import (
     Counters,
     Exchange,
     HookView,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
@@ -24,12 +23,13 @@ from simsched.policy.contract.base import (
     Update,
     Wake,
     param,
-    seconds_to_ps,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.algorithms.asymmetric.snatching import Seats
+from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import CoreGroups, core_groups, preference
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.task_classes import (
     FloatArray,
     History,
@@ -44,7 +44,7 @@ from simsched.workload.graph import TaskGraph, Workload
 
 
 @dataclass(eq=False)
-class _Memory:
+class AatsState:
     """What AATS remembers during a run."""
 
     groups: CoreGroups
@@ -59,12 +59,12 @@ class _Memory:
     by_weight: Int32Array | None = None  # place of each class among all then, the heaviest first
     finished: list[tuple[int, int, float, float]] = field(default_factory=list)
     graph: TaskGraph | None = None  # of the iteration that is going on
-    helper_ps: int = -1  # when the helper thread is woken next, or was last
+    helper_ps: int = -1  # when the helper thread of thieves is woken next, or was last
 
 
 @register("aats")
 @dataclass(frozen=True, kw_only=True)
-class Aats(PlacedPolicy[_Memory]):
+class Aats(PlacedPolicy[AatsState]):
     """Asymmetry-aware task scheduling by the history of task classes.
 
     Parameters
@@ -75,13 +75,8 @@ class Aats(PlacedPolicy[_Memory]):
     within : {"random", "in_order"}
         Which pool of a group's classes a core tries: a random one, or the heaviest class first, as
         known when classes were divided.
-    snatching : {"none", "largest"}
-        Whether a core that finds no task takes over the largest one that a slower core executes.
     helper_period_s : float
-        Time in seconds between two looks of the helper thread at the tasks that have ended. With
-        snatching its first one in an iteration comes at or after the first look of the thieves.
-    snatch_s, look_s, failed_steals : float, float, int
-        As for `RandomSnatching`; used with `snatching`.
+        Time in seconds between two looks of the helper thread at the tasks that have ended.
 
     Notes
     -----
@@ -100,16 +95,12 @@ class Aats(PlacedPolicy[_Memory]):
 
     helps: str = param("weaker_first", choices=("weaker_first", "nobody"))
     within: str = param("random", choices=("random", "in_order"))
-    snatching: str = param("none", choices=("none", "largest"))
     helper_period_s: float = param(1e-3, low=1e-6, high=1e6)
-    snatch_s: float = param(1e-5, low=0.0, high=1000.0)
-    look_s: float = param(1e-5, low=1e-6, high=1e6)
-    failed_steals: int = param(1, low=1)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks of the thieves if there are any, else of the helper thread."""
-        return self.helper_period_s if self.snatching == "none" else self.look_s
+        """Time between two looks of the helper thread."""
+        return self.helper_period_s
 
     def prepare(self, view: PlanView) -> Workload:
         """Return the program; batches wait until they are complete."""
@@ -118,13 +109,13 @@ class Aats(PlacedPolicy[_Memory]):
             return view.workload
         return replace(view.workload, graph=gated(graph))
 
-    def start(self, view: PlanView) -> _Memory:
+    def start(self, view: PlanView) -> AatsState:
         """Return an empty history."""
         graph, groups = view.workload.graph, core_groups(view)
         classes = np.unique(graph.task_class[in_pools(graph)]).astype(np.int32)
         kinds = view.machine.thread_group[view.worker_thread]
         rows = [graph.kinds.index(view.machine.core_groups[kind].kind) for kind in kinds.tolist()]
-        return _Memory(
+        return AatsState(
             groups=groups,
             seats=Seats(groups.of_worker),
             classes=classes,
@@ -141,7 +132,7 @@ class Aats(PlacedPolicy[_Memory]):
         n_classes = len(np.unique(graph.task_class[in_pools(graph)]))
         return n_groups == 1 or n_classes < n_groups or is_recursive(graph)
 
-    def plan(self, view: PlanView, state: _Memory, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: AatsState, graph: TaskGraph) -> Plan:
         """Return a plan with a pool for every class, or one of plain stealing."""
         state.graph = graph if graph is view.workload.graph else None
         if state.steals or state.graph is None:
@@ -156,7 +147,7 @@ class Aats(PlacedPolicy[_Memory]):
             order[-1] = CHILD_FIRST
         instance[~pooled & (graph.parent < 0)] = int(state.seats.group.argmin())
         return Plan(
-            acquire=_search(self._ranks(view, state)),
+            acquire=search(self.ranks(view, state)),
             pool_groups=(PoolGroup("worker"), PoolGroup("classes", "class", locked=True)),
             spawn_order=order,
             group_of=pooled.astype(np.int8),
@@ -164,7 +155,7 @@ class Aats(PlacedPolicy[_Memory]):
             times_tasks=True,
         )
 
-    def _ranks(self, view: PlanView, state: _Memory) -> Int32Array:
+    def ranks(self, view: PlanView, state: AatsState) -> Int32Array:
         """Return the order of the classes' pools for workers where they are now."""
         rank = np.full((view.n_workers, n_pools(view.workload)), -1, np.int32)
         if state.cluster is None:
@@ -177,7 +168,7 @@ class Aats(PlacedPolicy[_Memory]):
             rank[mine] = ranks_of_classes(state.cluster, wanted, within)
         return rank
 
-    def on_finish(self, view: HookView, state: _Memory, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: AatsState, task: int, worker: int) -> None:
         """Note a task until the helper thread looks."""
         if state.steals or state.graph is None or not state.is_pooled[task]:
             return
@@ -189,43 +180,21 @@ class Aats(PlacedPolicy[_Memory]):
             state.finished.append((place, group, time_s, ops / time_s))
 
     def on_timer(
-        self, view: HookView, state: _Memory
+        self, view: HookView, state: AatsState
     ) -> tuple[Exchange | AcquireOrder | Wake, ...]:
-        """Return swaps with the new order of pools, and when the helper thread looks."""
-        if state.steals or state.graph is None:
-            return ()
-        if self.snatching == "none":
-            return self._help(view, state)
-        swaps = self._snatch(view, state)
-        order = (AcquireOrder(_search(self._ranks(view, state))),) if swaps else ()
-        return *swaps, *order, *self._call_helper(view, state)
+        """Return the order of pools after a look of the helper thread."""
+        return () if state.steals or state.graph is None else self.help(view, state)
 
-    def on_wake(self, view: HookView, state: _Memory, tag: int) -> tuple[AcquireOrder | Wake, ...]:
-        """Let the helper thread look, now and in a period."""
-        return *self._help(view, state), self._next_look(view, state, least_ps=1)
-
-    def _call_helper(self, view: HookView, state: _Memory) -> tuple[Wake, ...]:
-        """Return the next look of the helper thread unless it is to come in this iteration."""
-        if state.helper_ps >= view.live.now_ps():
-            return ()
-        return (self._next_look(view, state, least_ps=0),)
-
-    def _next_look(self, view: HookView, state: _Memory, *, least_ps: int) -> Wake:
-        """Return the look of the helper thread at the next multiple of its period."""
-        period_ps = seconds_to_ps(self.helper_period_s)
-        state.helper_ps = -(-(view.live.now_ps() + least_ps) // period_ps) * period_ps
-        return Wake(state.helper_ps)
-
-    def _help(self, view: PlanView, state: _Memory) -> tuple[AcquireOrder, ...]:
+    def help(self, view: PlanView, state: AatsState) -> tuple[AcquireOrder, ...]:
         """Let the helper thread look; return the new order of pools if anything has changed."""
-        before = self._ranks(view, state)
+        before = self.ranks(view, state)
         self._learn(state)
         if not state.is_batch:
             self._divide(state, state.history.time_s, state.history.n.sum(axis=1))
-        after = self._ranks(view, state)
-        return () if np.array_equal(before, after) else (AcquireOrder(_search(after)),)
+        after = self.ranks(view, state)
+        return () if np.array_equal(before, after) else (AcquireOrder(search(after)),)
 
-    def on_iteration(self, view: PlanView, state: _Memory, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: AatsState, counters: Counters) -> Update | None:
         """Return the plan for the next batch."""
         if state.steals or state.graph is None:
             return None
@@ -235,29 +204,13 @@ class Aats(PlacedPolicy[_Memory]):
             self._divide(state, state.history.batch_time_s(), tasks[state.classes])
         return Update(plan=self.plan(view, state, view.workload.graph))
 
-    def _snatch(self, view: HookView, state: _Memory) -> list[Exchange]:
-        """Return swaps with those who execute the largest tasks, as far as these are known."""
-        live, graph = view.live, state.graph
-        assert graph is not None
-
-        def size(worker: int) -> float:
-            place = np.flatnonzero(state.classes == graph.task_class[live.running_task(worker)])
-            return float(state.history.time_s[place[0], 0]) if len(place) else 0.0
-
-        return state.seats.snatch(
-            view,
-            self.failed_steals,
-            seconds_to_ps(self.snatch_s),
-            lambda victims: max(victims, key=size),
-        )
-
-    def _learn(self, state: _Memory) -> None:
+    def _learn(self, state: AatsState) -> None:
         """Add the tasks that have ended to the history."""
         for ended in state.finished:
             state.history.finish(*ended)
         state.finished.clear()
 
-    def _divide(self, state: _Memory, time_s: FloatArray, n_tasks: NDArray[np.int64]) -> None:
+    def _divide(self, state: AatsState, time_s: FloatArray, n_tasks: NDArray[np.int64]) -> None:
         """Divide the classes anew if all are known."""
         if state.history.is_complete:
             state.cluster = allocate(time_s, n_tasks.astype(np.float64), state.groups.size)
@@ -265,7 +218,7 @@ class Aats(PlacedPolicy[_Memory]):
             state.by_weight = np.argsort(order).astype(np.int32)
 
 
-def _search(rank: Int32Array) -> tuple[AcquireStep, ...]:
+def search(rank: Int32Array) -> tuple[AcquireStep, ...]:
     """Return how workers look for work."""
     own = AcquireStep("worker", "own", "oldest")
     return own, AcquireStep("classes", "anywhere", "oldest", choice=Ranked(rank))
@@ -273,7 +226,6 @@ def _search(rank: Int32Array) -> tuple[AcquireStep, ...]:
 
 preset("wats", Aats, "AATS under its earlier name.")
 preset("aats_np", Aats, "AATS whose cores take only tasks of their own group.", helps="nobody")
-preset("aats_ts", Aats, "AATS that also snatches the largest tasks.", snatching="largest")
 preset(
     "aats_ordered_pools",
     Aats,

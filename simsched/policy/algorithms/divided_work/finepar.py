@@ -9,11 +9,9 @@ from functools import cache
 
 import numpy as np
 
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.division import Sides, sides_of
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.sparse_division import (
     BoolArray,
     Devices,

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from simsched.files.units import PS_PER_S
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 from simsched.policy.parts.schedules import worker_costs
 from simsched.policy.parts.transfer_model import TransferModel

@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register
+from simsched.policy.parts.runtime_like import HOST, MEMORY, TYPES, Like, Mean, likes, take_newest
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState
 
-HOST, DEVICE = 0, 1
-TYPES = (HOST, DEVICE)
 UNKNOWN_S = 1e-3  #: time and released time of what has not been executed yet
 IMPOSSIBLE = 1e9  #: normalised time where a type of processor cannot execute a class
-MEMORY = 256  #: most samples that a running mean remembers
-
-Like = tuple[int, tuple[int, ...]]  #: what tasks of a bucket share: class, types that can run them
-
-
-@dataclass
-class Mean:
-    """A running mean whose samples count for less as more come, but never less than a bound."""
-
-    value: float = 0.0
-    n: int = 0
-
-    def add(self, sample: float) -> None:
-        """Take in a sample."""
-        self.n = min(self.n + 1, MEMORY)
-        self.value += (sample - self.value) / self.n
 
 
 @dataclass
@@ -99,29 +78,6 @@ class Buckets:
         return (1.0 + urgency) * gain + bonus
 
 
-def _likes(state: RuntimeState) -> list[Like]:
-    """Return the class of every task, and the types of processors that can execute it."""
-    able = np.zeros((len(TYPES), state.graph.n_tasks), bool)
-    rows = {(int(state.is_device[w]), id(state.able[w])): state.able[w] for w in state.order}
-    for (kind, _), can_run in rows.items():
-        able[kind] |= can_run
-    types: list[tuple[int, ...]] = [(), (HOST,), (DEVICE,), TYPES]
-    return [
-        (name, types[of])
-        for name, of in zip(
-            state.graph.task_class.tolist(), (able[HOST] + 2 * able[DEVICE]).tolist(), strict=True
-        )
-    ]
-
-
-def _take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None:
-    """Remove and return the last task that is accepted; None when there is none."""
-    for place in reversed(range(len(tasks))):
-        if accepts(tasks[place]):
-            return tasks.pop(place)
-    return None
-
-
 @register("heteroprio")
 @dataclass(frozen=True, kw_only=True)
 class Heteroprio(QueuedRuntime):
@@ -170,7 +126,7 @@ class Heteroprio(QueuedRuntime):
             taken={worker: [] for worker in state.order},
             n_workers=[len(state.order) - n_devices, n_devices],
             in_degree=state.graph.in_degree.tolist(),
-            like=_likes(state),
+            like=likes(state),
         )
 
     def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
@@ -236,7 +192,7 @@ class Heteroprio(QueuedRuntime):
         before = len(own)
         for bucket in (buckets.of_like[c] for c in order):
             while number > 0 and self._may_take(buckets, kind, bucket):
-                newest = _take_newest(bucket.tasks, able)
+                newest = take_newest(bucket.tasks, able)
                 if newest is None:
                     break
                 own.append(newest)
@@ -249,7 +205,7 @@ class Heteroprio(QueuedRuntime):
         place = state.order.index(worker)
         for other in state.order[place + 1 :] + state.order[:place]:
             if state.is_device[other] == state.is_device[worker]:
-                found = _take_newest(buckets.taken[other], able)
+                found = take_newest(buckets.taken[other], able)
                 if found is not None:
                     return found
         return None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from simsched.policy.contract.base import param
-from simsched.policy.contract.registry import register
+from simsched.policy import param, register
 from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
 from simsched.workload.mapreduce_job import MAP
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simsched.policy.contract.base import HookView, param
-from simsched.policy.contract.executions import Kill
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, Kill, param, register
 from simsched.policy.parts.mapreduce import Tracker
 from simsched.policy.parts.mapreduce_shares import SharedPolicy, held
 

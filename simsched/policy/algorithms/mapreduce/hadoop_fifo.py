@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.registry import register
+from simsched.policy import register
 from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
 
 

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import HookView, PlanView, param, seconds_to_ps
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register, seconds_to_ps
 from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     longest_first,

@@ -9,9 +9,8 @@ from itertools import chain
 
 import numpy as np
 
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.algorithms.mapreduce.hadoop import HadoopDefault
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_formulas import map_ratio, reduce_bins, shuffle_lag
 from simsched.policy.parts.mapreduce_sizes import node_speeds, scaled, smallest_reduces
@@ -26,10 +25,9 @@ class Balance(History):
 
     #: map tasks computed but not delivered, and computed, at the end of the last period
     lag: int = 0
-    #: map tasks computed but not delivered, and computed, at the end of the last period
     computed: int = 0
     grown: int = 0  # periods in a row in which the lag has grown, and has not
-    steady: int = 0  # periods in a row in which the lag has grown, and has not
+    steady: int = 0
     stealing: bool = True  # whether nodes may take map tasks whose data others have
     map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
     #: local map tasks that each node has started since its last remote one

@@ -6,16 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import (
-    AcquireStep,
-    HookView,
-    Plan,
-    PlanView,
-    Ranked,
-    Transfer,
-    param,
-)
-from simsched.policy.contract.registry import register
+from simsched.policy import AcquireStep, HookView, Plan, PlanView, Ranked, Transfer, param, register
 from simsched.policy.parts.clusters import OWN, AskingPolicy, Clusters, Int32Array
 from simsched.workload.graph import TaskGraph
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import HookView, Plan, PlanView, Transfer
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, Plan, PlanView, Transfer, register
 from simsched.policy.parts.clusters import IN_CLUSTER, OWN, AskingPolicy, Clusters
 from simsched.workload.graph import TaskGraph
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import HookView, Plan, PlanView, Transfer, param
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, Plan, PlanView, Transfer, param, register
 from simsched.policy.parts.clusters import OWN, ClusterPolicy, Clusters
 from simsched.workload.graph import TaskGraph
 
