@@ -43,7 +43,11 @@ def test_traces_are_sound(
     chosen = made(choice=policy)
     try:
         run = simulate(
-            random_machine(machine), random_workload(workload), chosen, backend="native", events=True
+            random_machine(machine),
+            random_workload(workload),
+            chosen,
+            backend="native",
+            events=True,
         )
     except SimschedError:
         return  # memory too small: the other test checks that both say so
